@@ -1,0 +1,152 @@
+"""Everything that can go wrong, as types: one root, one class for each stage.
+
+Every error about a query is a list of `Diagnostic`s (a place in the text, what is
+wrong there, what to do about it, and a second place where two of them disagree), so
+that tools read fields and people read the caret picture. `render` is the only
+function that draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a query's text: offsets count characters, lines and columns from 1.
+
+    `end`, `end_line` and `end_column` are exclusive.
+    """
+
+    start: int
+    end: int
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def to(self, other: Span) -> Span:
+        """The stretch from the start of this span to the end of `other`."""
+        return Span(
+            self.start, other.end, self.line, self.column, other.end_line, other.end_column
+        )
+
+
+NOWHERE = Span(0, 0, 1, 1, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding about a query: an error stops it, a warning does not."""
+
+    message: str
+    span: Span
+    hint: str = ""
+    other: Span | None = None
+    other_label: str = ""
+    severity: Literal["error", "warning"] = "error"
+
+
+class SpaseqError(Exception):
+    """The root of every error this package raises on purpose."""
+
+
+class QueryError(SpaseqError):
+    """A query that cannot be run: its text, and all that was found wrong with it.
+
+    `line`, `column` and `hint` are those of the first finding.
+    """
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], source: str, name: str = "query"):
+        if not diagnostics:
+            raise ValueError("a QueryError needs at least one diagnostic")
+        self.diagnostics = tuple(diagnostics)
+        self.source = source
+        self.name = name
+        super().__init__(render(self.diagnostics, source, name))
+
+    def __reduce__(self) -> tuple[type[QueryError], tuple[object, ...]]:
+        return type(self), (self.diagnostics, self.source, self.name)
+
+    @property
+    def line(self) -> int:
+        return self.diagnostics[0].span.line
+
+    @property
+    def column(self) -> int:
+        return self.diagnostics[0].span.column
+
+    @property
+    def hint(self) -> str:
+        return self.diagnostics[0].hint
+
+
+class QuerySyntaxError(QueryError):
+    """The text is not a SPAseq query."""
+
+
+class QuerySemanticError(QueryError):
+    """The text is a SPAseq query that has no meaning, or none this engine can compute."""
+
+
+class EventError(SpaseqError):
+    """An event that cannot be taken: late, going back in time, without a usable timestamp."""
+
+
+class InputError(SpaseqError):
+    """A source that cannot be read on: file and line, and what is wrong there."""
+
+    def __init__(self, message: str, file: str = "", line: int | None = None):
+        self.message = message
+        self.file = file
+        self.line = line
+        where = f"{file}:{line}: " if file and line else f"{file}: " if file else ""
+        super().__init__(where + message)
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[object, ...]]:
+        return type(self), (self.message, self.file, self.line)
+
+
+class KbError(SpaseqError):
+    """A knowledge base that cannot be read, or that the query needs and nobody gave."""
+
+
+class LimitExceeded(SpaseqError):
+    """A bound set by the user or the machine was reached; the message names it."""
+
+
+class StateError(SpaseqError):
+    """Saved state that does not fit: another version, or another program."""
+
+
+def render(diagnostics: Sequence[Diagnostic], source: str, name: str = "query") -> str:
+    """The findings as text: `name:line:column: what`, the line, a caret, the hint."""
+    return "\n".join(_render_one(finding, source, name) for finding in diagnostics)
+
+
+def _render_one(finding: Diagnostic, source: str, name: str) -> str:
+    lines = source.splitlines() or [""]
+    out = [
+        f"{name}:{finding.span.line}:{finding.span.column}: "
+        f"{finding.severity}: {finding.message}"
+    ]
+    out += _picture(finding.span, lines)
+    if finding.other is not None:
+        label = finding.other_label or "the other place"
+        out.append(f"  {label}, line {finding.other.line}, column {finding.other.column}:")
+        out += _picture(finding.other, lines)
+    if finding.hint:
+        out.append(f"  hint: {finding.hint}")
+    return "\n".join(out)
+
+
+def _picture(span: Span, lines: Sequence[str]) -> list[str]:
+    number = min(max(span.line, 1), len(lines))
+    text = lines[number - 1].expandtabs(1)
+    start = min(span.column, len(text) + 1)
+    end = span.end_column if span.end_line == span.line else len(text) + 1
+    carets = "^" * max(1, end - start)
+    gutter = f"{number:>5} | "
+    return [gutter + text, " " * (len(gutter) + start - 1) + carets]

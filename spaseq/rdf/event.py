@@ -1,0 +1,52 @@
+"""What a stream is made of: one RDF graph with a time and a place in its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyoxigraph as ox
+
+Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal
+Fact: TypeAlias = tuple[Term, Term, Term]
+"""A triple as (subject, predicate, object)."""
+
+NUMBER = "number"
+DATE_TIME = "dateTime"
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A point in time as LANGUAGE section 1 has it.
+
+    `micros` counts microseconds (of the epoch for dates, from zero for numbers), signed,
+    64 bits. `domain` is NUMBER or DATE_TIME: the two are never mixed in one query.
+    `term` is what `AT ?t` binds: the number as it was given, or a canonical `xsd:dateTime`.
+    """
+
+    micros: int
+    domain: str
+    term: ox.Literal = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of one stream.
+
+    `ordinal` counts the earlier events of the same stream with the same timestamp.
+    `facts` are distinct; blank nodes in them are the event's own (no other event shares
+    a label). `origin` says where it was read ("file:line"), for messages only.
+    """
+
+    stream: str
+    time: Timestamp
+    ordinal: int
+    facts: Sequence[Fact]
+    name: ox.NamedNode | ox.BlankNode | None = None
+    origin: str = field(default="", compare=False)
+
+    @property
+    def instant(self) -> tuple[int, int]:
+        """(timestamp in microseconds, ordinal): the event's position in time."""
+        return (self.time.micros, self.ordinal)
