@@ -1,0 +1,50 @@
+"""The rows of events per task: each GPM is evaluated once per event, whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spaseq.engine.program import GpmTask
+from spaseq.gpm.expression import Scope, compile_filter
+from spaseq.gpm.match import Matcher
+from spaseq.nfa.tecs import Row
+from spaseq.rdf.event import Event
+
+
+class EventRows:
+    """Evaluates tasks, and remembers the rows of the last event only."""
+
+    def __init__(self, tasks: Sequence[GpmTask], kb: Any):
+        self._kb = kb
+        self.matchers = [Matcher(task.program, kb) for task in tasks]
+        self._filters = [
+            [
+                compile_filter(
+                    condition.expression,
+                    {name: column for column, name in enumerate(task.program.variables)},
+                )
+                for condition in task.local
+            ]
+            for task in tasks
+        ]
+        self._event: Event | None = None
+        self._known: dict[int, tuple[list[Row], list[Row]]] = {}
+        self.evaluated = 0
+        """Evaluations of a GPM over an event so far."""
+
+    def of(self, event: Event, task: int) -> tuple[list[Row], list[Row]]:
+        """The rows of a task over an event: all of them, and those that pass its filters."""
+        if event is not self._event:
+            self._event = event
+            self._known = {}
+        known = self._known.get(task)
+        if known is None:
+            self.evaluated += 1
+            rows = self.matchers[task].rows(event)
+            scope = Scope(event, self._kb)
+            kept = rows
+            for test in self._filters[task]:
+                kept = [row for row in kept if test(row, scope)]
+            known = self._known[task] = (rows, kept)
+        return known

@@ -1,0 +1,270 @@
+"""Paths of the automaton → results: solutions, EMIT, DISTINCT, LIMIT, CONSTRUCT.
+
+One batch holds all matches of one instant, or of one closing time. Results of a batch are
+ordered by their events' instants in sequence order, then by solution in `ORDER BY` order,
+where that order can be seen: under LIMIT, DISTINCT, and in registered streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import pyoxigraph as ox
+
+from spaseq.gpm.aggregate import order_key
+from spaseq.gpm.expression import Scope, compile_expression
+from spaseq.nfa.acceptor import Acceptor
+from spaseq.nfa.contiguity import Contiguity
+from spaseq.nfa.emission import choose
+from spaseq.nfa.registers import Environment, RegisterFile
+from spaseq.nfa.run import Path
+from spaseq.nfa.tecs import Witnessed
+from spaseq.parser import ast
+from spaseq.plan.logical import Condition, QueryPlan
+from spaseq.rdf.event import Fact, Term, Timestamp
+from spaseq.results import Match, Witness
+
+Solution = tuple[Term | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    path: Path
+    witnesses: list[Witnessed]
+    solution: Solution
+
+
+class OutputStage:
+    """Turns batches of paths into matches; remembers what DISTINCT has shown."""
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        registers: RegisterFile,
+        acceptors: Sequence[Acceptor],
+        kb: Any,
+    ):
+        self._plan = plan
+        self._registers = registers
+        self._acceptors = acceptors
+        self._scope = Scope(None, kb)
+        self._streams = {iri: number for number, iri in enumerate(plan.streams)}
+        self.variables = tuple(column.name for column in plan.output.columns)
+        self._columns = [self._compiled(column.value) for column in plan.output.columns]
+        self.shown: dict[Solution, int] = {}
+        """Under DISTINCT: each solution with the time it was last emitted."""
+        self.constructed = 0
+        output = plan.output
+        self._sorted = (
+            output.limit is not None or output.distinct or plan.registers_stream is not None
+        )
+        self.waits = (
+            self._sorted
+            or output.form == "ask"
+            or plan.emit != "ALL"
+            or plan.skip_past_last
+            or plan.window.kind == "events"
+        )
+        """Whether results need all matches of an instant."""
+
+    def batch(
+        self, paths: Iterable[Path], end: Timestamp, contiguity: Contiguity
+    ) -> tuple[list[Match], list[Path]]:
+        """The matches of one batch, and the paths they come from."""
+        chosen = choose(paths, self._plan.emit, self._streams, contiguity)
+        if not chosen:
+            return [], []
+        if self._plan.output.form == "ask":
+            first = min(chosen, key=lambda path: path.start)
+            return [self._ask(first, end)], chosen
+        results = self._distinct_matches(chosen)
+        if self._sorted:
+            results.sort(key=_order)
+        if self._plan.output.distinct:
+            results = self._unseen(results, end.micros)
+        if self._plan.output.limit is not None:
+            results = results[: self._plan.output.limit]
+        if self._plan.output.distinct:
+            self.shown.update((result.solution, end.micros) for result in results)
+        return [self._match(result, end) for result in results], [r.path for r in results]
+
+    def _distinct_matches(self, paths: Iterable[Path]) -> list[_Result]:
+        """A match is its witnesses and its solution: other derivations add nothing."""
+        found: dict[object, _Result] = {}
+        for path in paths:
+            witnesses = path.witnesses()
+            solution = self._solution(path)
+            identity = (
+                solution,
+                frozenset(
+                    (
+                        self._acceptors[w.occurrence].name,
+                        w.instant,
+                        w.event.stream,
+                        _mapping(self._acceptors[w.occurrence], w),
+                    )
+                    for w in witnesses
+                ),
+                len(witnesses),
+            )
+            found.setdefault(identity, _Result(path, witnesses, solution))
+        return list(found.values())
+
+    def environment(self, path: Path) -> Environment:
+        """What the whole match remembers: its steps taken again, nothing forgotten."""
+        env = self._registers.blank()
+        for step in path.steps:
+            for action in step.edge.actions:
+                self._registers.enter(env, action.unit, action.again)
+            for witness in step.witnesses:
+                self._acceptors[witness.occurrence].replay(env, witness.row)
+        return env
+
+    def _solution(self, path: Path) -> Solution:
+        env = self.environment(path)
+        if self._plan.output.form == "construct":
+            return tuple(
+                self._read(env, register)
+                for _, register in self._plan.output.template_registers
+            )
+        return tuple(column(env) for column in self._columns)
+
+    def _read(self, env: Environment, register: str) -> Term | None:
+        self._registers.refresh(env, self._registers.needed_views(frozenset((register,))))
+        value: Term | None = env[self._registers.slots()[register]]
+        return value
+
+    def _compiled(self, condition: Condition) -> Callable[[Environment], Term | None]:
+        registers, scope = self._registers, self._scope
+        views = registers.needed_views(condition.reads)
+        if isinstance(condition.expression, ast.Var):
+            cell = registers.slots().get(condition.expression.name)
+
+            def read(env: Environment) -> Term | None:
+                registers.refresh(env, views)
+                value: Term | None = None if cell is None else env[cell]
+                return value
+
+            return read
+        evaluate = compile_expression(condition.expression, registers.slots())
+
+        def computed(env: Environment) -> Term | None:
+            registers.refresh(env, views)
+            return evaluate(env, scope)
+
+        return computed
+
+    def _unseen(self, results: Iterable[_Result], now: int) -> list[_Result]:
+        window = self._plan.window
+        forgets = window.kind in ("span", "tumbling")
+        if forgets and len(self.shown) > 1024:
+            self.shown = {s: t for s, t in self.shown.items() if now - t < window.size}
+        fresh: dict[Solution, _Result] = {}
+        for result in results:
+            last = self.shown.get(result.solution)
+            if last is None or (forgets and now - last >= window.size):
+                fresh.setdefault(result.solution, result)
+        return list(fresh.values())
+
+    def _match(self, result: _Result, end: Timestamp) -> Match:
+        graph = None
+        bindings: Mapping[str, Term] = {}
+        if self._plan.output.form == "construct":
+            self.constructed += 1
+            names = (name for name, _ in self._plan.output.template_registers)
+            values = dict(zip(names, result.solution, strict=True))
+            graph = _instantiate(self._plan.output.template, values, self.constructed)
+        else:
+            bindings = {
+                name: value
+                for name, value in zip(self.variables, result.solution, strict=True)
+                if value is not None
+            }
+        return Match(
+            query=self._plan.name,
+            start=result.witnesses[0].event.time,
+            end=end,
+            bindings=bindings,
+            events=tuple(self._witness(witness) for witness in result.witnesses),
+            variables=self.variables,
+            graph=graph,
+        )
+
+    def _ask(self, path: Path, end: Timestamp) -> Match:
+        witnesses = path.witnesses()
+        return Match(
+            query=self._plan.name,
+            start=witnesses[0].event.time,
+            end=end,
+            bindings={},
+            events=tuple(self._witness(witness) for witness in witnesses),
+            boolean=True,
+        )
+
+    def _witness(self, witness: Witnessed) -> Witness:
+        acceptor = self._acceptors[witness.occurrence]
+        event = witness.event
+        return Witness(
+            gpm=acceptor.name,
+            stream=event.stream,
+            time=event.time,
+            ordinal=event.ordinal,
+            graph=event.name,
+            bindings=dict(_mapping(acceptor, witness)),
+        )
+
+
+def _mapping(acceptor: Acceptor, witness: Witnessed) -> tuple[tuple[str, Term], ...]:
+    return tuple(
+        (name, value)
+        for name, value in zip(acceptor.variables, witness.row, strict=True)
+        if value is not None
+    )
+
+
+def _order(result: _Result) -> tuple[object, ...]:
+    return (
+        tuple(witness.instant for witness in result.witnesses),
+        tuple(order_key(value) for value in result.solution),
+    )
+
+
+def _instantiate(
+    template: Sequence[ast.Triple], values: Mapping[str, Term | None], number: int
+) -> tuple[Fact, ...]:
+    """The template's triples under a solution; those that are no RDF triples are left out."""
+    fresh = count()
+    blanks: dict[str, ox.BlankNode] = {}
+
+    def term(node: object) -> Term | None:
+        if isinstance(node, ast.Var):
+            return values.get(node.name)
+        if isinstance(node, ast.Iri):
+            return ox.NamedNode(node.value)
+        if isinstance(node, ast.Literal):
+            return _literal(node)
+        assert isinstance(node, ast.BlankNode)
+        if node.label not in blanks:
+            blanks[node.label] = ox.BlankNode(f"m{number}n{next(fresh)}")
+        return blanks[node.label]
+
+    facts: dict[Fact, None] = {}
+    for triple in template:
+        subject, predicate, object_ = map(term, (triple.subject, triple.predicate, triple.object))
+        if (
+            subject is not None
+            and object_ is not None
+            and not isinstance(subject, ox.Literal)
+            and isinstance(predicate, ox.NamedNode)
+        ):
+            facts[(subject, predicate, object_)] = None
+    return tuple(facts)
+
+
+def _literal(node: ast.Literal) -> ox.Literal:
+    if node.language is not None:
+        return ox.Literal(node.lexical, language=node.language)
+    return ox.Literal(node.lexical, datatype=ox.NamedNode(node.datatype))

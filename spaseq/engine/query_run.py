@@ -1,0 +1,155 @@
+"""One query over its streams: instants, matchers, automaton, output.
+
+Events of one timestamp arrive in any order of streams. An event with ordinal k is processed
+once every stream is past the instants before it: at once for k = 0, and else when each
+stream has delivered its ordinal k − 1, or when the timestamp closes. Results therefore never
+depend on how streams interleave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from spaseq.engine.matching import EventRows
+from spaseq.engine.output import OutputStage
+from spaseq.engine.program import CompiledQuery
+from spaseq.engine.aggregates import RunningAggregates
+from spaseq.gpm.expression import Scope, compile_expression, compile_filter
+from spaseq.nfa.acceptor import Acceptor, Compiled
+from spaseq.nfa.registers import RegisterFile
+from spaseq.nfa.run import AutomatonRun
+from spaseq.nfa.tecs import Row
+from spaseq.rdf.event import Event, Timestamp
+from spaseq.rdf.time import from_micros
+from spaseq.results import Match
+
+
+class QueryRun:
+    """The state of one query."""
+
+    def __init__(self, compiled: CompiledQuery, kb: Any):
+        plan = compiled.plan
+        self.plan = plan
+        self._tasks = compiled.tasks
+        registers = RegisterFile(plan, RunningAggregates())
+        slots = registers.slots()
+        acceptors = [
+            Acceptor(
+                plan,
+                occurrence,
+                registers,
+                Compiled(
+                    tuple(
+                        compile_expression(a.value.expression, slots)
+                        for a in occurrence.assignments
+                    ),
+                    tuple(compile_filter(c.expression, slots) for c in occurrence.residual),
+                ),
+                _scopes(kb),
+            )
+            for occurrence in plan.occurrences
+        ]
+        self.automaton = AutomatonRun(plan, compiled.automaton, registers, acceptors)
+        self.output = OutputStage(plan, registers, acceptors, kb)
+        self._readers = {
+            iri: tuple(n for n, gpm in enumerate(plan.gpms) if iri in gpm.streams)
+            for iri in plan.streams
+        }
+        self._waits = self.output.waits
+        self.time: Timestamp | None = None
+        """The current timestamp, None before the first and after it has closed."""
+        self.delivered: dict[str, int] = dict.fromkeys(plan.streams, 0)
+        """Events of the current timestamp, per stream."""
+        self.ordinal = 0
+        """The ordinal of the open instant."""
+        self.opened = False
+        self.queued: dict[int, list[Event]] = {}
+        self.matched = 0
+
+    def reads(self, stream: str) -> bool:
+        return stream in self._readers
+
+    def push(self, event: Event, rows: EventRows) -> list[Match]:
+        """An event at the current timestamp (or the first one of a later, see `advance`)."""
+        found: list[Match] = []
+        self.time = event.time
+        self.delivered[event.stream] += 1
+        if event.ordinal == self.ordinal:
+            self._feed(event, rows, found)
+        else:
+            self.queued.setdefault(event.ordinal, []).append(event)
+        while all(number > self.ordinal for number in self.delivered.values()):
+            self._close_instant(found)
+            self._feed_queued(rows, found)
+        return found
+
+    def advance(self, before: int | None, rows: EventRows) -> list[Match]:
+        """All timestamps before `before` are over (None: all there will ever be)."""
+        found: list[Match] = []
+        if self.time is not None and (before is None or self.time.micros < before):
+            domain = self.time.domain
+            self._close_timestamp(rows, found)
+        else:
+            domain = self._domain
+        for closing, paths in self.automaton.due(before):
+            self._emit(paths, from_micros(closing, domain), found)
+        return found
+
+    _domain = ""
+
+    def _feed(self, event: Event, rows: EventRows, found: list[Match]) -> None:
+        if not self.opened:
+            self.automaton.open_instant(event.time.micros)
+            self.opened = True
+            self._domain = event.time.domain
+        unfiltered: dict[int, Sequence[Row]] = {}
+        filtered: dict[int, list[Row]] = {}
+        for gpm in self._readers[event.stream]:
+            unfiltered[gpm], filtered[gpm] = rows.of(event, self._tasks[gpm])
+        self.automaton.feed(event, unfiltered, filtered)
+        if not self._waits:
+            self._emit(list(self.automaton.take()), event.time, found)
+
+    def _feed_queued(self, rows: EventRows, found: list[Match]) -> None:
+        for event in self.queued.pop(self.ordinal, ()):
+            self._feed(event, rows, found)
+
+    def _close_instant(self, found: list[Match]) -> None:
+        if self.opened:
+            self.automaton.close_instant()
+            assert self.time is not None
+            if self.automaton.accepted:
+                self._emit(list(self.automaton.take()), self.time, found)
+        self.opened = False
+        self.ordinal += 1
+
+    def _close_timestamp(self, rows: EventRows, found: list[Match]) -> None:
+        self._close_instant(found)
+        while self.queued:
+            self._feed_queued(rows, found)
+            self._close_instant(found)
+        self.automaton.close_timestamp()
+        self.time = None
+        self.ordinal = 0
+        self.delivered = dict.fromkeys(self.delivered, 0)
+
+    def _emit(self, paths: list[Any], end: Timestamp, found: list[Match]) -> None:
+        if not paths:
+            return
+        matches, shown = self.output.batch(paths, end, self.automaton.contiguity)
+        if self.plan.skip_past_last:
+            for path in shown:
+                self.automaton.skip(path.key)
+        self.matched += len(matches)
+        found += matches
+
+
+def _scopes(kb: Any) -> Callable[[Event], Scope]:
+    def scope_of(event: Event) -> Scope:
+        return Scope(event, kb)
+
+    return scope_of
+
+
+Readers = Mapping[str, tuple[int, ...]]

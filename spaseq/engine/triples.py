@@ -1,0 +1,66 @@
+"""Whatever a caller has for a graph → distinct facts with blank nodes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyoxigraph as ox
+
+from spaseq.errors import EventError
+from spaseq.rdf.event import Fact, Term
+
+
+def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
+    """The facts of one event; `scope` keeps its blank nodes apart from other events'.
+
+    Accepts an rdflib graph, an iterable of rdflib or pyoxigraph triples or quads, or
+    N-Triples bytes.
+
+    Raises:
+        EventError: for anything else, and for text that is not N-Triples.
+    """
+    if isinstance(graph, bytes | str):
+        try:
+            items: Iterable[Any] = list(ox.parse(graph, format=ox.RdfFormat.N_TRIPLES))
+        except SyntaxError as error:
+            raise EventError(f"the event's graph is not N-Triples: {error}") from error
+    else:
+        items = graph
+    facts: dict[Fact, None] = {}
+    blanks: dict[Any, ox.BlankNode] = {}
+    for item in items:
+        subject, predicate, object_ = (_term(part, blanks, scope) for part in _parts(item))
+        facts[(subject, predicate, object_)] = None
+    return tuple(facts)
+
+
+def _parts(item: Any) -> tuple[Any, Any, Any]:
+    if isinstance(item, ox.Triple | ox.Quad):
+        return item.subject, item.predicate, item.object
+    try:
+        return item[0], item[1], item[2]
+    except (TypeError, IndexError, KeyError):
+        raise EventError(f"{item!r} is no triple: give rdflib or pyoxigraph triples") from None
+
+
+def _term(part: Any, blanks: dict[Any, ox.BlankNode], scope: str) -> Term:
+    if isinstance(part, ox.NamedNode | ox.Literal):
+        return part
+    if isinstance(part, ox.BlankNode):
+        return blanks.setdefault(part, ox.BlankNode(f"{scope}b{len(blanks)}"))
+    n3 = getattr(part, "n3", None)
+    if n3 is None:
+        raise EventError(f"{part!r} is no RDF term: give rdflib or pyoxigraph terms")
+    kind = type(part).__name__
+    if kind == "BNode":
+        return blanks.setdefault(str(part), ox.BlankNode(f"{scope}b{len(blanks)}"))
+    if kind == "URIRef":
+        return ox.NamedNode(str(part))
+    language = getattr(part, "language", None)
+    if language:
+        return ox.Literal(str(part), language=language)
+    datatype = getattr(part, "datatype", None)
+    if datatype is not None:
+        return ox.Literal(str(part), datatype=ox.NamedNode(str(datatype)))
+    return ox.Literal(str(part))

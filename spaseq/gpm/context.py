@@ -1,0 +1,89 @@
+"""What an expression or a pattern is evaluated over, besides the row: graphs and bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pyoxigraph as ox
+
+from spaseq.gpm.graphs import NamedGraphs
+from spaseq.rdf.event import Event, Term
+from spaseq.rdf.graph import EMPTY, Graph, graph_of
+
+_NOTHING: Mapping[str, Term] = {}
+
+
+class Scope:
+    """The surroundings of one evaluation.
+
+    `event` and `kb` are what `EXISTS` looks at; `kb_graphs` restricts the KB graphs that
+    `GRAPH` sees (None: all). `graph` is the active graph: the event's, inside `GRAPH` one
+    of the KB. `outer` holds the bindings substituted into the pattern of an `EXISTS`, and
+    the `AT` variable for a GPM's own BINDs.
+    """
+
+    __slots__ = ("_now", "event", "graph", "kb", "kb_graphs", "outer")
+
+    def __init__(
+        self,
+        event: Event | None = None,
+        kb: NamedGraphs | None = None,
+        kb_graphs: tuple[str, ...] | None = None,
+    ):
+        self.event = event
+        self.kb = kb
+        self.kb_graphs = kb_graphs
+        self.graph: Graph = EMPTY if event is None else graph_of(event)
+        self.outer = _NOTHING
+        self._now: list[ox.Literal] = []
+
+    def _copy(self) -> Scope:
+        other = Scope.__new__(Scope)
+        other.event = self.event
+        other.kb = self.kb
+        other.kb_graphs = self.kb_graphs
+        other.graph = self.graph
+        other.outer = self.outer
+        other._now = self._now
+        return other
+
+    def over(self, graph: Graph) -> Scope:
+        """The same with another active graph."""
+        other = self._copy()
+        other.graph = graph
+        return other
+
+    def under(self, outer: Mapping[str, Term]) -> Scope:
+        """The same with other substituted bindings."""
+        other = self._copy()
+        other.outer = outer
+        return other
+
+    def named(self) -> list[tuple[ox.NamedNode, Graph]]:
+        """The KB graphs in sight, each with its index."""
+        if self.kb is None:
+            return []
+        wanted = self.kb_graphs
+        return [
+            (name, self.kb.graph(name))
+            for name in self.kb.names
+            if wanted is None or name.value in wanted
+        ]
+
+    def find(self, name: Term) -> Graph | None:
+        """The index of one KB graph, if it is in sight."""
+        if self.kb is None or not isinstance(name, ox.NamedNode) or name not in self.kb.names:
+            return None
+        if self.kb_graphs is not None and name.value not in self.kb_graphs:
+            return None
+        return self.kb.graph(name)
+
+    @property
+    def now(self) -> ox.Literal:
+        """NOW(): one time for everything evaluated in this scope."""
+        if not self._now:
+            text = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
+            kind = ox.NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
+            self._now.append(ox.Literal(text + "Z", datatype=kind))
+        return self._now[0]

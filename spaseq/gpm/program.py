@@ -1,0 +1,42 @@
+"""A graph pattern as the planner leaves it → what a `Matcher` runs.
+
+`GpmProgram` is compile-time data only: frozen, picklable, free of streams and of the KB.
+Source: LANGUAGE section 3 (docs/language.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaseq.gpm.variables import certain, in_scope
+from spaseq.parser import ast
+
+
+@dataclass(frozen=True, slots=True)
+class GpmProgram:
+    """One GPM without its top-level filters and stateful BINDs.
+
+    `variables` gives the slots of a row: every variable the pattern can bind, sorted, the
+    `AT` variable last. Those in `certain` are bound in every row. `at` is bound to the
+    event's time in every row, and joins (as a term) where the pattern binds it too.
+    `kb_graphs` are the KB graphs that `GRAPH` sees; None: all of them.
+    """
+
+    pattern: ast.GroupGraphPattern
+    variables: tuple[str, ...]
+    certain: frozenset[str]
+    at: str | None
+    kb_graphs: tuple[str, ...] | None
+
+
+def compile_gpm(
+    pattern: ast.GroupGraphPattern, at: str | None, kb_graphs: tuple[str, ...] | None
+) -> GpmProgram:
+    """The program of a pattern that the planner has freed of filters and stateful BINDs."""
+    names = in_scope(pattern) - {at}
+    always = certain(pattern)
+    variables = tuple(sorted(names))
+    if at is not None:
+        variables += (at,)
+        always |= {at}
+    return GpmProgram(pattern, variables, always, at, kb_graphs)

@@ -1,0 +1,36 @@
+"""What this package does not compute itself → one pyoxigraph query.
+
+Used for functions whose exact behaviour is not worth copying (unusual regular expressions,
+casts between calendar fields). Arguments go in as triples of a fresh store, which takes every
+kind of term; literals come back in canonical form. Results are remembered, so only
+functions that always give the same result may come here. Cost: some 50 µs for a new call.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pyoxigraph as ox
+
+from spaseq.rdf.event import Term
+
+_HOME = ox.NamedNode("urn:spaseq:arguments")
+
+
+@lru_cache(maxsize=1 << 14)
+def call(function: str, arguments: tuple[Term, ...]) -> Term | None:
+    """The value of `function(arguments)`, where `function` is SPARQL text; None: an error."""
+    store = ox.Store()
+    pattern = []
+    for index, argument in enumerate(arguments):
+        link = ox.NamedNode(f"urn:spaseq:argument:{index}")
+        store.add(ox.Quad(_HOME, link, argument))
+        pattern.append(f"{_HOME} {link} ?a{index} .")
+    names = ", ".join(f"?a{index}" for index in range(len(arguments)))
+    text = f"SELECT ({function}({names}) AS ?r) {{ {' '.join(pattern)} }}"
+    solutions = store.query(text)
+    assert isinstance(solutions, ox.QuerySolutions)
+    for solution in solutions:
+        result = solution["r"]
+        return result if isinstance(result, ox.NamedNode | ox.BlankNode | ox.Literal) else None
+    return None

@@ -1,0 +1,188 @@
+"""Files, compressed or not, and standard input to numbered lines of bytes.
+
+Reads what is there and no more (`read1`), so that a live pipe is read as it is written,
+and keeps at most one block in memory. Invariant: lines are numbered from 1 as an editor
+numbers them (\\n, \\r\\n and a lone \\r each end one), and a block is always whole lines.
+Every failure of the operating system or of the decompressor is an `InputError`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from typing import IO, cast
+
+from spaseq.errors import InputError
+from spaseq.io.options import SYNTAXES, Syntax
+
+STDIN = "-"
+_BLOCK = 1 << 16
+_BOM = b"\xef\xbb\xbf"
+_STATEMENT = re.compile(rb"\s*(?:<[^>]*>|_:\S+)\s*<[^>]*>\s*[<_\"].*\.\s*(?:#.*)?")
+_ANNOUNCEMENT = re.compile(rb"\s*(?:VERSION|@version)\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
+_PREAMBLE = re.compile(rb"\s*(?:@?prefix|@?base)\b", re.IGNORECASE)
+_DELIMITER = re.compile(rb"\s*MESSAGE\s*(?:#.*)?", re.IGNORECASE)
+
+
+def shown_name(path: str) -> str:
+    """The file as error messages name it."""
+    return "<stdin>" if path == STDIN else path
+
+
+def syntax_of(path: str) -> Syntax | None:
+    """The syntax a file's extension names; None where it must be told from the content."""
+    name = os.path.basename(path)
+    plain = name[:-3] if name.lower().endswith(".gz") else name
+    extension = plain.rpartition(".")[2].lower() if "." in plain else ""
+    for syntax in SYNTAXES:
+        if extension == syntax:
+            return syntax
+    if path == STDIN:
+        return None
+    if extension == "jelly":
+        raise InputError(
+            "Jelly is not supported by this version; convert the file to N-Quads first, "
+            "for example with jelly-cli (jelly-cli rdf from-jelly)",
+            path,
+        )
+    raise InputError(
+        f"the extension does not tell the RDF syntax; known are "
+        f"{', '.join('.' + known for known in SYNTAXES)} and each of them with .gz "
+        "(or say which it is: --input-format)",
+        path,
+    )
+
+
+class Lines:
+    """The lines of one file. `number` is that of the last line handed out."""
+
+    def __init__(self, path: str, stream: IO[bytes] | None = None):
+        self.name = shown_name(path)
+        self.number = 0
+        self._raw: IO[bytes] | None = None
+        self._file = self._open(path) if stream is None else stream
+        self._ahead: list[bytes] = []
+        self._fresh = True
+
+    def _open(self, path: str) -> IO[bytes]:
+        if path == STDIN:
+            return sys.stdin.buffer
+        try:
+            if not path.lower().endswith(".gz"):
+                return open(path, "rb")
+            import gzip
+
+            self._raw = open(path, "rb")  # noqa: SIM115 (closed by `close`)
+            return cast(IO[bytes], gzip.GzipFile(fileobj=self._raw, mode="rb"))
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", path) from error
+
+    def close(self) -> None:
+        if self._file is not sys.stdin.buffer:
+            self._file.close()
+        if self._raw is not None:
+            self._raw.close()
+
+    def position(self) -> int:
+        """How many bytes of the file have been read, compressed ones where it is so."""
+        file = self._raw or self._file
+        try:
+            return file.tell()
+        except (OSError, ValueError):
+            return 0
+
+    def head(self) -> list[bytes]:
+        """The lines up to the first that is neither blank, comment nor a directive.
+
+        They are handed out again by `blocks` or `readline`.
+        """
+        if not self._ahead:
+            while line := self._read_line():
+                self._ahead.append(line)
+                text = line.strip()
+                if text and not text.startswith(b"#") and not _is_preamble(text):
+                    break
+        return self._ahead
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """(number of its first line, whole lines), each block as soon as it is there."""
+        if self._ahead:
+            ahead, self._ahead = self._ahead, []
+            yield self._numbered(b"".join(ahead))
+        rest = b""
+        while data := self._read_block():
+            cut = data.rfind(b"\n") + 1
+            if cut:
+                yield self._numbered(rest + data[:cut])
+                rest = data[cut:]
+            else:
+                rest += data
+        if rest:
+            yield self._numbered(rest)
+
+    def readline(self) -> bytes:
+        """The next line with its end; empty at the end of the file."""
+        line = self._ahead.pop(0) if self._ahead else self._read_line()
+        if line:
+            self.number += 1
+        return line
+
+    def _numbered(self, block: bytes) -> tuple[int, bytes]:
+        if b"\r" in block:
+            block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        first = self.number + 1
+        self.number += block.count(b"\n") + (not block.endswith(b"\n"))
+        return first, block
+
+    def _read_line(self) -> bytes:
+        try:
+            line = self._file.readline()
+        except (OSError, EOFError, zlib.error) as error:
+            raise self._failed(error) from error
+        return self._without_mark(line)
+
+    def _read_block(self) -> bytes:
+        try:
+            # Every file here is buffered (open, gzip, stdin), and those have read1.
+            data = self._file.read1(_BLOCK)  # type: ignore[attr-defined]
+        except (OSError, EOFError, zlib.error) as error:
+            raise self._failed(error) from error
+        return self._without_mark(cast(bytes, data))
+
+    def _without_mark(self, data: bytes) -> bytes:
+        if self._fresh:
+            self._fresh = False
+            return data.removeprefix(_BOM)
+        return data
+
+    def _failed(self, error: Exception) -> InputError:
+        reason = getattr(error, "strerror", None) or error
+        return InputError(f"cannot be read on: {reason}", self.name, self.number or None)
+
+
+def _is_preamble(text: bytes) -> bool:
+    return any(form.match(text) for form in (_PREAMBLE, _ANNOUNCEMENT)) or (
+        _DELIMITER.fullmatch(text) is not None
+    )
+
+
+def announces_messages(head: list[bytes]) -> bool:
+    """Whether the head of a file announces a version label that ends in `-messages`."""
+    return any(
+        (found[1] or found[2]).endswith(b"-messages")
+        for found in map(_ANNOUNCEMENT.match, head)
+        if found is not None and (found[1] or found[2])
+    )
+
+
+def syntax_of_content(head: list[bytes]) -> Syntax:
+    """N-Quads where the first statement stands on a line of its own in full, else TriG.
+
+    Each contains the triples-only syntax beside it, so two answers are enough.
+    """
+    if any(_PREAMBLE.match(line) or line.lstrip().startswith(b"@") for line in head):
+        return "trig"
+    return "nq" if head and _STATEMENT.fullmatch(head[-1].strip()) else "trig"

@@ -1,0 +1,50 @@
+"""Several ordered sources to one sequence of events, in the order of instants.
+
+Ties go in the order the sources are declared. Constant memory: one event of each source. A
+source that fails is held back until everything that may stand before its failure has come
+out of the others, so what is delivered does not depend on how files are read ahead.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+
+from spaseq.errors import InputError
+from spaseq.rdf.event import Event
+
+_Entry = tuple[int, int, int, Event | InputError]
+
+
+def merge(sources: Sequence[Iterable[Event]]) -> Iterator[Event]:
+    """The events of all sources by (time, ordinal, place of the source)."""
+    if len(sources) == 1:
+        yield from sources[0]
+        return
+    iterators = [iter(source) for source in sources]
+    waiting: list[_Entry] = []
+    for place, iterator in enumerate(iterators):
+        first = next(iterator, None)
+        if first is not None:
+            waiting.append((*first.instant, place, first))
+    heapq.heapify(waiting)
+    while waiting:
+        micros, ordinal, place, event = waiting[0]
+        if isinstance(event, InputError):
+            raise event
+        yield event
+        following = _following(iterators[place])
+        if following is None:
+            heapq.heappop(waiting)
+        elif isinstance(following, InputError):
+            # The failed event would have been at the next instant of its source at the least.
+            heapq.heapreplace(waiting, (micros, ordinal + 1, place, following))
+        else:
+            heapq.heapreplace(waiting, (*following.instant, place, following))
+
+
+def _following(iterator: Iterator[Event]) -> Event | InputError | None:
+    try:
+        return next(iterator, None)
+    except InputError as error:
+        return error

@@ -1,0 +1,161 @@
+"""RDF Message Logs in Turtle and TriG to statements with a mark after each message.
+
+A log is cut at its delimiters (`MESSAGE`, or `@message` and a dot) by a scan that knows
+strings, IRIs, comments and prefixed names and nothing else; each message is then a document
+of its own, parsed with the prefixes and the base that are in force where it begins. A
+delimiter inside an unfinished statement or an open graph block is therefore an error, as it
+should be. Only one message is held in memory.
+
+Source: W3C RDF Stream Processing Community Group, *RDF Messages*, section 2.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pyoxigraph as ox
+
+from spaseq.io.lines import Lines
+from spaseq.io.options import Syntax, Troubles
+from spaseq.io.statements import Statement, fed_statements, feed_parser
+
+_TOKEN = re.compile(
+    rb"""(?P<comment>\#[^\n\r]*)
+    | <[^\x00-\x20<>"{}|^`]*>
+    | (?P<long>\"{3}|'{3})
+    | (?P<string>"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*')
+    | (?P<word>(?:\\.|[^\s\#<>"'(){}\[\],;\\])+)
+    | \S""",
+    re.VERBOSE,
+)
+_LONG_END = {
+    b'"""': re.compile(rb'(?:[^"\\]|\\.|"(?!""))*"{3}', re.DOTALL),
+    b"'''": re.compile(rb"(?:[^'\\]|\\.|'(?!''))*'{3}", re.DOTALL),
+}
+_SUSPECT = re.compile(rb"message|\"\"\"|'''|#", re.IGNORECASE)
+
+
+class Passage:
+    """Some lines of a file, to be read again under the numbers they have there."""
+
+    def __init__(self, before: int):
+        self.number = before
+        self.lines: list[bytes] = []
+
+    def readline(self) -> bytes:
+        if not self.lines:
+            return b""
+        self.number += 1
+        return self.lines.pop(0)
+
+
+class Scanner:
+    """Where the delimiters are, line by line.
+
+    `inside` is the quote of the long string the next line begins in, `after_string` whether
+    the last token was a string (then `@message` is its language tag), `dotless` whether it
+    was an `@message` that still lacks its dot.
+    """
+
+    def __init__(self) -> None:
+        self.inside: bytes | None = None
+        self.after_string = False
+        self.dotless = False
+
+    def marks(self, line: bytes) -> list[tuple[int, int, bool]]:
+        """(start, end, whether it ends a message) of all that belongs to a delimiter."""
+        if self.inside is None and not self.dotless and _SUSPECT.search(line) is None:
+            if line.strip():
+                self.after_string = line.rstrip().endswith((b'"', b"'"))
+            return []
+        found: list[tuple[int, int, bool]] = []
+        position = self._leave_long_string(line, 0) if self.inside else 0
+        while token := _TOKEN.search(line, position):
+            position = token.end()
+            if token.lastgroup == "long":
+                self.inside = token[0]
+                position = self._leave_long_string(line, position)
+            elif token.lastgroup != "comment":
+                self._take(token, found)
+                self.after_string = token.lastgroup == "string"
+        return found
+
+    def _leave_long_string(self, line: bytes, position: int) -> int:
+        end = _LONG_END[self.inside or b'"""'].match(line, position)
+        if end is None:
+            return len(line)
+        self.inside = None
+        self.after_string = True
+        return end.end()
+
+    def _take(self, token: re.Match[bytes], found: list[tuple[int, int, bool]]) -> None:
+        """One token that is neither comment nor long string."""
+        start, end = token.span()
+        if self.dotless:
+            self.dotless = False
+            if token[0] != b".":
+                raise DotlessDelimiter
+            found.append((start, end, False))
+        elif not self.after_string and token[0] in (b"@message", b"@message."):
+            self.dotless = token[0] == b"@message"
+            found.append((start, end, True))
+        elif token[0].upper() == b"MESSAGE":
+            found.append((start, end, True))
+
+
+class DotlessDelimiter(Exception):
+    """`@message` without the dot it must have."""
+
+
+def message_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
+    """The statements of a Turtle or TriG log; `(None, line)` stands for each delimiter."""
+    scanner = Scanner()
+    context = _Context(syntax, lines.name, troubles)
+    passage = Passage(lines.number)
+    while line := lines.readline():
+        try:
+            marks = scanner.marks(line)
+        except DotlessDelimiter:
+            troubles.report("@message must be followed by a dot", lines.name, lines.number)
+            marks = []
+        start = 0
+        for begin, end, ends_message in marks:
+            # Blanks in front of the rest keep its columns what they are in the file.
+            passage.lines.append(b" " * start + line[start:begin])
+            start = end
+            if ends_message:
+                yield from context.statements(passage)
+                yield None, lines.number
+                passage = Passage(lines.number - 1)
+            else:
+                line = passage.lines.pop() + b" " * (end - begin) + line[end:]
+                start = 0
+        passage.lines.append(b" " * start + line[start:])
+    yield from context.statements(passage)
+
+
+class _Context:
+    """The prefixes and the base in force, which outlive the messages that declare them."""
+
+    def __init__(self, syntax: Syntax, file: str, troubles: Troubles):
+        self._syntax = syntax
+        self._file = file
+        self._troubles = troubles
+        self._preamble = b""
+
+    def statements(self, passage: Passage) -> Iterator[Statement]:
+        if self._preamble:
+            passage.lines.insert(0, self._preamble)
+            passage.number -= 1
+        parser = feed_parser(passage, self._syntax)
+        yield from fed_statements(parser, passage, self._file, self._syntax, self._troubles)
+        self._preamble = _preamble(parser)
+
+
+def _preamble(parser: ox.QuadParser) -> bytes:
+    """One line of directives that puts the next parser where this one stopped."""
+    parts = [f"@prefix {name}: <{iri}> ." for name, iri in parser.prefixes.items()]
+    if parser.base_iri is not None:
+        parts.append(f"@base <{parser.base_iri}> .")
+    return " ".join(parts).encode() + b"\n" if parts else b""

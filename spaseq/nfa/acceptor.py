@@ -1,0 +1,123 @@
+"""Whether an occurrence accepts a row in the context of a partial match.
+
+LANGUAGE section 3 (docs/language.md): the row's mapping must be compatible with the
+bindings, then stateful BINDs run in order, then every filter must be true. In `&` and
+`AND` groups the rows of all operands are joined first, so that filters of either may name
+the other's variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spaseq.nfa.registers import Environment, RegisterFile
+from spaseq.nfa.tecs import Row
+from spaseq.plan.logical import Occurrence, QueryPlan
+from spaseq.rdf.event import Event, Term
+
+Evaluate = Callable[[Environment, Any], Term | None]
+Test = Callable[[Environment, Any], bool]
+Views = tuple[tuple[int, int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The expressions of one occurrence as functions of (environment, scope of the event)."""
+
+    assignments: tuple[Evaluate, ...]
+    residual: tuple[Test, ...]
+
+
+class Acceptor:
+    """One occurrence, linked to the register file of its plan."""
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        occurrence: Occurrence,
+        registers: RegisterFile,
+        compiled: Compiled,
+        scope_of: Callable[[Event], Any],
+    ):
+        gpm = plan.gpms[occurrence.gpm]
+        self.gpm = occurrence.gpm
+        self.name = gpm.name
+        self.index = occurrence.index
+        self.variables = (*gpm.variables, *(a.variable for a in occurrence.assignments))
+        self._registers = registers
+        self._columns = tuple(
+            (column, registers.number[name]) for column, name in enumerate(gpm.variables)
+        )
+        self._counts = tuple(registers.number[name] for name in occurrence.counts)
+        self._assignments: Sequence[tuple[Evaluate, Views, int]] = tuple(
+            (
+                evaluate,
+                registers.needed_views(assignment.value.reads),
+                registers.number[assignment.variable],
+            )
+            for evaluate, assignment in zip(
+                compiled.assignments, occurrence.assignments, strict=True
+            )
+        )
+        self._residual: Sequence[tuple[Test, Views]] = tuple(
+            (test, registers.needed_views(condition.reads))
+            for test, condition in zip(compiled.residual, occurrence.residual, strict=True)
+        )
+        self._scope_of = scope_of
+
+    def join(self, env: Environment, row: Row) -> bool:
+        """Bind the row's variables; False where one disagrees (env is then spoilt)."""
+        bind = self._registers.bind
+        for column, number in self._columns:
+            value = row[column]
+            if value is not None and not bind(env, number, value):
+                return False
+        for number in self._counts:
+            env[number] += 1
+        return True
+
+    def assign(self, env: Environment, row: Row, event: Event) -> Row | None:
+        """Run the stateful BINDs: the row with their values, None where one does not join."""
+        if not self._assignments:
+            return row
+        scope = self._scope_of(event)
+        values: list[Term | None] = []
+        for evaluate, views, number in self._assignments:
+            self._registers.refresh(env, views)
+            value = evaluate(env, scope)
+            if value is not None and not self._registers.bind(env, number, value):
+                return None
+            values.append(value)
+        return (*row, *values)
+
+    def test(self, env: Environment, event: Event) -> bool:
+        """Whether every residual filter is true."""
+        if not self._residual:
+            return True
+        scope = self._scope_of(event)
+        for test, views in self._residual:
+            if views:
+                self._registers.refresh(env, views)
+            if not test(env, scope):
+                return False
+        return True
+
+    def accept(self, env: Environment, row: Row, event: Event) -> Row | None:
+        """Join, assign and test at once; the extended row, or None."""
+        if not self.join(env, row):
+            return None
+        extended = self.assign(env, row, event)
+        if extended is None or not self.test(env, event):
+            return None
+        return extended
+
+    def replay(self, env: Environment, row: Row) -> None:
+        """Bind an accepted row again, its stateful BINDs included."""
+        self.join(env, row)
+        for (_, _, number), value in zip(
+            self._assignments, row[len(self._columns) :], strict=True
+        ):
+            if value is not None:
+                self._registers.bind(env, number, value)

@@ -1,0 +1,252 @@
+"""Sequence expression → automaton.
+
+A Glushkov construction over steps: every unit yields its *arrivals* (the ways in: which
+operator, which guards, which atoms) and its *exits* (the atoms after which it is over).
+Joining a unit to what precedes it makes one place for each pair of exit and arrival, so
+that each operator occurrence carries its own obligation. An optional step is the left
+join: what follows may also be reached past it, under a guard that it does not occur.
+
+Occurrences and iterated units are numbered in the order of the text, as `plan` does; a
+guard over an optional step names the same occurrences as the step itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+from spaseq.nfa.automaton import (
+    ACCEPT,
+    DONE,
+    Action,
+    Atom,
+    Automaton,
+    Bound,
+    Edge,
+    Guard,
+    Link,
+    Operator,
+    Place,
+)
+from spaseq.nfa.liveness import analyse
+from spaseq.parser import ast
+from spaseq.plan.logical import QueryPlan
+
+
+def compile_automaton(plan: QueryPlan) -> Automaton:
+    """The automaton of a plan, its live registers and equality indexes worked out."""
+    builder = _Builder()
+    arrivals, exits = builder.sequence(plan.sequence, None)
+    starts = tuple(
+        builder.place(Place(None, arrival.guards, arrival.edges, start=True))
+        for arrival in arrivals
+    )
+    for leaving in exits:
+        builder.links[leaving.atom].append(Link(ACCEPT, leaving.bounds, leaving.guards))
+    automaton = analyse(
+        Automaton(
+            tuple(builder.places),
+            tuple(
+                replace(atom, links=tuple(dict.fromkeys(links)))
+                for atom, links in zip(builder.atoms, builder.links, strict=True)
+            ),
+            tuple(builder.guards),
+            starts,
+            tuple(register.name for register in plan.registers),
+        ),
+        plan,
+    )
+    automaton.validate()
+    return automaton
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """One way into a unit; `operator` is None where the one in front of the unit holds."""
+
+    operator: Operator | None
+    guards: tuple[int, ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Exit:
+    atom: int
+    bounds: tuple[Bound, ...] = ()
+    guards: tuple[int, ...] = ()
+
+
+_Ways = tuple[list[_Arrival], list[_Exit]]
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+        self.atoms: list[Atom] = []
+        self.links: list[list[Link]] = []
+        self.guards: list[Guard] = []
+        self._occurrence = 0
+        self._unit = 0
+        self._around: tuple[int, ...] = ()
+
+    def place(self, place: Place) -> int:
+        if place in self.places:
+            return self.places.index(place)
+        self.places.append(place)
+        return len(self.places) - 1
+
+    def sequence(self, sequence: ast.Sequence, reach: Operator | None) -> _Ways:
+        """`reach` is the operator that comes from the left, also through parentheses."""
+        arrivals: list[_Arrival] = []
+        exits: list[_Exit] = []
+        skipped: tuple[int, ...] | None = ()
+        for step in sequence.steps:
+            if step.negated:
+                guard = self._guard(step)
+                exits = [replace(e, guards=(*e.guards, guard)) for e in exits]
+                continue
+            optional = step.quantifier is not None and step.quantifier.least == 0
+            guard = self._guard(step) if optional else -1
+            ways_in, ways_out = self._step(step, step.operator or reach)
+            self._join(exits, ways_in, step.operator)
+            if skipped is not None:
+                arrivals += [
+                    replace(a, operator=a.operator or step.operator, guards=skipped + a.guards)
+                    for a in ways_in
+                ]
+            if optional:
+                exits = [replace(e, guards=(*e.guards, guard)) for e in exits] + ways_out
+                skipped = (*skipped, guard) if skipped is not None else None
+            else:
+                exits, skipped = ways_out, None
+        return arrivals, exits
+
+    def _join(
+        self, exits: list[_Exit], arrivals: list[_Arrival], operator: Operator | None
+    ) -> None:
+        for leaving, arrival in product(exits, arrivals):
+            waits = Place(
+                arrival.operator or operator or ";",
+                leaving.guards + arrival.guards,
+                arrival.edges,
+            )
+            self.links[leaving.atom].append(Link(self.place(waits), leaving.bounds))
+
+    def _step(self, step: ast.Step, reach: Operator | None) -> _Ways:
+        quantifier = step.quantifier
+        if quantifier is None or quantifier.optional:
+            return self._parts(step.unit, reach)
+        return self._iteration(step.unit, max(quantifier.least, 1), quantifier.most, reach)
+
+    def _iteration(
+        self, unit: ast.Unit, least: int, most: int | None, reach: Operator | None
+    ) -> _Ways:
+        number = self._unit
+        self._unit += 1
+        around, self._around = self._around, (*self._around, number)
+        arrivals, exits = self._parts(unit, reach)
+        self._around = around
+        if most is None or most > 1:
+            again = [_entering(arrival, Action(number, again=True)) for arrival in arrivals]
+            below = () if most is None else (Bound(number, below=most),)
+            self._join([replace(e, bounds=e.bounds + below) for e in exits], again, reach)
+        enough = () if least <= 1 else (Bound(number, least=least),)
+        return (
+            [_entering(arrival, Action(number, again=False)) for arrival in arrivals],
+            [replace(e, bounds=e.bounds + enough) for e in exits],
+        )
+
+    def _parts(self, unit: ast.Unit, reach: Operator | None) -> _Ways:
+        if isinstance(unit, ast.Sequence):
+            return self.sequence(unit, reach)
+        if isinstance(unit, ast.Disjunction):
+            return self._disjunction(unit, reach)
+        if isinstance(unit, ast.GpmRef):
+            return self._atoms([Atom("single", (((self._next(),),),))])
+        if isinstance(unit, ast.Conjunction):
+            return self._atoms([Atom("together", ((a,),)) for a in self._alternatives(unit)])
+        operands = tuple(tuple(self._alternatives(operand)) for operand in unit.operands)
+        return self._atoms([Atom("any-order", operands)])
+
+    def _disjunction(self, unit: ast.Disjunction, reach: Operator | None) -> _Ways:
+        together: list[Edge] = []
+        apart: list[_Arrival] = []
+        exits: list[_Exit] = []
+        for side in unit.operands:
+            ways_in, ways_out = self._parts(side, reach)
+            for arrival in ways_in:
+                if arrival.operator is None and not arrival.guards:
+                    together += arrival.edges
+                else:
+                    apart.append(arrival)
+            exits += ways_out
+        return [_Arrival(None, (), tuple(together)), *apart], exits
+
+    def _atoms(self, atoms: list[Atom]) -> _Ways:
+        first = len(self.atoms)
+        self.atoms += atoms
+        self.links += [[] for _ in atoms]
+        numbers = range(first, len(self.atoms))
+        return (
+            [_Arrival(None, (), tuple(Edge(number) for number in numbers))],
+            [_Exit(number) for number in numbers],
+        )
+
+    def _alternatives(self, unit: ast.Unit) -> list[tuple[int, ...]]:
+        """An operand of `&` or `AND` as a choice of occurrences that share a timestamp."""
+        while isinstance(unit, ast.Sequence) and len(unit.steps) == 1:
+            unit = unit.steps[0].unit
+        if isinstance(unit, ast.GpmRef):
+            return [(self._next(),)]
+        assert isinstance(unit, ast.Conjunction | ast.Disjunction)
+        parts = [self._alternatives(operand) for operand in unit.operands]
+        if isinstance(unit, ast.Disjunction):
+            return [alternative for part in parts for alternative in part]
+        return [sum(choice, ()) for choice in product(*parts)]
+
+    def _next(self) -> int:
+        self._occurrence += 1
+        return self._occurrence - 1
+
+    def _guard(self, step: ast.Step) -> int:
+        """A guard over the unit of a negated or optional step.
+
+        Numbering is set back for an optional step, whose occurrences are those of the step.
+        """
+        marks = self._occurrence, self._unit
+        quantifier = step.quantifier
+        unit = step.unit
+        if quantifier is not None and not quantifier.optional:
+            least = max(quantifier.least, 1)
+            arrivals, exits = self._iteration(unit, least, least, None)
+        else:
+            arrivals, exits = self._parts(unit, None)
+        starts = tuple(
+            self.place(Place(":", arrival.guards, arrival.edges)) for arrival in arrivals
+        )
+        for leaving in exits:
+            self.links[leaving.atom].append(Link(DONE, leaving.bounds, leaving.guards))
+        single = self._single(starts)
+        self.guards.append(Guard(self._around, starts, single, step.negated))
+        if not step.negated:
+            self._occurrence, self._unit = marks
+        return len(self.guards) - 1
+
+    def _single(self, starts: tuple[int, ...]) -> int | None:
+        """The occurrence of a guard that is one GPM, met once."""
+        if len(starts) != 1 or len(self.places[starts[0]].edges) != 1:
+            return None
+        edge = self.places[starts[0]].edges[0]
+        atom = self.atoms[edge.atom]
+        only_done = all(
+            link.target == DONE and not link.guards and not link.bounds
+            for link in self.links[edge.atom]
+        )
+        if atom.kind != "single" or edge.actions or not only_done:
+            return None
+        return atom.operands[0][0][0]
+
+
+def _entering(arrival: _Arrival, action: Action) -> _Arrival:
+    edges = tuple(replace(edge, actions=(action, *edge.actions)) for edge in arrival.edges)
+    return replace(arrival, edges=edges)

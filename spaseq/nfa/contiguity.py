@@ -1,0 +1,63 @@
+"""Strict contiguity: which instants hold events, of everybody or of one partition.
+
+Instants are numbered densely, so without `PARTITION BY` two instants are next to each
+other iff their numbers are. With it, an event belongs to a partition iff some GPM that
+reads its stream has a row with that key (LANGUAGE section 4, docs/language.md).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from spaseq.nfa.candidates import Candidate
+from spaseq.nfa.registers import RegisterFile
+
+Key = tuple[object, ...]
+
+
+class Contiguity:
+    """The instants of each partition that are still inside the window."""
+
+    def __init__(self, registers: RegisterFile):
+        self._registers = registers
+        self._partitioned = bool(registers.partition)
+        self.instants: dict[Key, list[int]] = {}
+
+    def add(self, instant: int, keys: Iterable[Key]) -> None:
+        for key in keys:
+            known = self.instants.setdefault(key, [])
+            if not known or known[-1] != instant:
+                known.append(instant)
+
+    def before(self, key: Key, instant: int) -> int:
+        """The latest instant before `instant` with an event (of the partition); -1: none."""
+        if not self._partitioned:
+            return instant - 1
+        known = self.instants.get(key, [])
+        position = bisect_left(known, instant)
+        return known[position - 1] if position else -1
+
+    def threshold(self, candidate: Candidate) -> int:
+        """The least last instant of a partial match that the candidate follows strictly."""
+        return self.before(self._registers.key(candidate.env), candidate.first)
+
+    def contiguous(self, key: Key, instants: list[int]) -> bool:
+        """Whether no other instant with an event lies between successive ones of these."""
+        if not self._partitioned:
+            return all(b - a <= 1 for a, b in zip(instants, instants[1:], strict=False))
+        known = self.instants.get(key, [])
+        return all(
+            bisect_left(known, b) - bisect_right(known, a) <= 0
+            for a, b in zip(instants, instants[1:], strict=False)
+        )
+
+    def evict(self, bound: int) -> None:
+        """Forget instants before `bound`: no partial match reaches back so far."""
+        for key in list(self.instants):
+            known = self.instants[key]
+            position = bisect_left(known, bound)
+            if position == len(known):
+                del self.instants[key]
+            elif position > 0:
+                del known[:position]

@@ -1,0 +1,111 @@
+"""Places at run time: groups of partial matches that nothing to come can tell apart.
+
+A group is keyed by the values of its place's live registers and holds one tECS union of
+the partial matches that wait there. What an event adds becomes visible when its instant
+closes, for nothing follows an event of its own instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spaseq.nfa.automaton import Automaton, Place
+from spaseq.nfa.registers import Environment
+from spaseq.nfa.tecs import Chain, Node, Row, chained, nodes
+
+Values = tuple[object, ...]
+
+
+class Group:
+    """All partial matches of one place with the same live registers."""
+
+    __slots__ = ("chain", "env", "oldest", "taken", "taken_first", "values")
+
+    def __init__(self, values: Values, env: Environment):
+        self.values = values
+        self.env = env
+        self.chain: Chain | None = None
+        self.oldest = 0
+        """No member's last instant is before this."""
+        self.taken: list[int] = []
+        """Instants of this timestamp at which a `;` place took something."""
+        self.taken_first = -1
+        """The greatest first instant of what a `;` place took at this timestamp."""
+
+    def add(self, node: Node) -> None:
+        self.oldest = node.last if self.chain is None else min(self.oldest, node.last)
+        self.chain = Chain(node, self.chain)
+
+    def keep(self, members: Iterable[Node]) -> None:
+        kept = list(members)
+        kept.reverse()
+        self.chain = chained(kept)
+        self.oldest = min((node.last for node in kept), default=0)
+
+
+class PlaceState:
+    """The groups that wait in one place, and the indexes over them."""
+
+    def __init__(self, number: int, place: Place, automaton: Automaton, blank: Environment):
+        self.number = number
+        self.place = place
+        kinds = {automaton.atoms[edge.atom].kind for edge in place.edges}
+        self.takes_at_once = place.operator == ";" and kinds == {"single"}
+        """A `;` place whose groups go when the instant that took them closes."""
+        self.takes_by_timestamp = (
+            place.operator == ";" and "together" in kinds and "any-order" not in kinds
+        )
+        self.looks_back = place.operator == ";" and "any-order" in kinds
+        """A `;` place that decides by searching the buffers."""
+        self.strict = place.operator == ","
+        self.groups: dict[Values, Group] = {}
+        self._blank = blank
+        self._indexes: list[dict[Values, dict[Values, Group]] | None] = [
+            {} if keys else None for keys in place.keys
+        ]
+        if place.start:
+            start = Group((), blank.copy())
+            self.groups[()] = start
+
+    def group(self, env: Environment) -> Group:
+        """The group of an environment, made where there is none."""
+        values = tuple(env[number] for number in self.place.live)
+        known = self.groups.get(values)
+        if known is None:
+            kept = self._blank.copy()
+            for number, value in zip(self.place.live, values, strict=True):
+                kept[number] = value
+            known = Group(values, kept)
+            self.groups[values] = known
+            for index, keys in zip(self._indexes, self.place.keys, strict=True):
+                if index is not None:
+                    entry = tuple(kept[number] for number, _ in keys)
+                    index.setdefault(entry, {})[values] = known
+        return known
+
+    def drop(self, group: Group) -> None:
+        del self.groups[group.values]
+        for index, keys in zip(self._indexes, self.place.keys, strict=True):
+            if index is not None:
+                entry = tuple(group.env[number] for number, _ in keys)
+                same = index[entry]
+                del same[group.values]
+                if not same:
+                    del index[entry]
+
+    def matching(self, edge: int, row: Row, columns: tuple[int, ...]) -> Iterable[Group]:
+        """The groups that agree with a row on the index of an edge."""
+        index = self._indexes[edge]
+        if index is None:
+            return self.groups.values()
+        return index.get(tuple(row[column] for column in columns), {}).values()
+
+    def sweep(self, bound: int) -> None:
+        """Drop what started before `bound` and can match no more."""
+        if self.place.start:
+            return
+        for group in list(self.groups.values()):
+            if group.chain is None or group.chain.latest < bound:
+                self.drop(group)
+            else:
+                group.keep(nodes(group.chain, bound))

@@ -1,0 +1,160 @@
+"""Whether a unit occurs where it must not: negations, and optional steps that were skipped.
+
+A guard is decided when what follows it is at hand (post-processing negation): the rows of
+the window are still in the buffers, so filters may name variables of both sides. The
+answer is the latest instant at which an occurrence begins; whoever waits in the same group
+with an older last event is forbidden, the others are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaseq.nfa.acceptor import Acceptor
+from spaseq.nfa.automaton import DONE, Automaton, Edge, Guard, Place
+from spaseq.nfa.buffer import Buffer
+from spaseq.nfa.candidates import Candidate, CandidateFinder
+from spaseq.nfa.contiguity import Contiguity
+from spaseq.nfa.registers import Environment, RegisterFile
+
+NEVER = -1
+
+
+class GuardKeeper:
+    """Decides guards, and which earlier candidates forbid a later one under `;`."""
+
+    def __init__(
+        self,
+        automaton: Automaton,
+        acceptors: Sequence[Acceptor],
+        registers: RegisterFile,
+        buffers: Sequence[Buffer],
+        finder: CandidateFinder,
+        contiguity: Contiguity,
+    ):
+        self._automaton = automaton
+        self._acceptors = acceptors
+        self._registers = registers
+        self._buffers = buffers
+        self._finder = finder
+        self._contiguity = contiguity
+
+    def latest(
+        self,
+        number: int,
+        before: Environment,
+        after: Environment,
+        edge: Edge | None,
+        low: int,
+        high: int,
+    ) -> int:
+        """The latest start of an occurrence strictly between two instants, or NEVER.
+
+        `before` is the partial match's environment, `after` that of what was joined by
+        `edge`: a guard inside an iterated unit that the edge enters anew still sees its own
+        iteration.
+        """
+        guard = self._automaton.guards[number]
+        env = self._context(guard, before, after, edge)
+        if guard.occurrence is None:
+            return self._latest_unit(guard, env, low, high)
+        acceptor = self._acceptors[guard.occurrence]
+        for entry in self._buffers[acceptor.gpm].between(low, high):
+            for row in entry.rows:
+                if not guard.negated and not self._finder.is_positive(acceptor.gpm, row):
+                    continue
+                if acceptor.accept(env.copy(), row, entry.event) is not None:
+                    return entry.instant
+        return NEVER
+
+    def forbidden_until(
+        self, place: Place, before: Environment, candidate: Candidate, low: int, high: int
+    ) -> int:
+        """The latest start of any of the place's guards between `low` and the candidate."""
+        latest = NEVER
+        for guard in place.guards:
+            found = self.latest(guard, before, candidate.env, candidate.edge, low, high)
+            latest = max(latest, found)
+        return latest
+
+    def earlier_acceptable(
+        self, place: Place, before: Environment, candidate: Candidate, low: int
+    ) -> int:
+        """The latest instant at which a `;` place would have taken something before.
+
+        Partial matches whose last event is older than that do not reach the candidate.
+        """
+        finder, latest = self._finder, NEVER
+        micros = _micros(candidate)
+        for edge in place.edges:
+            kind = self._automaton.atoms[edge.atom].kind
+            if kind == "any-order" and edge is candidate.edge:
+                for operand in range(len(candidate.meetings)):
+                    found = finder.latest_acceptable(edge, before, candidate, operand, low)
+                    latest = max(latest, found)
+            elif kind == "any-order":
+                found = finder.first_step_acceptable(edge, before, low, candidate.first)
+                latest = max(latest, found)
+            else:
+                for other in finder.candidates(edge, before, low, candidate.first, False):
+                    if kind == "single" or _micros(other) < micros:
+                        latest = max(latest, other.first)
+        return latest
+
+    def _context(
+        self, guard: Guard, before: Environment, after: Environment, edge: Edge | None
+    ) -> Environment:
+        restarted = {action.unit for action in edge.actions} if edge is not None else set()
+        restarted &= set(guard.units)
+        env = after.copy()
+        if restarted:
+            for number, register in enumerate(self._registers.registers):
+                if register.unit in restarted or register.scope in restarted:
+                    env[number] = before[number]
+        return env
+
+    def _latest_unit(self, guard: Guard, env: Environment, low: int, high: int) -> int:
+        found = [
+            (place, candidate)
+            for place in (self._automaton.places[start] for start in guard.starts)
+            for edge in place.edges
+            for candidate in self._finder.candidates(edge, env, low, high, guard.negated)
+        ]
+        for place, candidate in sorted(found, key=lambda item: -item[1].first):
+            forbidden = self.forbidden_until(place, env, candidate, low, candidate.first)
+            if forbidden == NEVER and self._completes(candidate, high, guard.negated):
+                return candidate.first
+        return NEVER
+
+    def _completes(self, candidate: Candidate, high: int, negated: bool) -> bool:
+        """Whether the guarded unit, begun so, comes to its end before `high`."""
+        for link in self._automaton.atoms[candidate.edge.atom].links:
+            if not self._registers.within(link.bounds, candidate.env):
+                continue
+            if link.target == DONE:
+                if all(
+                    self.latest(g, candidate.env, candidate.env, None, candidate.last, high)
+                    == NEVER
+                    for g in link.guards
+                ):
+                    return True
+            elif self._continues(self._automaton.places[link.target], candidate, high, negated):
+                return True
+        return False
+
+    def _continues(self, place: Place, so_far: Candidate, high: int, negated: bool) -> bool:
+        env, last = so_far.env, so_far.last
+        for edge in place.edges:
+            for candidate in self._finder.candidates(edge, env, last, high, negated):
+                needed = self.forbidden_until(place, env, candidate, last, candidate.first)
+                if place.operator == ",":
+                    needed = max(needed, self._contiguity.threshold(candidate))
+                elif place.operator == ";":
+                    needed = max(needed, self.earlier_acceptable(place, env, candidate, last))
+                if needed <= last and self._completes(candidate, high, negated):
+                    return True
+        return False
+
+
+def _micros(candidate: Candidate) -> int:
+    return min(witness.event.time.micros for witness in candidate.step.witnesses)

@@ -1,0 +1,163 @@
+"""Which registers a place must keep, and which of them index its groups.
+
+Backwards over the automaton: a register is live at a place if some path from it reads the
+register before a new iteration makes it forget. Partial matches that agree on the live
+registers of a place cannot be told apart by anything still to come (Alevizos et al.,
+Register Match Automata), so they wait there as one group. Forwards: a variable that is
+bound on every way to a place and by every row of an edge is an equality index.
+
+Both are fixpoints; cost: places × registers × the length of the longest path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+
+from spaseq.nfa.automaton import Automaton, Edge, Guard, Link, Place
+from spaseq.plan.logical import Condition, QueryPlan, Register
+from spaseq.plan.references import iteration_register
+
+
+def analyse(automaton: Automaton, plan: QueryPlan) -> Automaton:
+    """The automaton with `live`, `keys` and the guards' `reads` filled in."""
+    flow = _Flow(automaton, plan)
+    flow.solve()
+    sure = _bound_on_every_way(automaton, plan)
+    places = tuple(
+        replace(place, live=flow.sorted(flow.live[number]), keys=_keys(flow, place, sure[number]))
+        for number, place in enumerate(automaton.places)
+    )
+    guards = tuple(
+        replace(guard, reads=flow.sorted(flow.guard_reads(guard))) for guard in automaton.guards
+    )
+    return replace(automaton, places=places, guards=guards)
+
+
+Names = frozenset[str]
+
+
+class _Flow:
+    def __init__(self, automaton: Automaton, plan: QueryPlan):
+        self.automaton = automaton
+        self.plan = plan
+        self.registers = {register.name: register for register in plan.registers}
+        self.numbers = {register.name: n for n, register in enumerate(plan.registers)}
+        self.live: list[Names] = [frozenset() for _ in automaton.places]
+
+    def sorted(self, names: Names) -> tuple[int, ...]:
+        return tuple(sorted(self.numbers[name] for name in names))
+
+    def solve(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for number, place in enumerate(self.automaton.places):
+                found = self._place(place)
+                if found != self.live[number]:
+                    self.live[number] = found
+                    changed = True
+
+    def guard_reads(self, guard: Guard) -> Names:
+        return frozenset().union(*(self.live[start] for start in guard.starts))
+
+    def _place(self, place: Place) -> Names:
+        # What a partial match's partition is decides contiguity and emission everywhere.
+        names = frozenset(self.plan.partition)
+        names = self._union(names, *(self.guard_reads(self._guard(g)) for g in place.guards))
+        return self._union(names, *(self._edge(edge) for edge in place.edges))
+
+    def _guard(self, number: int) -> Guard:
+        return self.automaton.guards[number]
+
+    def _edge(self, edge: Edge) -> Names:
+        atom = self.automaton.atoms[edge.atom]
+        after = self._union(frozenset(), *(self._link(link) for link in atom.links))
+        for number in atom.occurrences:
+            occurrence = self.plan.occurrences[number]
+            gpm = self.plan.gpms[occurrence.gpm]
+            conditions: list[Condition] = list(occurrence.residual)
+            conditions += [assignment.value for assignment in occurrence.assignments]
+            bound = (*gpm.variables, *(a.variable for a in occurrence.assignments))
+            after = self._union(after, frozenset(bound), *(c.reads for c in conditions))
+        return self._before_actions(after, edge)
+
+    def _link(self, link: Link) -> Names:
+        names = frozenset(iteration_register(bound.unit) for bound in link.bounds)
+        names = self._union(names, *(self.guard_reads(self._guard(g)) for g in link.guards))
+        return names | self.live[link.target] if link.target >= 0 else names
+
+    def _before_actions(self, after: Names, edge: Edge) -> Names:
+        again = {action.unit for action in edge.actions if action.again}
+        begun = {action.unit for action in edge.actions if not action.again}
+        before: set[str] = set()
+        for name in after:
+            register = self.registers[name]
+            fresh = register.unit is not None and register.unit in again | begun
+            if register.scope is not None and register.scope in again | begun:
+                continue
+            if register.kind == "value" and fresh:
+                continue
+            if register.kind == "previous" and fresh:
+                if register.unit in again:
+                    before.add(register.variable)
+                continue
+            if register.kind == "last" and fresh:
+                continue
+            if register.kind == "iterations" and register.unit in begun:
+                continue
+            before.add(name)
+        return frozenset(before)
+
+    @staticmethod
+    def _union(first: Names, *rest: Names) -> Names:
+        return reduce(frozenset.union, rest, first)
+
+
+def _bound_on_every_way(automaton: Automaton, plan: QueryPlan) -> list[Names]:
+    """For each place the value registers that every partial match waiting there has bound."""
+    everything = frozenset(r.name for r in plan.registers if r.kind == "value")
+    registers = {register.name: register for register in plan.registers}
+    fragment_starts = {start for guard in automaton.guards for start in guard.starts}
+    sure = [
+        frozenset() if place.start or number in fragment_starts else everything
+        for number, place in enumerate(automaton.places)
+    ]
+    changed = True
+    while changed:
+        changed = False
+        for number, place in enumerate(automaton.places):
+            for edge in place.edges:
+                atom = automaton.atoms[edge.atom]
+                kept = _kept(sure[number], edge, registers)
+                for occurrence in _surely_met(atom.operands):
+                    kept |= plan.gpms[plan.occurrences[occurrence].gpm].certain
+                for link in atom.links:
+                    if link.target >= 0 and not sure[link.target] <= kept:
+                        sure[link.target] &= kept
+                        changed = True
+    return sure
+
+
+def _surely_met(operands: tuple[tuple[tuple[int, ...], ...], ...]) -> list[int]:
+    return [o for operand in operands if len(operand) == 1 for o in operand[0]]
+
+
+def _kept(names: Names, edge: Edge, registers: dict[str, Register]) -> Names:
+    fresh = {action.unit for action in edge.actions}
+    return frozenset(name for name in names if registers[name].unit not in fresh)
+
+
+def _keys(
+    flow: _Flow, place: Place, sure: Names
+) -> tuple[tuple[tuple[int, str], ...], ...]:
+    keys = []
+    for edge in place.edges:
+        atom = flow.automaton.atoms[edge.atom]
+        if atom.kind != "single" or place.start:
+            keys.append(())
+            continue
+        gpm = flow.plan.gpms[flow.plan.occurrences[atom.occurrences[0]].gpm]
+        shared = _kept(sure, edge, flow.registers) & gpm.certain
+        keys.append(tuple((flow.numbers[name], name) for name in sorted(shared)))
+    return tuple(keys)

@@ -1,0 +1,166 @@
+"""The register file: how iterations and bindings change what a partial match remembers.
+
+An environment is a list: one cell per register of the plan, then one cell per *view*, a
+register as expressions see it (an aggregate's state becomes its value). Cells hold terms,
+None for unbound, integers for `iterations` and `count`, opaque states for aggregates.
+
+Invariant: views are filled in only by `refresh`, just before an expression reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+import pyoxigraph as ox
+
+from spaseq.nfa.automaton import Bound
+from spaseq.plan.logical import QueryPlan, Register
+from spaseq.plan.references import IS_FIRST, iteration_register
+from spaseq.rdf.event import Term
+
+XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+INTEGER: Final = ox.NamedNode(XSD + "integer")
+TRUE: Final = ox.Literal("true", datatype=ox.NamedNode(XSD + "boolean"))
+FALSE: Final = ox.Literal("false", datatype=ox.NamedNode(XSD + "boolean"))
+
+# States of a `first` register besides a term: its first iteration runs and has not bound
+# the variable yet; its first iteration is over and never bound it.
+OPEN: Final = "open"
+VOID: Final = "void"
+
+Environment = list[Any]
+
+
+class Aggregates(Protocol):
+    """Running aggregates over terms: immutable, hashable states."""
+
+    def start(self, name: str, separator: str | None, distinct: bool) -> Any: ...
+    def add(self, state: Any, term: Term) -> Any: ...
+    def finish(self, state: Any) -> Term | None: ...
+
+
+class RegisterFile:
+    """The registers of one plan, and what each kind of event does to them."""
+
+    def __init__(self, plan: QueryPlan, aggregates: Aggregates):
+        self.registers = plan.registers
+        self.number = {register.name: n for n, register in enumerate(plan.registers)}
+        self.partition = tuple(self.number[name] for name in plan.partition)
+        self._aggregates = aggregates
+        self._blank = [self._initial(register) for register in plan.registers]
+        self.views: dict[str, int] = {}
+        self._viewed: list[tuple[int, str]] = []
+        for register in plan.registers:
+            if register.kind in ("first", "aggregate", "count"):
+                self._view(register.name, self.number[register.name], register.kind)
+            elif register.kind == "iterations":
+                self._view(f"{IS_FIRST}{register.unit}", self.number[register.name], "is first")
+        units = range(len(plan.units))
+        self._scoped = [self._where(scope=unit) for unit in units]
+        self._following = [self._where(unit=unit) for unit in units]
+        self._dependents: dict[int, list[tuple[int, Register]]] = {
+            self.number[register.name]: [
+                (n, other)
+                for n, other in enumerate(plan.registers)
+                if other.variable == register.variable
+                and other.kind in ("last", "first", "aggregate")
+            ]
+            for register in plan.registers
+            if register.kind == "value"
+        }
+
+    def slots(self) -> Mapping[str, int]:
+        """Where an expression finds each register, or its view."""
+        return {**self.number, **self.views}
+
+    def needed_views(self, reads: frozenset[str]) -> tuple[tuple[int, int, str], ...]:
+        """The views to refresh before evaluating: (register, cell, kind)."""
+        out = []
+        for offset, (number, kind) in enumerate(self._viewed):
+            if self.registers[number].name in reads:
+                out.append((number, len(self.registers) + offset, kind))
+        return tuple(out)
+
+    def blank(self) -> Environment:
+        return self._blank + [None] * len(self._viewed)
+
+    def refresh(self, env: Environment, views: tuple[tuple[int, int, str], ...]) -> None:
+        for number, cell, kind in views:
+            value = env[number]
+            if kind == "aggregate":
+                env[cell] = self._aggregates.finish(value)
+            elif kind == "count":
+                env[cell] = ox.Literal(str(value), datatype=INTEGER)
+            elif kind == "is first":
+                env[cell] = TRUE if value == 1 else FALSE
+            else:
+                env[cell] = None if value is OPEN or value is VOID else value
+
+    def enter(self, env: Environment, unit: int, again: bool) -> None:
+        """Begin a run of the unit, or its next iteration."""
+        for number, register in self._scoped[unit]:
+            env[number] = self._blank[number]
+        for number, register in self._following[unit]:
+            if register.kind == "previous":
+                value = self.number[register.variable]
+                env[number] = env[value] if again else None
+            elif register.kind == "iterations":
+                env[number] = min(env[number] + 1, register.limit) if again else 1
+        for number, register in self._following[unit]:
+            if register.kind in ("value", "last"):
+                env[number] = None
+            elif register.kind == "first":
+                env[number] = (
+                    OPEN if env[number] is None else VOID if env[number] is OPEN else env[number]
+                )
+
+    def bind(self, env: Environment, number: int, value: Term) -> bool:
+        """Give a value register a value; False where it holds another one already."""
+        known = env[number]
+        if known is not None:
+            return bool(known == value)
+        env[number] = value
+        for other, register in self._dependents[number]:
+            if register.kind == "last":
+                env[other] = value
+            elif register.kind == "aggregate":
+                env[other] = self._aggregates.add(env[other], value)
+            elif env[other] is OPEN:
+                env[other] = value
+        return True
+
+    def key(self, env: Environment) -> tuple[Term | None, ...]:
+        """The partition of a partial match; empty without `PARTITION BY`."""
+        return tuple(env[number] for number in self.partition)
+
+    def within(self, bounds: Sequence[Bound], env: Environment) -> bool:
+        """Whether the iteration numbers satisfy a link's bounds."""
+        for bound in bounds:
+            number = env[self.number[iteration_register(bound.unit)]]
+            if number < bound.least or (bound.below is not None and number >= bound.below):
+                return False
+        return True
+
+    def _initial(self, register: Register) -> Any:
+        if register.kind in ("iterations", "count"):
+            return 0
+        if register.kind == "aggregate":
+            return self._aggregates.start(
+                register.function, register.separator, register.distinct
+            )
+        return None
+
+    def _view(self, name: str, number: int, kind: str) -> None:
+        self.views[name] = len(self.registers) + len(self._viewed)
+        self._viewed.append((number, kind))
+
+    def _where(
+        self, *, unit: int | None = None, scope: int | None = None
+    ) -> list[tuple[int, Register]]:
+        return [
+            (n, register)
+            for n, register in enumerate(self.registers)
+            if (unit is not None and register.unit == unit)
+            or (scope is not None and register.scope == scope)
+        ]

@@ -1,0 +1,434 @@
+"""The run of one automaton: rows of events in, complete matches out.
+
+`open_instant`, `feed`, `close_instant` (and `close_timestamp`) follow the instants of the
+streams; `due` yields the matches that had to wait for their window to close. What `feed`
+adds becomes visible at the close of the instant. One event costs the groups its rows
+reach (an index where the row shares bound variables with them), not the partial matches
+in them; a complete match is enumerated only when somebody asks.
+
+Invariants: every node in a group has `last` < the open instant; buffers hold the rows
+since the window's first instant.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from spaseq.nfa.acceptor import Acceptor
+from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link
+from spaseq.nfa.buffer import Buffer, Entry
+from spaseq.nfa.candidates import Candidate, CandidateFinder
+from spaseq.nfa.contiguity import Contiguity, Key
+from spaseq.nfa.group import Group, PlaceState
+from spaseq.nfa.guards import NEVER, GuardKeeper
+from spaseq.nfa.registers import Environment, RegisterFile
+from spaseq.nfa.tecs import Chain, Node, Row, Step, Witnessed, chained, nodes, paths
+from spaseq.nfa.window import WindowClock
+from spaseq.plan.logical import QueryPlan
+from spaseq.rdf.event import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One complete match: its first instant number, its partition and its steps."""
+
+    start: int
+    key: Key
+    steps: tuple[Step, ...]
+
+    def witnesses(self) -> list[Witnessed]:
+        """In the order of instants, then of places in the text."""
+        found = [witness for step in self.steps for witness in step.witnesses]
+        found.sort(key=lambda witness: (witness.instant, witness.occurrence))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Complete matches that share their last step."""
+
+    node: Node
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A match that its trailing guards may still forbid."""
+
+    path: Path
+    env: Environment
+    guards: tuple[int, ...]
+    last: int
+
+
+class AutomatonRun:
+    """The state of one automaton over its streams."""
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        automaton: Automaton,
+        registers: RegisterFile,
+        acceptors: Sequence[Acceptor],
+    ):
+        self.plan = plan
+        self.automaton = automaton
+        self.registers = registers
+        self.acceptors = acceptors
+        self.clock = WindowClock(plan.window)
+        self.buffers = [Buffer() for _ in plan.gpms]
+        self.contiguity = Contiguity(registers)
+        self._partition_columns = [
+            tuple(gpm.variables.index(v) if v in gpm.variables else -1 for v in plan.partition)
+            for gpm in plan.gpms
+        ]
+        self._finder = CandidateFinder(
+            automaton.atoms, acceptors, registers, self.buffers, self._positive
+        )
+        self.guards = GuardKeeper(
+            automaton, acceptors, registers, self.buffers, self._finder, self.contiguity
+        )
+        blank = registers.blank()
+        fragment = _fragment_places(automaton)
+        self.places = [
+            PlaceState(number, place, automaton, blank)
+            for number, place in enumerate(automaton.places)
+        ]
+        self._dispatch = _dispatch(plan, automaton, fragment)
+        self._columns = _index_columns(plan, automaton)
+        self._buffered = _buffered_gpms(plan, automaton)
+        self.pending: dict[tuple[int, tuple[object, ...]], tuple[Environment, list[Node]]] = {}
+        self.touched: dict[int, tuple[int, Group]] = {}
+        """Groups of `;` places that took something at this timestamp: id → (place, group)."""
+        self.accepted: list[Accepted] = []
+        self.waiting: list[tuple[int, int, Waiting]] = []
+        self.waited = 0
+        self.skipped: dict[Key, int] = {}
+        self.beginnings: list[tuple[PlaceState, Group, Candidate]] = []
+        """Starts that can be decided only when all events of the instant are counted."""
+        self._looks_back = any(automaton.places[start].guards for start in automaton.starts)
+        self._sweep_at = 256
+
+    # ------------------------------------------------------------------ instants
+
+    def open_instant(self, micros: int) -> None:
+        """The next instant begins, at a timestamp not before the last one's."""
+        self.clock.open(micros)
+
+    def feed(
+        self, event: Event, unfiltered: Mapping[int, Sequence[Row]], rows: Mapping[int, list[Row]]
+    ) -> None:
+        """One event of the open instant: its rows per GPM, before and after local filters."""
+        clock = self.clock
+        clock.count()
+        if self.registers.partition:
+            self.contiguity.add(clock.now, self._partitions(unfiltered))
+        entries = {}
+        for gpm, found in rows.items():
+            if found:
+                entry = Entry(clock.now, event, tuple(found))
+                entries[gpm] = entry
+                if gpm in self._buffered:
+                    self.buffers[gpm].append(entry)
+        for gpm, entry in entries.items():
+            for number, position, edge in self._dispatch[gpm]:
+                state = self.places[number]
+                if self.automaton.atoms[edge.atom].kind == "single":
+                    self._feed_single(state, position, edge, entry)
+                else:
+                    self._feed_conjunction(state, edge, entry, gpm)
+
+    def close_instant(self) -> None:
+        """Nothing more comes at the open instant: what it brought becomes visible."""
+        for state, group, candidate in self.beginnings:
+            self._begin(state, group, candidate)
+        self.beginnings.clear()
+        for number, group in list(self.touched.values()):
+            if self.places[number].takes_at_once:
+                if self.places[number].groups.get(group.values) is group:
+                    self.places[number].drop(group)
+                del self.touched[id(group)]
+        for state in self.places:
+            if state.strict and not self.registers.partition and state.groups:
+                stale = self.clock.timestamp_start - 1
+                for group in [g for g in state.groups.values() if _newest(g) < stale]:
+                    state.drop(group)
+        for (number, _), (env, members) in self.pending.items():
+            group = self.places[number].group(env)
+            for node in members:
+                group.add(node)
+        self.pending.clear()
+        total = sum(len(state.groups) for state in self.places)
+        if total > self._sweep_at or self.clock.now % 1024 == 1023:
+            self.sweep()
+            self._sweep_at = 2 * sum(len(state.groups) for state in self.places) + 256
+
+    def close_timestamp(self) -> None:
+        """Nothing more comes at the current timestamp."""
+        for number, group in self.touched.values():
+            state = self.places[number]
+            members = [n for n in nodes(group.chain, 0) if n.last >= group.taken_first]
+            if members:
+                group.keep(members)
+                group.taken, group.taken_first = [], -1
+            elif state.groups.get(group.values) is group:
+                state.drop(group)
+        self.touched.clear()
+
+    def sweep(self) -> None:
+        """Forget what the window has passed over."""
+        bound = self.clock.bound
+        for state in self.places:
+            state.sweep(bound)
+        for buffer in self.buffers:
+            buffer.evict(self.clock.looked_back_to() if self._looks_back else bound)
+        self.contiguity.evict(bound)
+        self.skipped = {key: b for key, b in self.skipped.items() if b > bound}
+
+    # ------------------------------------------------------------------ matches
+
+    def take(self) -> Iterator[Path]:
+        """The matches accepted since the last call."""
+        accepted, self.accepted = self.accepted, []
+        for item in accepted:
+            for start, steps in paths(item.node, self.bound(item.key)):
+                yield Path(start, item.key, steps)
+
+    def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
+        """(closing time, matches) of the windows closed before timestamp `before`.
+
+        Of tumbling windows also those that close exactly then; None closes all of them.
+        """
+        inclusive = self.plan.window.kind == "tumbling"
+        while self.waiting:
+            closing = self.waiting[0][0]
+            if before is not None and not (closing < before or (inclusive and closing == before)):
+                return
+            found = []
+            while self.waiting and self.waiting[0][0] == closing:
+                waiting = heapq.heappop(self.waiting)[2]
+                if waiting.path.start >= self.skipped.get(waiting.path.key, 0) and not any(
+                    self._forbids(guard, waiting) for guard in waiting.guards
+                ):
+                    found.append(waiting.path)
+            if found:
+                yield closing, found
+
+    def skip(self, key: Key) -> None:
+        """AFTER MATCH SKIP PAST LAST EVENT: only what starts later may still match."""
+        self.skipped[key] = self.clock.now + 1
+
+    def bound(self, key: Key) -> int:
+        """The least start of a match of this partition that ends now."""
+        return max(self.clock.bound, self.skipped.get(key, 0))
+
+    # ------------------------------------------------------------------ one event
+
+    def _feed_single(self, state: PlaceState, position: int, edge: Edge, entry: Entry) -> None:
+        occurrence = self.automaton.atoms[edge.atom].operands[0][0][0]
+        acceptor = self.acceptors[occurrence]
+        columns = self._columns[state.number][position]
+        meeting = None
+        for row in entry.rows:
+            if not self._positive(acceptor.gpm, row):
+                continue
+            for group in state.matching(position, row, columns):
+                env = self._finder.entered(group.env, edge)
+                extended = acceptor.accept(env, row, entry.event)
+                if extended is None:
+                    continue
+                witness = Witnessed(occurrence, entry.event, extended, entry.instant)
+                meeting = ((occurrence, entry, row),)
+                candidate = Candidate(
+                    edge, env, Step(edge, (witness,)), entry.instant, entry.instant, (meeting,)
+                )
+                self._hit(state, group, candidate)
+
+    def _feed_conjunction(self, state: PlaceState, edge: Edge, entry: Entry, gpm: int) -> None:
+        if not self._every_operand_met(edge):
+            return
+        for group in list(state.groups.values()):
+            low = self.clock.bound - 1 if state.place.start else group.oldest
+            candidates = self._finder.completions(
+                edge, group.env, entry, gpm, low, self.clock.timestamp_start
+            )
+            for candidate in candidates:
+                self._hit(state, group, candidate)
+
+    def _every_operand_met(self, edge: Edge) -> bool:
+        return all(
+            any(
+                all(self.buffers[self.acceptors[o].gpm].entries for o in alternative)
+                for alternative in operand
+            )
+            for operand in self.automaton.atoms[edge.atom].operands
+        )
+
+    def _hit(self, state: PlaceState, group: Group, candidate: Candidate) -> None:
+        """A group and a candidate that its place may take."""
+        place = state.place
+        if place.start:
+            if place.guards and self.plan.window.kind == "events":
+                self.beginnings.append((state, group, candidate))
+            else:
+                self._begin(state, group, candidate)
+            return
+        needed = NEVER
+        if place.operator == ";":
+            needed = self._next_threshold(state, group, candidate)
+        elif state.strict:
+            needed = self.contiguity.threshold(candidate)
+        if place.guards:
+            forbidden = self.guards.forbidden_until(
+                place, group.env, candidate, group.oldest, candidate.first
+            )
+            needed = max(needed, forbidden)
+        before = self._followed(group, needed, candidate)
+        if before is not None:
+            node = Node(candidate.step, before, candidate.last, before.latest)
+            self._complete(candidate, node)
+
+    def _next_threshold(self, state: PlaceState, group: Group, candidate: Candidate) -> int:
+        if state.looks_back:
+            return self.guards.earlier_acceptable(
+                state.place, group.env, candidate, group.oldest
+            )
+        needed = max((t for t in group.taken if t < candidate.first), default=NEVER)
+        kind = self.automaton.atoms[candidate.edge.atom].kind
+        if kind == "single" and not state.takes_at_once and candidate.first not in group.taken:
+            group.taken.append(candidate.first)
+        group.taken_first = max(group.taken_first, candidate.first)
+        self.touched[id(group)] = (state.number, group)
+        return needed
+
+    def _followed(self, group: Group, needed: int, candidate: Candidate) -> Chain | None:
+        """The members of the group that the candidate may be joined to."""
+        chain, bound = group.chain, self.bound(self.registers.key(candidate.env))
+        if chain is None or chain.latest < bound:
+            return None
+        if needed <= group.oldest and candidate.first == self.clock.now:
+            return chain
+        members = [n for n in nodes(chain, bound) if needed <= n.last < candidate.first]
+        members.reverse()
+        return chained(members)
+
+    def _begin(self, state: PlaceState, group: Group, candidate: Candidate) -> None:
+        if candidate.first < self.bound(self.registers.key(candidate.env)):
+            return
+        if state.place.guards:
+            low = self.clock.bound_at(candidate.first) - 1
+            forbidden = self.guards.forbidden_until(
+                state.place, group.env, candidate, low, candidate.first
+            )
+            if forbidden != NEVER:
+                return
+        self._complete(candidate, Node(candidate.step, None, candidate.last, candidate.first))
+
+    def _complete(self, candidate: Candidate, node: Node) -> None:
+        for link in self.automaton.atoms[candidate.edge.atom].links:
+            if link.bounds and not self.registers.within(link.bounds, candidate.env):
+                continue
+            if link.target != ACCEPT:
+                live = self.places[link.target].place.live
+                values = tuple(candidate.env[number] for number in live)
+                waiting = self.pending.setdefault(
+                    (link.target, values), (candidate.env, [])
+                )
+                waiting[1].append(node)
+            elif link.guards:
+                self._wait(link, candidate, node)
+            else:
+                self.accepted.append(Accepted(node, self.registers.key(candidate.env)))
+
+    def _wait(self, link: Link, candidate: Candidate, node: Node) -> None:
+        key = self.registers.key(candidate.env)
+        for start, steps in paths(node, self.bound(key)):
+            first = min(w.event.time.micros for w in steps[0].witnesses)
+            waiting = Waiting(Path(start, key, steps), candidate.env, link.guards, candidate.last)
+            self.waited += 1
+            heapq.heappush(self.waiting, (self.clock.closing(first), self.waited, waiting))
+
+    def _forbids(self, guard: int, waiting: Waiting) -> bool:
+        env, high = waiting.env, self.clock.now + 1
+        return self.guards.latest(guard, env, env, None, waiting.last, high) != NEVER
+
+    # ------------------------------------------------------------------ partitions
+
+    def _positive(self, gpm: int, row: Row) -> bool:
+        """Whether a row may be a witness: it binds every partition variable it knows of."""
+        return all(
+            column >= 0 and row[column] is not None for column in self._partition_columns[gpm]
+        )
+
+    def _partitions(self, unfiltered: Mapping[int, Sequence[Row]]) -> set[Key]:
+        keys: set[Key] = set()
+        for gpm, rows in unfiltered.items():
+            columns = self._partition_columns[gpm]
+            if -1 not in columns:
+                keys.update(tuple(row[column] for column in columns) for row in rows)
+        return {key for key in keys if None not in key}
+
+
+def _newest(group: Group) -> int:
+    return max((node.last for node in nodes(group.chain, 0)), default=-1)
+
+
+def _fragment_places(automaton: Automaton) -> frozenset[int]:
+    """The places inside guards: they hold no groups, guards search them instead."""
+    found: set[int] = set()
+    todo = [start for guard in automaton.guards for start in guard.starts]
+    while todo:
+        number = todo.pop()
+        if number not in found:
+            found.add(number)
+            todo += [
+                link.target
+                for edge in automaton.places[number].edges
+                for link in automaton.atoms[edge.atom].links
+                if link.target >= 0
+            ]
+    return frozenset(found)
+
+
+def _dispatch(
+    plan: QueryPlan, automaton: Automaton, fragment: frozenset[int]
+) -> dict[int, list[tuple[int, int, Edge]]]:
+    """For each GPM the (place, position of the edge, edge) it can advance."""
+    table: dict[int, list[tuple[int, int, Edge]]] = {n: [] for n in range(len(plan.gpms))}
+    for number, place in enumerate(automaton.places):
+        if number in fragment:
+            continue
+        for position, edge in enumerate(place.edges):
+            occurrences = automaton.atoms[edge.atom].occurrences
+            for gpm in sorted({plan.occurrences[o].gpm for o in occurrences}):
+                table[gpm].append((number, position, edge))
+    return table
+
+
+def _index_columns(plan: QueryPlan, automaton: Automaton) -> list[list[tuple[int, ...]]]:
+    """For each place and edge the columns of a row that its equality index reads."""
+    table = []
+    for place in automaton.places:
+        columns = []
+        for edge, keys in zip(place.edges, place.keys, strict=True):
+            occurrence = plan.occurrences[automaton.atoms[edge.atom].occurrences[0]]
+            variables = plan.gpms[occurrence.gpm].variables
+            columns.append(tuple(variables.index(name) for _, name in keys))
+        table.append(columns)
+    return table
+
+
+def _buffered_gpms(plan: QueryPlan, automaton: Automaton) -> frozenset[int]:
+    """The GPMs whose rows somebody looks back at."""
+    looked_at: set[int] = set()
+    for number in _fragment_places(automaton):
+        for edge in automaton.places[number].edges:
+            looked_at.update(automaton.atoms[edge.atom].occurrences)
+    for place in automaton.places:
+        kinds = {automaton.atoms[edge.atom].kind for edge in place.edges}
+        if kinds != {"single"}:
+            for edge in place.edges:
+                looked_at.update(automaton.atoms[edge.atom].occurrences)
+    return frozenset(plan.occurrences[number].gpm for number in looked_at)

@@ -1,0 +1,93 @@
+"""Partial matches, shared: a timed, enumerable, compact set of them (tECS).
+
+A node is the last step of one or more partial matches; `before` holds the nodes it may
+continue, as a chain that never changes once built, so that a node made now is not
+disturbed by what joins its group later. Source: Bucchi et al., *CORE: a complex event
+recognition engine* (PVLDB 2022), whose `extend` is a `Node` and whose `union` is a `Chain`.
+
+Invariant: `latest` is the greatest start of all partial matches below a node or chain,
+so that whoever follows references with `latest` ≥ the window's first instant reaches only
+nodes that lead to a result. Enumeration therefore costs time linear in what it yields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from spaseq.nfa.automaton import Edge
+from spaseq.rdf.event import Event, Term
+
+Row = tuple[Term | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Witnessed:
+    """An occurrence met by one row of one event; `row` includes stateful BINDs, at its end."""
+
+    occurrence: int
+    event: Event
+    row: Row
+    instant: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge taken."""
+
+    edge: Edge
+    witnesses: tuple[Witnessed, ...]
+
+
+class Node:
+    """The partial matches that end with `step`; `last` is its greatest instant number."""
+
+    __slots__ = ("before", "last", "latest", "step")
+
+    def __init__(self, step: Step, before: Chain | None, last: int, latest: int):
+        self.step = step
+        self.before = before
+        self.last = last
+        self.latest = latest
+        """The greatest start; where `before` is None, the start itself."""
+
+
+class Chain:
+    """A union of nodes, newest first."""
+
+    __slots__ = ("latest", "node", "rest")
+
+    def __init__(self, node: Node, rest: Chain | None):
+        self.node = node
+        self.rest = rest
+        self.latest = node.latest if rest is None else max(node.latest, rest.latest)
+
+
+def nodes(chain: Chain | None, bound: int) -> Iterator[Node]:
+    """The nodes of a chain that still lead to a start at or after `bound`, newest first."""
+    while chain is not None and chain.latest >= bound:
+        if chain.node.latest >= bound:
+            yield chain.node
+        chain = chain.rest
+
+
+def chained(members: list[Node]) -> Chain | None:
+    """The members, oldest first, as a chain."""
+    chain = None
+    for node in members:
+        chain = Chain(node, chain)
+    return chain
+
+
+def paths(end: Node, bound: int) -> Iterator[tuple[int, tuple[Step, ...]]]:
+    """Every match that ends in `end` and starts at or after `bound`: (start, steps)."""
+    stack: list[tuple[Node, tuple[Step, ...]]] = [(end, ())]
+    while stack:
+        node, after = stack.pop()
+        steps = (node.step, *after)
+        if node.before is None:
+            if node.latest >= bound:
+                yield node.latest, steps
+            continue
+        for earlier in nodes(node.before, bound):
+            stack.append((earlier, steps))

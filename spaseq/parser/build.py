@@ -1,0 +1,283 @@
+"""Parse tree → the tree of a whole query (docs/language.md section 2).
+
+What the grammar leaves open is decided here: clauses that may stand once, one kind of operator
+within one pair of parentheses, times to whole microseconds, templates without paths.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from lark import Token, Tree
+
+from spaseq.parser import ast
+from spaseq.parser.build_expression import Part
+from spaseq.parser.build_pattern import PatternBuilder
+from spaseq.parser.words import MICROSECONDS
+
+_GROUPS: dict[str, tuple[Any, str]] = {
+    "AMPERSAND": (ast.Conjunction, "&"),
+    "SIMULTANEOUS": (ast.Conjunction, "&"),
+    "VBAR": (ast.Disjunction, "|"),
+    "OR": (ast.Disjunction, "|"),
+    "AND": (ast.AnyOrder, "AND"),
+}
+_CLAUSES = {
+    "within": ("within", "WITHIN"),
+    "partition_by": ("partition", "PARTITION BY"),
+    "emit": ("emit", "EMIT"),
+    "after_match_keep": ("after_match", "AFTER MATCH"),
+    "after_match_skip": ("after_match", "AFTER MATCH"),
+    "limit": ("limit", "LIMIT"),
+}
+
+
+class QueryBuilder(PatternBuilder):
+    """All of the builder: one object builds one text."""
+
+    def query(self, tree: Tree[Token]) -> ast.Query:
+        parts: dict[str, Any] = {}
+        for child in tree.children:
+            assert isinstance(child, Tree)
+            if child.data == "prologue":
+                parts["prologue"] = self.prologue(child)
+            elif child.data.startswith("register"):
+                parts["register"] = self.build(child)
+            else:
+                *head, body = child.children
+                parts["form"] = self._form(child, head)
+                assert isinstance(body, Tree)
+                parts |= self._body(body)
+        return ast.Query(**parts, span=self.span(tree), text=self.source.text)
+
+    # -------------------------------------------------------------- prologue and result form
+
+    def prologue(self, tree: Tree[Token]) -> ast.Prologue:
+        declared: dict[str, str] = {}
+        for child in tree.children:
+            assert isinstance(child, Tree)
+            token = child.children[-1]
+            assert isinstance(token, Token)
+            iri = self.absolute(token)
+            if child.data == "base_decl":
+                self.base = iri
+            else:
+                prefix = str(child.children[0])[:-1]
+                declared[prefix] = self.prefixes[prefix] = iri
+        return ast.Prologue(self.base, tuple(declared.items()))
+
+    def register_query(self, tree: Tree[Token]) -> ast.Register:
+        return ast.Register("QUERY", str(tree.children[0]), self.span(tree))
+
+    def register_stream(self, tree: Tree[Token]) -> ast.Register:
+        return ast.Register("STREAM", self.build(tree.children[0]).value, self.span(tree))
+
+    def _form(self, tree: Tree[Token], head: list[Any]) -> ast.Select | ast.Construct | ast.Ask:
+        span = self.span(head[0])
+        if tree.data == "select":
+            distinct, reduced, items = self.projection(head[0])
+            return ast.Select(items, distinct, reduced, span)
+        if tree.data == "construct":
+            return ast.Construct(self.template(head[0]), span)
+        return ast.Ask(span)
+
+    def template(self, tree: Tree[Token]) -> tuple[ast.Triple, ...]:
+        self._check_dots(tree.children)
+        out: list[ast.Triple] = []
+        for child in tree.children:
+            if isinstance(child, Token):
+                continue  # a dot
+            if child.data != "triples":
+                self.source.report(
+                    "a CONSTRUCT template holds triples only",
+                    self.span(child),
+                    "move this into the graph pattern of a DEFINE GPM",
+                )
+                continue
+            for triple in self.triples(child):
+                if not isinstance(triple.predicate, ast.Var | ast.Iri):
+                    self.source.report(
+                        "a property path in a CONSTRUCT template",
+                        triple.predicate.span,
+                        "a new triple has one predicate: write an IRI or a variable",
+                    )
+                out.append(triple)
+        return tuple(out)
+
+    # -------------------------------------------------------------- the body
+
+    def _body(self, tree: Tree[Token]) -> dict[str, Any]:
+        parts: dict[str, Any] = {"streams": (), "kbs": (), "defines": ()}
+        several = {"from_stream": "streams", "from_kb": "kbs", "define": "defines"}
+        for child in tree.children:
+            assert isinstance(child, Tree)
+            node = self.build(child)
+            if child.data in several:
+                parts[several[child.data]] += (node,)
+                continue
+            if child.data == "limit":
+                node = ast.Limit(node, self.span(child))
+            key, words = _CLAUSES.get(child.data, ("sequence", "SEQ"))
+            if key in parts:
+                self.source.report(
+                    f"a second {words}",
+                    self.span(child),
+                    "a query has one; remove either",
+                    parts[key].span,
+                    "the first one",
+                )
+                continue
+            parts[key] = node
+        return parts
+
+    def within(self, tree: Tree[Token]) -> ast.Within:
+        span = self.span(tree)
+        words = {child.type: child for child in tree.children if isinstance(child, Token)}
+        if "UNBOUNDED" in words:
+            return ast.Within("unbounded", span=span)
+        if "EVENTS" in words:
+            return ast.Within("events", events=self.integer(words["INTEGER"]), span=span)
+        number, unit = tree.children[-2:]
+        microseconds = self._microseconds(number, str(unit).upper().removesuffix("S"))
+        return ast.Within("tumbling" if "TUMBLING" in words else "span", microseconds, span=span)
+
+    def _microseconds(self, token: Part, unit: str) -> int:
+        number = Decimal(str(token))
+        if number.is_zero():
+            return 0
+        if number.adjusted() > 18:
+            self.source.report("this window is too long", self.span(token), _LONGEST)
+            return 0
+        exact = number * MICROSECONDS[unit] if number.adjusted() > -24 else None
+        if exact is None or len(number.as_tuple().digits) > 24 or exact != int(exact):
+            self.source.report(
+                "this window is no whole number of microseconds",
+                self.span(token),
+                "times are kept to the microsecond: round the number",
+            )
+            return 0
+        if exact >= 2**63:
+            self.source.report("this window is too long", self.span(token), _LONGEST)
+            return 0
+        return int(exact)
+
+    def partition_by(self, tree: Tree[Token]) -> ast.PartitionBy:
+        variables = tuple(self.build(child) for child in tree.children)
+        return ast.PartitionBy(variables, self.span(tree))
+
+    def from_stream(self, tree: Tree[Token]) -> ast.FromStream:
+        name, iri = tree.children
+        return ast.FromStream(str(name), self.build(iri), self.span(tree))
+
+    def from_kb(self, tree: Tree[Token]) -> ast.FromKb:
+        *named, iri = tree.children
+        return ast.FromKb(self.build(iri), bool(named), self.span(tree))
+
+    def emit(self, tree: Tree[Token]) -> ast.Emit:
+        mode: Any = str(tree.children[0]).upper()
+        return ast.Emit(mode, self.span(tree))
+
+    def after_match_keep(self, tree: Tree[Token]) -> ast.AfterMatch:
+        return ast.AfterMatch("KEEP ALL", self.span(tree))
+
+    def after_match_skip(self, tree: Tree[Token]) -> ast.AfterMatch:
+        return ast.AfterMatch("SKIP PAST LAST EVENT", self.span(tree))
+
+    def define(self, tree: Tree[Token]) -> ast.Define:
+        *heads, group = tree.children
+        names = [each for each in heads if isinstance(each, Token) and each.type == "NAME"]
+        at = [self.build(each) for each in heads if isinstance(each, Token) and each.type == "VAR"]
+        return ast.Define(
+            str(names[0]),
+            tuple(str(name) for name in names[1:]),
+            self.group(group),
+            at[0] if at else None,
+            self.span(tree),
+            self.span(names[0]),
+            tuple(self.span(name) for name in names[1:]),
+        )
+
+    # -------------------------------------------------------------- the sequence
+
+    def sequence(self, tree: Tree[Token]) -> ast.Sequence:
+        unit = self.unit_group(tree)
+        if isinstance(unit, ast.Sequence):
+            return unit
+        return ast.Sequence((ast.Step(None, unit, span=unit.span),), self.span(tree))
+
+    def unit_group(self, tree: Tree[Token]) -> Any:
+        """What one pair of parentheses holds: a sequence, or a group of one operator."""
+        span = self.span(tree)
+        steps = tree.children[::2]
+        glue = [each for each in tree.children[1::2] if isinstance(each, Token)]
+        first = _GROUPS.get(glue[0].type) if glue else None
+        for token in glue:
+            if _GROUPS.get(token.type) != first:
+                self.source.report(
+                    f"{token} and {glue[0]} in one pair of parentheses",
+                    self.span(token),
+                    "use parentheses to say which belongs together: "
+                    "(A & B), C  or  (A; B) | C",
+                    self.span(glue[0]),
+                    "the first operator",
+                )
+                return ast.Sequence((self._step(steps[0]),), span)
+        if first is None:
+            rest = [self._step(each, mark) for mark, each in zip(glue, steps[1:], strict=True)]
+            return ast.Sequence((self._step(steps[0]), *rest), span)
+        kind, sign = first
+        return kind(tuple(self._operand(each, sign) for each in steps), span)
+
+    def _operand(self, part: Part, sign: str) -> ast.Unit:
+        step = self._step(part)
+        if step.negated or step.quantifier is not None:
+            what = "a negation" if step.negated else "a quantifier"
+            self.source.report(
+                f"{what} on an operand of {sign}",
+                step.span,
+                "put the operand into parentheses of its own, such as (B+), if you mean that"
+                if not step.negated
+                else f"write the negation as a step of its own, beside the ({sign}) group",
+            )
+        return step.unit
+
+    def _step(self, part: Part, mark: Token | None = None) -> ast.Step:
+        assert isinstance(part, Tree)
+        negated = False
+        quantifier = None
+        unit: Any = None
+        for child in part.children:
+            if isinstance(child, Tree):
+                if child.data == "quantifier":
+                    quantifier = self.quantifier(child)
+                else:
+                    unit = self.build(child)
+            elif child.type == "NAME":
+                unit = ast.GpmRef(str(child), self.span(child))
+            else:
+                negated = True
+        span = self.span(part)
+        if mark is None:
+            return ast.Step(None, unit, quantifier, negated, span)
+        operator: Any = str(mark)
+        return ast.Step(operator, unit, quantifier, negated, span, self.span(mark))
+
+    def quantifier(self, tree: Tree[Token]) -> ast.Quantifier:
+        span = self.span(tree)
+        first, *rest = tree.children
+        assert isinstance(first, Token)
+        if first.type != "INTEGER":
+            least, most, optional = {
+                "PLUS": (1, None, False),
+                "STAR": (0, None, False),
+                "QMARK": (0, 1, True),
+            }[first.type]
+            return ast.Quantifier(least, most, optional, span)
+        least = self.integer(first)
+        if not rest:
+            return ast.Quantifier(least, least, False, span)
+        return ast.Quantifier(least, self.integer(rest[1]) if len(rest) == 2 else None, False, span)
+
+
+_LONGEST = "the longest window is some 292,000 years; WITHIN UNBOUNDED has no bound"

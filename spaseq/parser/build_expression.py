@@ -1,0 +1,337 @@
+"""Parse tree → terms and expressions (SPARQL 1.1, productions [110] to [138]).
+
+One method per rule of `grammar.lark`, found by the rule's name. What is wrong with a term or a
+call is reported with its place, and a stand-in goes into the tree: the builder goes on, so
+that one run finds all undeclared prefixes, wrong escapes and wrong arities.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Any, TypeAlias
+
+from lark import Token, Tree
+
+from spaseq.errors import Span
+from spaseq.parser import ast
+from spaseq.parser.iri import flaw, is_absolute, resolve
+from spaseq.parser.source import Source
+from spaseq.parser.words import ARITY, SPARQL_AGGREGATES, SYNONYMS
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+PREDECLARED = {
+    "rdf": RDF,
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "xsd": XSD,
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "prov": "http://www.w3.org/ns/prov#",
+}
+
+# Prefixes that people use without declaring them (prefix.cc).
+_WELL_KNOWN = {
+    "dbo": "http://dbpedia.org/ontology/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dct": "http://purl.org/dc/terms/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "geosparql": "http://www.opengis.net/ont/geosparql#",
+    "qudt": "http://qudt.org/schema/qudt/",
+    "saref": "https://saref.etsi.org/core/",
+    "schema": "http://schema.org/",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "sosa": "http://www.w3.org/ns/sosa/",
+    "ssn": "http://www.w3.org/ns/ssn/",
+    "time": "http://www.w3.org/2006/time#",
+}
+
+_ECHAR = {
+    "t": "\t",
+    "b": "\b",
+    "n": "\n",
+    "r": "\r",
+    "f": "\f",
+    "\\": "\\",
+    '"': '"',
+    "'": "'",
+}
+_STRING_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_LOCAL_ESCAPE = re.compile(r"\\(.)")
+
+Part: TypeAlias = "Tree[Token] | Token"
+
+
+class ExpressionBuilder:
+    """The part of the builder for terms and expressions; `build` serves all parts."""
+
+    def __init__(self, source: Source, prefixes: dict[str, str] | None = None):
+        self.source = source
+        self.base: str | None = None
+        self.prefixes = dict(PREDECLARED if prefixes is None else PREDECLARED | prefixes)
+        self._unknown_prefixes: set[str] = set()
+
+    def build(self, part: Part) -> Any:
+        """The node of a tree or of a token, by the method of its name."""
+        if isinstance(part, Token):
+            return self.var(part) if part.type == "VAR" else self._by_name(part.type, part)
+        return self._by_name(part.data, part)
+
+    def _by_name(self, name: str, part: Part) -> Any:
+        return getattr(self, name)(part)
+
+    def span(self, part: Part) -> Span:
+        """The place of a tree (one that has tokens) or token in the user's text."""
+        place = part if isinstance(part, Token) else part.meta
+        return self.source.span(place.start_pos or 0, place.end_pos or 0)
+
+    # -------------------------------------------------------------- terms
+
+    def var(self, token: Token) -> ast.Var:
+        return ast.Var(token[1:], self.span(token))
+
+    def iri(self, tree: Tree[Token]) -> ast.Iri:
+        token = tree.children[0]
+        assert isinstance(token, Token)
+        if token.type == "IRIREF":
+            return ast.Iri(self.absolute(token), self.span(token))
+        return ast.Iri(self._expanded(token), self.span(token))
+
+    def absolute(self, token: Token) -> str:
+        """The IRI that `<…>` stands for."""
+        reference = token[1:-1]
+        if self.base is not None:
+            reference = resolve(reference, self.base)
+        elif not is_absolute(reference):
+            self.source.report(
+                f"the IRI {token} is relative, and the query declares no BASE",
+                self.span(token),
+                "write the whole IRI, such as <http://example.org/x>, or put a line "
+                "BASE <http://example.org/> in front of the query",
+            )
+            return "urn:relative:" + reference
+        wrong = flaw(reference)
+        if wrong:
+            self.source.report(f"{token} is no IRI", self.span(token), wrong)
+        return reference
+
+    def _expanded(self, token: Token) -> str:
+        prefix, _, local = token.partition(":")
+        namespace = self.prefixes.get(prefix)
+        if namespace is None:
+            self._report_prefix(prefix, token)
+            namespace = f"urn:undeclared:{prefix}:"
+        return namespace + _LOCAL_ESCAPE.sub(r"\1", local)
+
+    def _report_prefix(self, prefix: str, token: Token) -> None:
+        if prefix in self._unknown_prefixes:
+            return
+        self._unknown_prefixes.add(prefix)
+        close = get_close_matches(prefix, self.prefixes, 1, 0.6)
+        if close and prefix not in _WELL_KNOWN:
+            hint = f"did you mean {close[0]}:? Otherwise declare it: PREFIX {prefix}: <…>"
+        else:
+            namespace = _WELL_KNOWN.get(prefix, "http://example.org/")
+            hint = f"add a line at the top: PREFIX {prefix}: <{namespace}>"
+        self.source.report(f"the prefix {prefix}: is not declared", self.span(token), hint)
+
+    def literal(self, tree: Tree[Token]) -> ast.Literal:
+        token = tree.children[0]
+        assert isinstance(token, Token)
+        span = self.span(tree)
+        if token.type == "BOOLEAN":
+            return ast.Literal(token.lower(), XSD + "boolean", None, span)
+        if token.type != "STRING":
+            return ast.Literal(str(token), XSD + number_type(token), None, span)
+        text = self.string(token)
+        if len(tree.children) == 1:
+            return ast.Literal(text, span=span)
+        mark = tree.children[1]
+        if isinstance(mark, Token):
+            return ast.Literal(text, RDF + "langString", mark[1:], span)
+        return ast.Literal(text, self.iri(mark).value, None, span)
+
+    def string(self, token: Token) -> str:
+        """The characters a quoted string stands for; wrong escapes are reported."""
+        width = 3 if token[:3] in ('"""', "'''") else 1
+        body = token[width:-width]
+        if "\\" not in body:
+            return body
+        start = (token.start_pos or 0) + width
+
+        def character(match: re.Match[str]) -> str:
+            if match[3] is None:
+                return chr(int(match[1] or match[2], 16))
+            known = _ECHAR.get(match[3])
+            if known is None:
+                self.source.report(
+                    f"\\{match[3]} is no escape"
+                    if match[3] not in "uU"
+                    else f"\\{match[3]} needs {4 if match[3] == 'u' else 8} hexadecimal digits",
+                    self.source.span(start + match.start(), start + match.end()),
+                    "the escapes are \\t \\n \\r \\b \\f \\\" \\' \\\\ \\uXXXX \\UXXXXXXXX; "
+                    "write \\\\ for a backslash itself",
+                )
+                return match[0]
+            return known
+
+        return _STRING_ESCAPE.sub(character, body)
+
+    # -------------------------------------------------------------- operators
+
+    def expression(self, tree: Tree[Token]) -> ast.Expr:
+        return self.build(tree.children[0])  # type: ignore[no-any-return]
+
+    bracketed = expression
+
+    def logical_or(self, tree: Tree[Token], operator: Any = "||") -> ast.Expr:
+        left: ast.Expr = self.build(tree.children[0])
+        for child in tree.children[1:]:
+            right = self.build(child)
+            left = ast.Binary(operator, left, right, self._start(tree).to(self.span(child)))
+        return left
+
+    def logical_and(self, tree: Tree[Token]) -> ast.Expr:
+        return self.logical_or(tree, "&&")
+
+    def additive(self, tree: Tree[Token]) -> ast.Expr:
+        left: ast.Expr = self.build(tree.children[0])
+        rest = tree.children[1:]
+        for sign, child in zip(rest[::2], rest[1::2], strict=True):
+            operator: Any = str(sign)
+            right = self.build(child)
+            left = ast.Binary(operator, left, right, self._start(tree).to(self.span(child)))
+        return left
+
+    multiplicative = additive
+    relational = additive
+
+    def _start(self, tree: Tree[Token]) -> Span:
+        return self.span(tree.children[0])
+
+    def unary(self, tree: Tree[Token]) -> ast.Expr:
+        operator: Any = str(tree.children[0])
+        return ast.Unary(operator, self.build(tree.children[1]), self.span(tree))
+
+    def membership(self, tree: Tree[Token]) -> ast.Expr:
+        choices = self._arguments(tree.children[-1])
+        return ast.In(
+            self.build(tree.children[0]), choices, len(tree.children) == 3, self.span(tree)
+        )
+
+    # -------------------------------------------------------------- calls
+
+    def _arguments(self, tree: Part) -> tuple[ast.Expr, ...]:
+        assert isinstance(tree, Tree)
+        out: list[ast.Expr] = []
+        for child in tree.children:
+            if isinstance(child, Token) and child.type == "DISTINCT":
+                self.source.report(
+                    "DISTINCT stands only inside an aggregate",
+                    self.span(child),
+                    f"remove it; the aggregates are {', '.join(SPARQL_AGGREGATES)}",
+                )
+            else:
+                out.append(self.build(child))
+        return tuple(out)
+
+    def builtin(self, tree: Tree[Token]) -> ast.Expr:
+        word, given = tree.children
+        name = SYNONYMS.get(word.upper(), word.upper())  # type: ignore[union-attr]
+        arguments = self._arguments(given)
+        least, most = ARITY[name]
+        if len(arguments) < least or (most is not None and len(arguments) > most):
+            self.source.report(
+                f"{name} takes {_count(least, most)}, here it has {len(arguments)}",
+                self.span(tree),
+                _SIGNATURES.get(name, ""),
+            )
+        elif name == "BOUND" and not isinstance(arguments[0], ast.Var):
+            self.source.report(
+                "BOUND asks about a variable, not about an expression",
+                arguments[0].span,
+                "write BOUND(?v); COALESCE(…) gives the first expression that has a value",
+            )
+        return ast.Call(name, arguments, self.span(tree))
+
+    def function_call(self, tree: Tree[Token]) -> ast.Expr:
+        return ast.FunctionCall(
+            self.build(tree.children[0]), self._arguments(tree.children[1]), self.span(tree)
+        )
+
+    def exists(self, tree: Tree[Token]) -> ast.Expr:
+        return ast.Exists(self.build(tree.children[-1]), len(tree.children) == 2, self.span(tree))
+
+    def aggregate(self, tree: Tree[Token]) -> ast.Expr:
+        name = str(tree.children[0]).upper()
+        distinct = False
+        argument: ast.Expr | ast.GpmName | None = None
+        separator: str | None = None
+        for child in tree.children[1:]:
+            if isinstance(child, Tree):
+                if child.data == "separator":
+                    separator = self._separator(name, child)
+                else:
+                    argument = self.build(child)
+            elif child.type == "DISTINCT":
+                distinct = True
+            elif child.type == "NAME":
+                argument = ast.GpmName(str(child), self.span(child))
+            elif child.type == "VAR":
+                argument = self.var(child)
+            elif name != "COUNT":
+                self.source.report(
+                    f"{name} needs a variable, not *",
+                    self.span(child),
+                    f"write {name}(?v); only COUNT takes *",
+                )
+        return ast.Aggregate(name, argument, distinct, separator, self.span(tree))
+
+    def _separator(self, name: str, tree: Tree[Token]) -> str:
+        token = tree.children[0]
+        assert isinstance(token, Token)
+        if name != "GROUP_CONCAT":
+            self.source.report(
+                f"{name} has no SEPARATOR", self.span(tree), "only GROUP_CONCAT joins texts"
+            )
+        return self.string(token)
+
+    def prev(self, tree: Tree[Token]) -> ast.Expr:
+        variable = self.build(tree.children[0])
+        default = self.build(tree.children[1]) if len(tree.children) == 2 else None
+        return ast.Prev(variable, default, self.span(tree))
+
+
+def number_type(text: str) -> str:
+    """The local name in `xsd:` of an unquoted number's datatype."""
+    if "e" in text or "E" in text:
+        return "double"
+    return "decimal" if "." in text else "integer"
+
+
+def _count(least: int, most: int | None) -> str:
+    if most is None:
+        return f"at least {least} arguments"
+    if least == most:
+        return "no arguments" if most == 0 else f"{most} argument{'s' * (most > 1)}"
+    return f"{least} or {most} arguments"
+
+
+_SIGNATURES = {
+    "CONTAINS": "CONTAINS(text, part)",
+    "IF": "IF(condition, then, else)",
+    "LANGMATCHES": "LANGMATCHES(LANG(?v), range)",
+    "NOW": "NOW()",
+    "REGEX": "REGEX(text, pattern, flags?)",
+    "REPLACE": "REPLACE(text, pattern, replacement, flags?)",
+    "SAMETERM": "sameTerm(a, b)",
+    "STRAFTER": "STRAFTER(text, part)",
+    "STRBEFORE": "STRBEFORE(text, part)",
+    "STRDT": "STRDT(text, datatype)",
+    "STRENDS": "STRENDS(text, end)",
+    "STRLANG": "STRLANG(text, tag)",
+    "STRSTARTS": "STRSTARTS(text, start)",
+    "SUBSTR": "SUBSTR(text, start, length?)",
+}

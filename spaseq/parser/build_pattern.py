@@ -1,0 +1,270 @@
+"""Parse tree → graph patterns (SPARQL 1.1, productions [7] to [103]).
+
+Lists and `[...]` become triples about fresh blank nodes, whose labels occur nowhere in the
+text; paths of one predicate become that predicate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lark import Token, Tree
+
+from spaseq.errors import Span
+from spaseq.parser import ast
+from spaseq.parser.build_expression import RDF, ExpressionBuilder, Part
+from spaseq.parser.source import Source
+
+_LARGEST = 2**63 - 1
+
+
+class PatternBuilder(ExpressionBuilder):
+    """The part of the builder for groups, triples, paths and sub-queries."""
+
+    def __init__(self, source: Source, prefixes: dict[str, str] | None = None):
+        super().__init__(source, prefixes)
+        self._fresh = "b"
+        while f"_:{self._fresh}" in source.lexed:
+            self._fresh += "b"
+        self._fresh_count = 0
+        self._triples: list[ast.Triple] = []
+
+    # -------------------------------------------------------------- groups
+
+    def pattern(self, tree: Tree[Token]) -> ast.GroupGraphPattern:
+        return self.group(tree.children[0])
+
+    def group(self, tree: Part) -> ast.GroupGraphPattern:
+        assert isinstance(tree, Tree)
+        self._check_dots(tree.children)
+        outer, self._triples = self._triples, []
+        elements: list[ast.Element] = []
+        for child in tree.children:
+            if isinstance(child, Token):
+                continue  # a dot
+            if child.data == "triples":
+                elements += self.triples(child)
+            else:
+                elements.append(self.build(child))
+        self._triples = outer
+        return ast.GroupGraphPattern(tuple(elements), self.span(tree))
+
+    def _check_dots(self, children: list[Any]) -> None:
+        """One dot may follow an element; around a `FILTER` there may be more."""
+        previous: Any = None
+        dots: list[Token] = []
+        for child in [*children, None]:
+            if isinstance(child, Token):
+                dots.append(child)
+                continue
+            beside_filter = any(
+                each is not None and each.data == "filter" for each in (previous, child)
+            )
+            if dots and previous is None:
+                self.source.report(
+                    "a dot with nothing in front of it",
+                    self.span(dots[0]),
+                    "a dot ends a triple; remove this one",
+                )
+            elif len(dots) > 1 and not beside_filter:
+                self.source.report(
+                    "two dots in a row", self.span(dots[1]), "remove one; a dot ends one triple"
+                )
+            previous, dots = child, []
+
+    def optional(self, tree: Tree[Token]) -> ast.Optional:
+        return ast.Optional(self.group(tree.children[0]), self.span(tree))
+
+    def union(self, tree: Tree[Token]) -> ast.Element:
+        groups = tuple(self.group(child) for child in tree.children)
+        if len(groups) == 1:
+            return ast.SubGroup(groups[0], self.span(tree))
+        return ast.Union(groups, self.span(tree))
+
+    def minus(self, tree: Tree[Token]) -> ast.Minus:
+        return ast.Minus(self.group(tree.children[0]), self.span(tree))
+
+    def graph(self, tree: Tree[Token]) -> ast.Graph:
+        name, group = tree.children
+        return ast.Graph(self.build(name), self.group(group), self.span(tree))
+
+    def service(self, tree: Tree[Token]) -> ast.Service:
+        *silent, name, group = tree.children
+        return ast.Service(self.build(name), bool(silent), self.group(group), self.span(tree))
+
+    def filter(self, tree: Tree[Token]) -> ast.Filter:
+        return ast.Filter(self.build(tree.children[0]), self.span(tree))
+
+    def bind(self, tree: Tree[Token]) -> ast.Bind:
+        expression, variable = tree.children
+        return ast.Bind(self.build(expression), self.build(variable), self.span(tree))
+
+    def values(self, tree: Tree[Token]) -> ast.Values:
+        first = tree.children[0]
+        span = self.span(tree)
+        if isinstance(first, Token):
+            cells = [(self._datum(child),) for child in tree.children[1:]]
+            return ast.Values((self.var(first),), tuple(cells), span)
+        variables = tuple(self.build(child) for child in first.children)
+        rows = []
+        for row in tree.children[1:]:
+            assert isinstance(row, Tree)
+            if len(row.children) != len(variables):
+                self.source.report(
+                    f"this row has {len(row.children)} values for {len(variables)} variables",
+                    self.span(row),
+                    "give each variable a value; UNDEF leaves one open",
+                    self.span(first),
+                    "the variables",
+                )
+            rows.append(tuple(self._datum(child) for child in row.children))
+        return ast.Values(variables, tuple(rows), span)
+
+    def _datum(self, part: Part) -> ast.Iri | ast.Literal | None:
+        return None if isinstance(part, Token) else self.build(part)  # a token is UNDEF
+
+    # -------------------------------------------------------------- triples
+
+    def triples(self, tree: Tree[Token]) -> list[ast.Triple]:
+        """The triples of one subject, those of the nodes inside it first."""
+        self._triples = []
+        subject = self._node(tree.children[0])
+        if len(tree.children) == 2:
+            self._properties(subject, tree.children[1], self._start(tree))
+        return self._triples
+
+    def _properties(self, subject: ast.Term, tree: Part, start: Span) -> None:
+        assert isinstance(tree, Tree)
+        for verb, objects in zip(tree.children[::2], tree.children[1::2], strict=True):
+            predicate = self._verb(verb)
+            assert isinstance(objects, Tree)
+            for child in objects.children:
+                assert isinstance(child, Tree)
+                term = self._node(child.children[0])
+                span = start.to(self.span(child))
+                self._triples.append(ast.Triple(subject, predicate, term, span))
+            start = self.span(tree)
+
+    def _node(self, part: Part) -> ast.Term:
+        span = self.span(part)
+        if isinstance(part, Token):
+            if part.type == "BLANK_NODE_LABEL":
+                return ast.BlankNode(part[2:], span)
+            return self.var(part)
+        if part.data == "anonymous":
+            return self._fresh_node(span)
+        if part.data == "nil":
+            return ast.Iri(RDF + "nil", span)
+        if part.data == "property_node":
+            node = self._fresh_node(span)
+            self._properties(node, part.children[0], span)
+            return node
+        if part.data == "collection":
+            return self._collection(part)
+        return self.build(part)  # type: ignore[no-any-return]
+
+    def _fresh_node(self, span: Span) -> ast.BlankNode:
+        label = f"{self._fresh}{self._fresh_count}"
+        self._fresh_count += 1
+        return ast.BlankNode(label, span)
+
+    def _collection(self, tree: Tree[Token]) -> ast.Term:
+        span = self.span(tree)
+        cells = [self._fresh_node(self.span(child)) for child in tree.children]
+        for index, (cell, child) in enumerate(zip(cells, tree.children, strict=True)):
+            assert isinstance(child, Tree)
+            term = self._node(child.children[0])
+            rest = cells[index + 1] if index + 1 < len(cells) else ast.Iri(RDF + "nil", span)
+            self._triples.append(ast.Triple(cell, ast.Iri(RDF + "first"), term, cell.span))
+            self._triples.append(ast.Triple(cell, ast.Iri(RDF + "rest"), rest, cell.span))
+        return cells[0]
+
+    # -------------------------------------------------------------- paths
+
+    def _verb(self, part: Part) -> ast.Var | ast.Path:
+        if isinstance(part, Token) and part.type == "A":
+            return ast.Iri(RDF + "type", self.span(part))
+        return self.build(part)  # type: ignore[no-any-return]
+
+    def path_alternative(self, tree: Tree[Token]) -> ast.Path:
+        return ast.AlternativePath(self._paths(tree), self.span(tree))
+
+    def path_sequence(self, tree: Tree[Token]) -> ast.Path:
+        return ast.SequencePath(self._paths(tree), self.span(tree))
+
+    def _paths(self, tree: Tree[Token]) -> tuple[Any, ...]:
+        return tuple(self._verb(child) for child in tree.children)
+
+    def path_inverse(self, tree: Tree[Token]) -> ast.Path:
+        path: Any = self._verb(tree.children[0])
+        return ast.InversePath(path, self.span(tree))
+
+    def path_repeat(self, tree: Tree[Token]) -> ast.Path:
+        path: Any = self._verb(tree.children[0])
+        modifier: Any = str(tree.children[1])
+        return ast.RepeatPath(path, modifier, self.span(tree))
+
+    def path_negated(self, tree: Tree[Token]) -> ast.Path:
+        forward: list[Any] = []
+        inverse: list[Any] = []
+        for child in tree.children:
+            assert isinstance(child, Tree)
+            iris = forward if child.data == "path_forward" else inverse
+            iris.append(self._verb(child.children[0]))
+        return ast.NegatedPath(tuple(forward), tuple(inverse), self.span(tree))
+
+    # -------------------------------------------------------------- sub-queries
+
+    def sub_select(self, tree: Tree[Token]) -> ast.SubSelect:
+        head, group, *modifiers = tree.children
+        assert isinstance(head, Tree)
+        distinct, reduced, items = self.projection(head)
+        parts: dict[str, Any] = {}
+        for child in modifiers:
+            assert isinstance(child, Tree)
+            parts[child.data] = self.build(child)
+        return ast.SubSelect(
+            distinct, reduced, items, self.group(group), span=self.span(tree), **parts
+        )
+
+    def projection(
+        self, head: Tree[Token]
+    ) -> tuple[bool, bool, tuple[ast.Projection, ...] | None]:
+        """What stands between `SELECT` and the pattern: DISTINCT, REDUCED, the items."""
+        words = [child.type for child in head.children if isinstance(child, Token)]
+        trees = [child for child in head.children if isinstance(child, Tree)]
+        items = None if "STAR" in words else tuple(self.select_item(child) for child in trees)
+        return "DISTINCT" in words, "REDUCED" in words, items
+
+    def select_item(self, tree: Tree[Token]) -> ast.Projection:
+        expression, *alias = tree.children
+        return ast.Projection(
+            self.build(expression), self.build(alias[0]) if alias else None, self.span(tree)
+        )
+
+    group_key = select_item
+
+    def group_by(self, tree: Tree[Token]) -> tuple[Any, ...]:
+        return tuple(self.build(child) for child in tree.children)
+
+    having = group_by
+    order_by = group_by
+
+    def order_key(self, tree: Tree[Token]) -> ast.OrderKey:
+        *direction, expression = tree.children
+        descending = bool(direction) and str(direction[0]).upper() == "DESC"
+        return ast.OrderKey(self.build(expression), descending, self.span(tree))
+
+    def limit(self, tree: Tree[Token]) -> int:
+        return self.integer(tree.children[0])
+
+    offset = limit
+
+    def integer(self, token: Part) -> int:
+        """A count; one that no machine holds is reported, and the largest taken."""
+        assert isinstance(token, Token)
+        value = int(token) if len(token) <= 19 else _LARGEST + 1
+        if value > _LARGEST:
+            self.source.report("this number is too large", self.span(token), "below 2⁶³, please")
+            return _LARGEST
+        return value

@@ -1,0 +1,97 @@
+"""Relative IRI references → absolute ones: RFC 3986 section 5, for any scheme.
+
+`urllib.parse.urljoin` knows only the schemes on its list (`urn:`, `tag:` and private ones come
+out unresolved) and treats the empty reference and dot segments its own way. Characters are
+never changed: SPARQL 1.1 (section 4.1.1.2) asks for no normalisation.
+"""
+
+from __future__ import annotations
+
+import re
+
+# RFC 3986 appendix B: scheme, authority, path, query, fragment.
+_PARTS = re.compile(
+    r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL
+)
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+def is_absolute(iri: str) -> bool:
+    """Whether the reference names its scheme."""
+    return _ABSOLUTE.match(iri) is not None
+
+
+def flaw(iri: str) -> str:
+    """What keeps an absolute reference from being an IRI, in words; empty if nothing does."""
+    if _BAD_PERCENT.search(iri):
+        return "'%' must be followed by two hexadecimal digits (write %25 for the sign itself)"
+    return ""
+
+
+def resolve(reference: str, base: str) -> str:
+    """`reference` as seen from the absolute IRI `base` (RFC 3986 section 5.2.2).
+
+    A reference with a scheme comes back as it is, dot segments included, so that whether a
+    query has a BASE changes no absolute IRI.
+    """
+    if is_absolute(reference):
+        return reference
+    _, authority, path, query, fragment = _split(reference)
+    scheme, base_authority, base_path, base_query, _ = _split(base)
+    if authority is not None:
+        return _join(scheme, authority, _without_dots(path), query, fragment)
+    if not path:
+        return _join(
+            scheme, base_authority, base_path, base_query if query is None else query, fragment
+        )
+    if not path.startswith("/"):
+        if base_authority is not None and not base_path:
+            path = "/" + path
+        else:
+            path = base_path[: base_path.rfind("/") + 1] + path
+    return _join(scheme, base_authority, _without_dots(path), query, fragment)
+
+
+def _split(iri: str) -> tuple[str | None, str | None, str, str | None, str | None]:
+    match = _PARTS.fullmatch(iri)
+    assert match is not None  # the last two parts take any text
+    return match[1], match[2], match[3], match[4], match[5]
+
+
+def _join(
+    scheme: str | None, authority: str | None, path: str, query: str | None, fragment: str | None
+) -> str:
+    out = f"{scheme}:" if scheme is not None else ""
+    if authority is not None:
+        out += f"//{authority}"
+    out += path
+    if query is not None:
+        out += f"?{query}"
+    if fragment is not None:
+        out += f"#{fragment}"
+    return out
+
+
+def _without_dots(path: str) -> str:
+    """RFC 3986 section 5.2.4; a path without a dot segment is returned as it is."""
+    if "." not in path:
+        return path
+    rooted = path.startswith("/")
+    kept: list[str] = []
+    segments = path.split("/")
+    for index, segment in enumerate(segments):
+        last = index == len(segments) - 1
+        if segment == ".":
+            if last:
+                kept.append("")
+        elif segment == "..":
+            if len(kept) > rooted:
+                kept.pop()
+            if last:
+                kept.append("")
+        else:
+            kept.append(segment)
+    if rooted and (not kept or kept[0]):
+        kept.insert(0, "")
+    return "/".join(kept)

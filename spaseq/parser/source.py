@@ -1,0 +1,99 @@
+"""Query text as the lexer reads it, and the way back from its offsets to the user's text.
+
+SPARQL 1.1 (section 19.2) lets `\\u0041` and `\\U00000041` stand for a character anywhere in
+a query, before any other rule applies; `Source.lexed` is the text with these replaced.
+Escapes for a quote, a backslash or a line break stay as they are: inside a string they mean
+that character, elsewhere they are errors, and neither could be told after replacing them.
+
+Invariant: `span(i, j)` names characters of `text`, whatever `lexed` looks like. A `Source`
+also collects what is found wrong with the text, so that one run reports several mistakes.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from spaseq.errors import Diagnostic, QuerySyntaxError, Span
+
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.)", re.DOTALL)
+_KEPT = frozenset("\"'\\\n\r")
+
+
+class Source:
+    """One query text, what was found wrong with it, and the places of its characters."""
+
+    def __init__(self, text: str, name: str = "query"):
+        self.text = text
+        self.name = name
+        self.findings: list[Diagnostic] = []
+        self._line_starts = [0]
+        for line in text.splitlines(keepends=True):
+            self._line_starts.append(self._line_starts[-1] + len(line))
+        # Parallel lists: from offset `_lexed_at[i]` of `lexed` on, characters stand for
+        # those of `text` from `_text_at[i]` on, one for one up to the next entry.
+        self._lexed_at = [0]
+        self._text_at = [0]
+        self.lexed = self._replace_escapes(text) if "\\u" in text or "\\U" in text else text
+
+    def span(self, start: int, end: int) -> Span:
+        """The place in `text` of `lexed[start:end]`."""
+        first, last = self._offset(start), self._offset(end)
+        line, column = self._place(first)
+        end_line, end_column = self._place(last)
+        return Span(first, last, line, column, end_line, end_column)
+
+    def report(
+        self,
+        message: str,
+        span: Span,
+        hint: str = "",
+        other: Span | None = None,
+        other_label: str = "",
+    ) -> None:
+        """Note an error; `raise_findings` raises all of them together."""
+        self.findings.append(Diagnostic(message, span, hint, other, other_label))
+
+    def raise_findings(self) -> None:
+        """Raise what was reported, in the order of the text, if anything was."""
+        if self.findings:
+            ordered = sorted(self.findings, key=lambda finding: finding.span.start)
+            raise QuerySyntaxError(ordered, self.text, self.name)
+
+    def _offset(self, position: int) -> int:
+        entry = bisect_right(self._lexed_at, position) - 1
+        return self._text_at[entry] + position - self._lexed_at[entry]
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self._line_starts, offset)
+        if line == len(self._line_starts) and line > 1 and not self._ends_in_line_break():
+            line -= 1
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def _ends_in_line_break(self) -> bool:
+        return self.text[-1:].splitlines() == [""]
+
+    def _replace_escapes(self, text: str) -> str:
+        pieces: list[str] = []
+        done = length = 0
+        for match in _ESCAPE.finditer(text):
+            digits = match[1] or match[2]
+            if digits is None:
+                continue
+            code = int(digits, 16)
+            character = "\ufffd" if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF else chr(code)
+            if character in _KEPT:
+                continue
+            pieces += (text[done : match.start()], character)
+            length += match.start() - done + 1
+            done = match.end()
+            self._lexed_at += (length - 1, length)
+            self._text_at += (match.start(), done)
+            if character == "\ufffd" and code != 0xFFFD:
+                self.report(
+                    f"{match[0]} is not the number of a Unicode character",
+                    self.span(length - 1, length),
+                    "write the character itself, or \\U and the eight digits of its number",
+                )
+        pieces.append(text[done:])
+        return "".join(pieces)

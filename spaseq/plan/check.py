@@ -1,0 +1,231 @@
+"""A query → every static error and every warning about it, each at its place in the text.
+
+The list of docs/language.md, section 2. All checks run on every query, so that one run
+shows all that is wrong; a fault is reported once, at the innermost place that has it, and
+faults that only follow from another (an undefined GPM binds nothing) are left out.
+Errors come before warnings, each in the order of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from spaseq.errors import Diagnostic
+from spaseq.parser import ast
+from spaseq.plan.check_filters import check_filters
+from spaseq.plan.check_patterns import check_functions, check_pattern
+from spaseq.plan.check_sequence import check_sequence
+from spaseq.plan.check_variables import Context, check_variables
+from spaseq.plan.places import group_variables, sequence_places
+from spaseq.plan.scope import gpm_scopes
+from spaseq.plan.visibility import Visibility, visibility
+from spaseq.plan.wording import did_you_mean, excerpt, question_or, quoted
+
+MOST = 2**63 - 1
+"""The greatest count and the longest time that a run can hold."""
+
+
+def check(query: ast.Query) -> list[Diagnostic]:
+    """All findings about one query; it can be run iff none of them is an error."""
+    places = sequence_places(query.sequence)
+    scopes = gpm_scopes(query)
+    context = Context(query, places, scopes, group_variables(query, scopes, places))
+    seen = visibility(query.sequence, places, scopes, context.group_variables)
+    findings = [
+        *_clauses(query),
+        *_streams(query),
+        *check_sequence(query, places),
+        *(finding for define in query.defines for finding in check_pattern(define)),
+        *check_functions(query),
+        *check_variables(context),
+        *_vacuous_negations(query, seen),
+        *check_filters(context, seen),
+    ]
+    return sorted(findings, key=_rank)
+
+
+def _rank(finding: Diagnostic) -> tuple[bool, int]:
+    return finding.severity == "warning", finding.span.start
+
+
+# ------------------------------------------------------------------ clauses and streams
+
+
+def _clauses(query: ast.Query) -> Iterator[Diagnostic]:
+    register = query.register
+    is_stream = register is not None and register.kind == "STREAM"
+    if register is not None and is_stream and not isinstance(query.form, ast.Construct):
+        yield Diagnostic(
+            "only a CONSTRUCT query can be registered as a stream: its graphs are the "
+            "stream's events",
+            register.span,
+            "write CONSTRUCT { … } in place of SELECT or ASK, or register it with "
+            "`REGISTER QUERY name AS`",
+            query.form.span,
+            "the query's form",
+        )
+    if query.limit is not None and query.limit.count == 0:
+        yield Diagnostic(
+            "LIMIT 0 keeps no match at all",
+            query.limit.span,
+            "write how many matches of one instant to emit, or delete the clause",
+        )
+    yield from _window(query)
+
+
+def _window(query: ast.Query) -> Iterator[Diagnostic]:
+    within = query.within
+    if within is None:
+        yield Diagnostic(
+            "the query has no WITHIN: nothing says how long a match may take",
+            query.sequence.span,
+            "add for instance `WITHIN 10 MINUTES` in front of WHERE or after the last `}`",
+        )
+        return
+    if within.kind == "tumbling" and within.microseconds == 0:
+        yield Diagnostic(
+            "a tumbling window of length 0 holds no event",
+            within.span,
+            "give it a length, such as `WITHIN TUMBLING 10 MINUTES`",
+        )
+    elif within.kind == "events" and within.events == 0:
+        yield Diagnostic(
+            "a window of 0 events holds no match",
+            within.span,
+            "write how many events a match may span, such as `WITHIN 100 EVENTS`",
+        )
+    elif within.kind == "unbounded":
+        yield Diagnostic(
+            "WITHIN UNBOUNDED forgets nothing: memory grows for as long as the query runs",
+            within.span,
+            "give the window a length if the streams do not end",
+            severity="warning",
+        )
+    if max(within.microseconds, within.events) > MOST:
+        yield Diagnostic(
+            "the window is longer than can be measured: 292,000 years or 2⁶³ events at most",
+            within.span,
+            "write a shorter one, or `WITHIN UNBOUNDED`",
+        )
+
+
+def _streams(query: ast.Query) -> Iterator[Diagnostic]:
+    declared: dict[str, ast.FromStream] = {}
+    for stream in query.streams:
+        first = declared.setdefault(stream.name, stream)
+        if first.iri != stream.iri:
+            yield Diagnostic(
+                f"stream {quoted(stream.name)} is declared twice, with different IRIs",
+                stream.span,
+                "give one of the two another name",
+                first.span,
+                "first declared here",
+            )
+    for define in query.defines:
+        for position, name in enumerate(define.streams):
+            if name in declared:
+                continue
+            spans = define.stream_spans
+            yield Diagnostic(
+                f"stream {quoted(name)} is not declared",
+                spans[position] if position < len(spans) else define.name_span,
+                question_or(
+                    did_you_mean(name, declared),
+                    f"declare it in front of WHERE: `FROM STREAM {name} <its IRI>`",
+                ),
+            )
+
+
+def _vacuous_negations(query: ast.Query, seen: Visibility) -> Iterator[Diagnostic]:
+    if query.partition is not None:
+        return
+    for negated in seen.negated:
+        if negated.operators == {","}:
+            what = excerpt(query.text, negated.step.span, "the negation")
+            yield Diagnostic(
+                f"{what} forbids nothing: `,` after it lets no event at all stand in between",
+                negated.step.span,
+                "write `;` or `:` after it, or add PARTITION BY, under which `,` looks at one "
+                "partition only",
+                severity="warning",
+            )
+
+
+# ------------------------------------------------------------------ several queries
+
+
+def check_program(queries: Sequence[ast.Query]) -> list[tuple[int, Diagnostic]]:
+    """What is wrong among queries that run together: names, streams, and who reads whom.
+
+    Each finding comes with the index of the query whose text it points into.
+    """
+    findings = [*_registered_twice(queries), *_cycles(queries)]
+    return sorted(findings, key=lambda found: (found[0], _rank(found[1])))
+
+
+def _registered_twice(queries: Sequence[ast.Query]) -> Iterator[tuple[int, Diagnostic]]:
+    first: dict[tuple[str, str], int] = {}
+    for number, query in enumerate(queries):
+        register = query.register
+        if register is None:
+            continue
+        owner = first.setdefault((register.kind, register.name), number)
+        if owner == number:
+            continue
+        what = "query" if register.kind == "QUERY" else "stream"
+        name = register.name if what == "query" else f"<{register.name}>"
+        yield (
+            number,
+            Diagnostic(
+                f"a {what} {quoted(name)} is registered already, by query {owner + 1} of "
+                f"{len(queries)}",
+                register.span,
+                f"give this one another {'name' if what == 'query' else 'IRI'}",
+            ),
+        )
+
+
+def _cycles(queries: Sequence[ast.Query]) -> Iterator[tuple[int, Diagnostic]]:
+    """Queries that wait for their own results; each cycle once, at its first query."""
+    makers: dict[str, int] = {}
+    for number, query in enumerate(queries):
+        if query.register is not None and query.register.kind == "STREAM":
+            makers.setdefault(query.register.name, number)
+    reads = [
+        [(makers[s.iri.value], s) for s in query.streams if s.iri.value in makers]
+        for query in queries
+    ]
+    for start in range(len(queries)):
+        cycle = _shortest_cycle(start, reads)
+        if not cycle or min(maker for maker, _ in cycle) < start:
+            continue
+        names = [f"<{stream.iri.value}>" for _, stream in cycle]
+        path = " reads ".join([*names, names[0]])
+        yield (
+            start,
+            Diagnostic(
+                f"the query waits for its own results: {path}",
+                cycle[0][1].span,
+                "take one FROM STREAM out of the circle, or register its query under a new IRI",
+            ),
+        )
+
+
+_Reads = tuple[int, ast.FromStream]
+
+
+def _shortest_cycle(start: int, reads: Sequence[Sequence[_Reads]]) -> list[_Reads]:
+    """The clauses along which a query reads its own stream; empty where it does not."""
+    reached: set[int] = set()
+    paths: list[list[_Reads]] = [[edge] for edge in reads[start]]
+    while paths:
+        longer: list[list[_Reads]] = []
+        for path in paths:
+            maker = path[-1][0]
+            if maker == start:
+                return path
+            if maker not in reached:
+                reached.add(maker)
+                longer += [[*path, edge] for edge in reads[maker]]
+        paths = longer
+    return []

@@ -1,0 +1,279 @@
+"""Filters and stateful BINDs of the places → warnings where they read what nothing binds.
+
+A variable that no step at or before a place, and no sibling operand, can bind is unbound
+there. A filter that then surely errs is never true; one that guards itself (`BOUND`,
+`COALESCE`, `||`) may be meant so, and is only told what it will see. SPARQL's logic of
+errors: SPARQL 1.1 section 17.2. Cost: expressions times the places of their GPM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from spaseq.errors import Diagnostic, Span
+from spaseq.parser import ast
+from spaseq.plan.check_variables import Context
+from spaseq.plan.places import Occurrence
+from spaseq.plan.scope import bare_variables, state_calls, subexpressions
+from spaseq.plan.visibility import Sight, Visibility
+from spaseq.plan.wording import did_you_mean, quoted, variable
+
+ALWAYS_VALUED = ("COUNT", "SUM", "AVG", "GROUP_CONCAT")
+
+Reference = ast.Var | ast.Prev | ast.Aggregate
+Unbound = Callable[[Reference], bool]
+
+
+def check_filters(context: Context, visible: Visibility) -> Iterator[Diagnostic]:
+    """The warnings about the GPMs' filters and stateful BINDs, each once."""
+    if context.incomplete:
+        return
+    seen: set[tuple[Span, str]] = set()
+    for place in context.places.occurrences:
+        scope = context.scopes[place.name]
+        conditions = [(f.condition, True) for f in scope.filters]
+        conditions += [(b.expression, False) for b in scope.stateful]
+        for expression, is_filter in conditions:
+            for finding, name in _at(context, place, visible, expression, is_filter):
+                if (finding.span, name) not in seen:
+                    seen.add((finding.span, name))
+                    yield finding
+    for define in context.query.defines:
+        yield from _nested(define, context)
+
+
+def _at(
+    context: Context,
+    place: Occurrence,
+    visible: Visibility,
+    expression: ast.Expr,
+    is_filter: bool,
+) -> Iterator[tuple[Diagnostic, str]]:
+    """The warnings about one expression at one place, each with its variable."""
+    sight = visible.sights[place.index]
+
+    def never(reference: Reference) -> bool:
+        name = _name(reference)
+        return name not in _reach(context, place, sight, reference) | sight.again
+
+    def not_at_first(reference: Reference) -> bool:
+        return _name(reference) not in _reach(context, place, sight, reference)
+
+    references = [*bare_variables(expression, within_exists=False), *state_calls(expression)]
+    found = {_name(r): r for r in reversed(references) if never(r)}
+    for name, reference in found.items():
+        dead = never_true(expression, never) if is_filter else errs(expression, never)
+        consequence = ""
+        if dead:
+            consequence = (
+                ", so this filter is never true"
+                if is_filter
+                else (", so this BIND never gives a value")
+            )
+        yield _unseen(context, place, reference, name, consequence), name
+    if found or not (is_filter and never_true(expression, not_at_first)):
+        return
+    for name, reference in {_name(r): r for r in references if not_at_first(r)}.items():
+        finding = Diagnostic(
+            f"in the first iteration {variable(name)} is not bound yet at "
+            f"{quoted(place.name)}, so this filter lets no iteration begin",
+            reference.span,
+            f"guard it: `!BOUND(?{name}) || …`, or use the variable in a later step only",
+            place.reference.span,
+            "the place in SEQ",
+            "warning",
+        )
+        yield finding, name
+
+
+def _name(reference: Reference) -> str:
+    match reference:
+        case ast.Var():
+            return reference.name
+        case ast.Prev():
+            return reference.variable.name
+        case ast.Aggregate(argument=ast.Var() as argument):
+            return argument.name
+        case _:
+            return ""
+
+
+def _reach(
+    context: Context, place: Occurrence, sight: Sight, reference: Reference
+) -> frozenset[str]:
+    """What the reference may name and find a value: iterations are in sight inside their unit."""
+    name = _name(reference)
+    inside = context.group_variables.get(name) in place.units
+    if not name or (inside and not isinstance(reference, ast.Var)):
+        return sight.bound | {name}
+    return sight.bound
+
+
+def _unseen(
+    context: Context, place: Occurrence, reference: Reference, name: str, consequence: str
+) -> Diagnostic:
+    where = f"at {quoted(place.name)}"
+    if name not in context.known:
+        message = f"no GPM binds {variable(name)}{consequence}"
+        hint = did_you_mean(name, context.known, "?") or "bind it, or take it out of the expression"
+    elif context.group_variables.get(name) in place.units and isinstance(reference, ast.Var):
+        message = f"in each iteration {variable(name)} is bound only after this place{consequence}"
+        hint = f"`PREV(?{name})` is the value of the iteration before"
+    else:
+        message = (
+            f"no step before this one, and none beside it, binds {variable(name)}{consequence}"
+        )
+        hint = f"move the filter to a GPM that stands at or after the one that binds ?{name}"
+    return Diagnostic(
+        message, reference.span, hint, place.reference.span, f"the place {where}", "warning"
+    )
+
+
+# ------------------------------------------------------------------ the logic of errors
+
+
+def errs(expression: ast.Expr, unbound: Unbound) -> bool:
+    """Whether the expression surely errs where the given references have no value."""
+    match expression:
+        case ast.Var() | ast.Prev():
+            default = expression.default if isinstance(expression, ast.Prev) else None
+            return default is None and unbound(expression)
+        case ast.Aggregate():
+            return expression.name not in ALWAYS_VALUED and unbound(expression)
+        case ast.Unary(operator="!"):
+            return errs(expression.operand, unbound)
+        case ast.Binary(operator="&&"):
+            return _and_errs(expression, unbound)
+        case ast.Binary(operator="||"):
+            return _or_errs(expression, unbound)
+        case ast.In():
+            return errs(expression.operand, unbound)
+        case ast.Call(name="BOUND"):
+            return False
+        case ast.Call(name="COALESCE"):
+            return all(errs(argument, unbound) for argument in expression.arguments)
+        case ast.Call(name="IF"):
+            test, *sides = expression.arguments
+            return errs(test, unbound) or all(errs(side, unbound) for side in sides)
+        case _:
+            return any(errs(part, unbound) for part in subexpressions(expression))
+
+
+def _and_errs(expression: ast.Binary, unbound: Unbound) -> bool:
+    left, right = expression.left, expression.right
+    return (errs(left, unbound) and never_false(right, unbound)) or (
+        errs(right, unbound) and never_false(left, unbound)
+    )
+
+
+def _or_errs(expression: ast.Binary, unbound: Unbound) -> bool:
+    left, right = expression.left, expression.right
+    return (errs(left, unbound) and never_true(right, unbound)) or (
+        errs(right, unbound) and never_true(left, unbound)
+    )
+
+
+def never_true(expression: ast.Expr, unbound: Unbound) -> bool:
+    """Whether the expression errs or is false where the given references have no value."""
+    match expression:
+        case ast.Binary(operator="&&"):
+            return never_true(expression.left, unbound) or never_true(expression.right, unbound)
+        case ast.Binary(operator="||"):
+            return never_true(expression.left, unbound) and never_true(expression.right, unbound)
+        case ast.Unary(operator="!"):
+            return never_false(expression.operand, unbound)
+        case ast.Call(name="BOUND", arguments=(ast.Var() as name,)):
+            return unbound(name)
+        case _:
+            return errs(expression, unbound)
+
+
+def never_false(expression: ast.Expr, unbound: Unbound) -> bool:
+    """Whether the expression errs or is true where the given references have no value."""
+    match expression:
+        case ast.Binary(operator="&&"):
+            return never_false(expression.left, unbound) and never_false(expression.right, unbound)
+        case ast.Binary(operator="||"):
+            return never_false(expression.left, unbound) or never_false(expression.right, unbound)
+        case ast.Unary(operator="!"):
+            return never_true(expression.operand, unbound)
+        case ast.Call(name="BOUND"):
+            return False
+        case _:
+            return errs(expression, unbound)
+
+
+# ------------------------------------------------------------------ filters in nested groups
+
+
+def _nested(define: ast.Define, context: Context) -> Iterator[Diagnostic]:
+    """Filters in inner braces that name a variable of another step: they cannot see it."""
+    own = frozenset(_patterned(define.pattern))
+    seen: set[tuple[Span, str]] = set()
+    for element in define.pattern.elements:
+        for condition in _inner_filters(element):
+            for name in bare_variables(condition, within_exists=False):
+                mark = (name.span, name.name)
+                if name.name not in own and mark not in seen and _needs(condition, name.name):
+                    seen.add(mark)
+                    yield _not_in_group(name, context)
+
+
+def _needs(condition: ast.Expr, name: str) -> bool:
+    """Whether the condition can be true only where the variable has a value."""
+    return never_true(condition, lambda r: isinstance(r, ast.Var) and r.name == name)
+
+
+def _patterned(node: ast.Node) -> Iterator[str]:
+    """The variables that any part of a pattern binds, whether or not it shows them outside."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Triple():
+                terms: tuple[object, ...] = (part.subject, part.predicate, part.object)
+            case ast.Bind():
+                terms = (part.variable,)
+            case ast.Values():
+                terms = part.variables
+            case ast.Graph() | ast.Service():
+                terms = (part.name,)
+            case ast.Projection():
+                terms = (part.alias,)
+            case _:
+                continue
+        yield from (term.name for term in terms if isinstance(term, ast.Var))
+
+
+def _inner_filters(element: ast.Element) -> Iterator[ast.Expr]:
+    """The conditions of filters in the groups inside an element, those of EXISTS left out."""
+    match element:
+        case ast.Union():
+            groups = element.alternatives
+        case ast.Optional() | ast.SubGroup() | ast.Minus() | ast.Graph() | ast.Service():
+            groups = (element.group,)
+        case ast.SubSelect():
+            groups = (element.where,)
+        case _:
+            return
+    for group in groups:
+        for inner in group.elements:
+            if isinstance(inner, ast.Filter):
+                yield inner.condition
+            else:
+                yield from _inner_filters(inner)
+
+
+def _not_in_group(name: ast.Var, context: Context) -> Diagnostic:
+    if name.name in context.known:
+        hint = (
+            "move the filter to the top level of its GPM: only there does it see what other "
+            "steps bind"
+        )
+    else:
+        hint = did_you_mean(name.name, context.known, "?") or "bind it in this GPM"
+    return Diagnostic(
+        f"a filter inside inner braces sees its own group only, where nothing binds "
+        f"{variable(name.name)}: it is never true",
+        name.span,
+        hint,
+        severity="warning",
+    )

@@ -1,0 +1,155 @@
+"""The graph pattern of a GPM → what in it is not executed, and what stands too deep in it.
+
+The parser has seen to SPARQL's own rules of scope. Left are functions and patterns that
+the engine does not execute, a BIND to the variable of `AT`, and aggregates and `PREV`
+below the top level, where no partial match is in sight. The filters and BINDs of the top
+level itself are `check_variables`' business. Cost: linear in the pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import cache
+
+import pyoxigraph as ox
+
+from spaseq.errors import Diagnostic, Span
+from spaseq.parser import ast
+from spaseq.plan.scope import subexpressions
+from spaseq.plan.wording import did_you_mean, quoted, variable
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+CASTS = (
+    "string", "boolean", "integer", "decimal", "float", "double", "dateTime", "date",
+    "time", "duration", "dayTimeDuration", "yearMonthDuration",
+)  # fmt: skip
+
+
+def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
+    """The findings about one GPM's pattern and all groups inside it."""
+    for part in ast.walk(define.pattern):
+        match part:
+            case ast.Service():
+                yield Diagnostic(
+                    "SERVICE is parsed, but not executed",
+                    part.span,
+                    "give the remote data to the engine as a knowledge base, and match it with "
+                    "`GRAPH <iri> { … }`",
+                )
+            case ast.Values():
+                yield from _repeated(part.variables, "VALUES lists")
+            case ast.SubSelect(items=tuple() as items):
+                names = (item.alias or item.expression for item in items)
+                shown = tuple(name for name in names if isinstance(name, ast.Var))
+                yield from _repeated(shown, "the sub-select selects")
+    for element in define.pattern.elements:
+        match element:
+            case ast.Filter():
+                yield from _below(groups_of_exists(element.condition))
+            case ast.Bind():
+                yield from _rebound_time(element, define.at)
+                yield from _below(groups_of_exists(element.expression))
+            case _:
+                yield from _below(element)
+
+
+def _repeated(names: tuple[ast.Var, ...], verb: str) -> Iterator[Diagnostic]:
+    first: dict[str, Span] = {}
+    for name in names:
+        if name.name in first:
+            yield Diagnostic(
+                f"{verb} {variable(name.name)} twice",
+                name.span,
+                "delete one of the two",
+                first[name.name],
+                "the first",
+            )
+        first.setdefault(name.name, name.span)
+
+
+def _rebound_time(bind: ast.Bind, at: ast.Var | None) -> Iterator[Diagnostic]:
+    if at is not None and bind.variable.name == at.name:
+        yield Diagnostic(
+            f"BIND cannot give {variable(at.name)} a value: AT already does",
+            bind.variable.span,
+            "bind another variable, and compare the two in a FILTER",
+            at.span,
+            "bound here",
+        )
+
+
+def groups_of_exists(expression: ast.Expr) -> tuple[ast.GroupGraphPattern, ...]:
+    """The groups of `EXISTS` in an expression, those inside such groups left out."""
+    if isinstance(expression, ast.Exists):
+        return (expression.group,)
+    parts = subexpressions(expression)
+    return tuple(group for part in parts for group in groups_of_exists(part))
+
+
+# ------------------------------------------------------------------ below the top level
+
+
+def _below(node: ast.Node) -> Iterator[Diagnostic]:
+    """Aggregates and `PREV` in nested groups; a sub-select has SPARQL's own aggregates."""
+    match node:
+        case ast.SubSelect():
+            return
+        case ast.Prev():
+            yield _too_deep("PREV", "at the top level of a GPM", node.span)
+        case ast.Aggregate():
+            yield _too_deep(node.name, "at the top level of a GPM or in SELECT", node.span)
+        case tuple():
+            for item in node:
+                yield from _below(item)
+        case _ if is_dataclass(node) and not isinstance(node, Span):
+            for part in fields(node):
+                yield from _below(getattr(node, part.name))
+
+
+def _too_deep(what: str, places: str, span: Span) -> Diagnostic:
+    return Diagnostic(
+        f"{what} can stand only {places}: nested groups do not see the other iterations",
+        span,
+        "move the FILTER or BIND out of the inner braces",
+    )
+
+
+# ------------------------------------------------------------------ functions
+
+
+def check_functions(node: ast.Node) -> Iterator[Diagnostic]:
+    """Calls of functions that the engine does not know, anywhere below a node."""
+    for part in ast.walk(node):
+        if not isinstance(part, ast.FunctionCall):
+            continue
+        iri = part.function.value
+        if not is_executed(iri):
+            yield Diagnostic(
+                f"the function {quoted(_short(iri))} is not known, so it cannot be executed",
+                part.function.span,
+                did_you_mean(_short(iri), (f"xsd:{cast}" for cast in CASTS))
+                or "use a built-in function of SPARQL 1.1, or a cast such as `xsd:decimal(?x)`",
+            )
+        elif iri.startswith(XSD) and len(part.arguments) != 1:
+            yield Diagnostic(
+                f"the cast {quoted(_short(iri))} takes one argument, not {len(part.arguments)}",
+                part.span,
+                f"write `{_short(iri)}(?x)`",
+            )
+
+
+@cache
+def is_executed(function: str) -> bool:
+    """Whether pyoxigraph, the reference for every expression, knows the function."""
+    try:
+        ox.Store().query(f"SELECT ({ox.NamedNode(function)}() AS ?value) {{}}")
+    except RuntimeError as error:
+        return "is not supported" not in str(error)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _short(iri: str) -> str:
+    return f"xsd:{iri.removeprefix(XSD)}" if iri.startswith(XSD) else f"<{iri}>"

@@ -1,0 +1,293 @@
+"""The `SEQ` expression → what is wrong with its shape.
+
+The rules of docs/language.md, section 2, that need no variable: names, negations,
+quantifiers, units that can match nothing, operands of `&` and `AND`, what may stand at
+the end under which window. A parenthesised single step counts as that step (section 8).
+Each fault is reported at the innermost place that has it. Cost: linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spaseq.errors import Diagnostic, Span
+from spaseq.parser import ast
+from spaseq.plan.places import SequencePlaces, without_parentheses
+from spaseq.plan.wording import did_you_mean, excerpt, question_or, quoted
+
+
+def check_sequence(query: ast.Query, places: SequencePlaces) -> list[Diagnostic]:
+    """The findings about the shape of the sequence and the names in it."""
+    shape = _Shape(query.text)
+    sequence = without_parentheses(query.sequence)
+    shape.whole(sequence)
+    return [*_names(query, places), *shape.findings, *_open_end(query, sequence)]
+
+
+# ------------------------------------------------------------------ names
+
+
+def _names(query: ast.Query, places: SequencePlaces) -> Iterator[Diagnostic]:
+    first: dict[str, ast.Define] = {}
+    for define in query.defines:
+        if define.name in first:
+            yield Diagnostic(
+                f"GPM {quoted(define.name)} is defined twice",
+                define.name_span,
+                "give one of the two another name, and use that name in SEQ",
+                first[define.name].name_span,
+                "first defined here",
+            )
+        first.setdefault(define.name, define)
+    used = {place.name for place in places.occurrences}
+    reported: set[str] = set()
+    for place in places.occurrences:
+        name = place.name
+        if name in first or name in reported:
+            continue
+        reported.add(name)
+        yield Diagnostic(
+            f"GPM {quoted(name)} is not defined",
+            place.reference.span,
+            did_you_mean(name, first)
+            or f"add `DEFINE GPM {name} ON stream {{ … }}` after SEQ, or take {name} out of SEQ",
+        )
+    for name, define in first.items():
+        if name not in used:
+            yield Diagnostic(
+                f"GPM {quoted(name)} is defined, but SEQ does not use it",
+                define.name_span,
+                question_or(
+                    did_you_mean(name, used - first.keys()).replace(
+                        "did you mean", "is it meant to be the undefined"
+                    ),
+                    f"put {name} into SEQ, or delete its DEFINE",
+                ),
+            )
+
+
+# ------------------------------------------------------------------ shape
+
+
+class _Shape:
+    """Walks the sequence from the outside in and collects the faults."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.findings: list[Diagnostic] = []
+
+    def whole(self, sequence: ast.Sequence) -> None:
+        if self._steps(sequence, None):
+            self._error(
+                "every step of SEQ is optional, so the pattern can match nothing at all",
+                sequence.span,
+                "make at least one step mandatory: drop a `?`, or write `+` in place of `*`",
+            )
+
+    def _error(
+        self,
+        message: str,
+        span: Span,
+        hint: str,
+        other: Span | None = None,
+        label: str = "",
+    ) -> None:
+        self.findings.append(Diagnostic(message, span, hint, other, label))
+
+    def _steps(self, sequence: ast.Sequence, reaching: ast.Step | None) -> bool:
+        """Whether the sequence can match nothing, which is for the caller to report.
+
+        `reaching` is the step whose operator stands in front of the sequence.
+        """
+        skippable = True
+        for position, step in enumerate(sequence.steps):
+            if step.negated:
+                self._negation(step, first=position == 0)
+                skippable = skippable and position > 0
+            in_front = step if position else reaching
+            empty = self._unit(step.unit, None if step.negated else in_front)
+            if empty:
+                self._empty_unit(step)
+                skippable = False
+            if step.quantifier is not None and not step.negated:
+                self._bounds(step.quantifier)
+            if not step.negated and not _is_optional(step):
+                skippable = False
+        return skippable
+
+    def _negation(self, step: ast.Step, *, first: bool) -> None:
+        what = excerpt(self.text, step.unit.span, "its unit")
+        if first:
+            self._error(
+                "a sequence cannot start with a negation: there is no event before it from "
+                "which to look",
+                step.span,
+                f"put the step that comes before the absence of {what} in front of it: "
+                "`A; !N; B` asks for A, then B, with no N in between",
+            )
+        if step.quantifier is not None:
+            self._error(
+                "a negation takes no quantifier: it already means that no such event occurs",
+                step.quantifier.span,
+                f"delete the quantifier; to forbid a repetition, negate it in parentheses: "
+                f"`!({_plain(what)}{{2}})`",
+            )
+
+    def _bounds(self, quantifier: ast.Quantifier) -> None:
+        least, most = quantifier.least, quantifier.most
+        if most == 0:
+            self._error(
+                "a unit repeated no times at all matches nothing",
+                quantifier.span,
+                "delete the step, or write `!` in front of it to demand that it does not occur",
+            )
+        elif most is not None and least > most:
+            self._error(
+                f"at least {least} iterations but at most {most}: no number is both",
+                quantifier.span,
+                f"write `{{{most},{least}}}` for {most} to {least} iterations",
+            )
+
+    def _empty_unit(self, step: ast.Step) -> None:
+        what = excerpt(self.text, step.unit.span, "the unit")
+        if step.negated:
+            consequence = "so it is never absent, and the negation can never hold"
+        elif step.quantifier is not None:
+            consequence = "so it cannot be repeated or made optional once more"
+        else:
+            consequence = "so it is no step"
+        self._error(
+            f"{what} can match nothing, {consequence}",
+            step.unit.span,
+            "make one of the steps inside mandatory: drop its `?`, or write `+` in place of `*`; "
+            "to make the whole optional, put the `?` or `*` after the parenthesis only",
+        )
+
+    def _unit(self, unit: ast.Unit, in_front: ast.Step | None) -> bool:
+        """Whether the unit can match nothing, which is for the caller to report."""
+        match unit:
+            case ast.GpmRef():
+                return False
+            case ast.Sequence():
+                return self._steps(unit, in_front)
+            case ast.Disjunction():
+                for side in unit.operands:
+                    if self._unit(side, in_front):
+                        what = excerpt(self.text, side.span, "the side")
+                        self._error(
+                            f"{what} can match nothing, so it is no side of a disjunction",
+                            side.span,
+                            "drop its `?` or `*`, and make the whole disjunction optional "
+                            "instead: `(A | B)?`",
+                        )
+            case ast.Conjunction():
+                self._operands(unit.operands, "&")
+            case ast.AnyOrder():
+                self._operands(unit.operands, "AND")
+                if in_front is not None and in_front.operator == ",":
+                    self._strict_any_order(unit, in_front)
+        return False
+
+    def _strict_any_order(self, unit: ast.AnyOrder, in_front: ast.Step) -> None:
+        self._error(
+            "`,` cannot stand in front of an AND group: its events come at several instants, "
+            "in any order, so not all of them can be the very next event",
+            in_front.operator_span,
+            "write `;` for the next such events or `:` for any later ones",
+            unit.span,
+            "the AND group",
+        )
+
+    def _operands(self, operands: tuple[ast.Unit, ...], operator: str) -> None:
+        for operand in operands:
+            match operand:
+                case ast.GpmRef():
+                    pass
+                case ast.Conjunction() | ast.Disjunction():
+                    self._operands(operand.operands, operator)
+                case ast.AnyOrder() if operator == "&":
+                    self._error(
+                        "AND cannot stand inside `&`: the operands of `&` happen at one "
+                        "timestamp, those of AND in some order",
+                        operand.span,
+                        "write `&` in its place, or join the groups with AND throughout",
+                    )
+                case ast.AnyOrder():
+                    self._error(
+                        "AND cannot stand inside another AND group",
+                        operand.span,
+                        "drop the inner parentheses: `(A AND B AND C)`, or state the "
+                        "alternatives with `|`",
+                    )
+                case ast.Sequence():
+                    self._operand_sequence(operand, operator)
+
+    def _operand_sequence(self, operand: ast.Sequence, operator: str) -> None:
+        what = excerpt(self.text, operand.span, "this")
+        if len(operand.steps) > 1:
+            kind = "a sequence"
+            hint = f"take the sequence out of the {operator} group, or name single GPMs in it"
+        elif operand.steps[0].negated:
+            kind = "a negation"
+            hint = f"put the negation into the sequence around: `A; !N; (B {operator} C)`"
+        else:
+            kind = "a step with a quantifier"
+            hint = f"drop the quantifier, or put it after the whole group: `(A {operator} B)+`"
+        self._error(
+            f"{what} is {kind}, but an operand of `{operator}` must be a GPM or a group of "
+            "GPMs joined by `&` or `|`",
+            operand.span,
+            hint,
+        )
+
+
+def _is_optional(step: ast.Step) -> bool:
+    quantifier = step.quantifier
+    return quantifier is not None and quantifier.least == 0 and quantifier.most != 0
+
+
+def _plain(what: str) -> str:
+    return what.strip("`") if what.startswith("`") else "N"
+
+
+# ------------------------------------------------------------------ the end of the sequence
+
+
+def _open_end(query: ast.Query, sequence: ast.Sequence) -> Iterator[Diagnostic]:
+    """Steps that end the sequence by something not happening, under a window with no end."""
+    within = query.within
+    if within is None or within.kind not in ("events", "unbounded"):
+        return
+    window = "UNBOUNDED" if within.kind == "unbounded" else "n EVENTS"
+    for step in _last_steps(sequence):
+        kind = "negation" if step.negated else "optional step"
+        yield Diagnostic(
+            f"a pattern that ends with {'a' if step.negated else 'an'} {kind} waits until its "
+            f"window closes, but a window of WITHIN {window} closes at no time",
+            step.span,
+            "give the window a length in time, such as `WITHIN 10 MINUTES`, or put a mandatory "
+            "step after this one",
+            within.span,
+            "the window",
+        )
+
+
+def _last_steps(sequence: ast.Sequence) -> Iterator[ast.Step]:
+    """The negated and optional steps with which the sequence may end."""
+    for step in reversed(sequence.steps):
+        if step.negated:
+            yield step
+            continue
+        if _is_optional(step):
+            yield step
+        yield from _last_of_unit(step.unit)
+        if not _is_optional(step):
+            return
+
+
+def _last_of_unit(unit: ast.Unit) -> Iterator[ast.Step]:
+    if isinstance(unit, ast.Sequence):
+        yield from _last_steps(unit)
+    elif isinstance(unit, ast.Disjunction):
+        for side in unit.operands:
+            yield from _last_of_unit(side)

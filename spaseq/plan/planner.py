@@ -1,0 +1,213 @@
+"""AST → logical plan: all meaning is decided here, after the checks have passed.
+
+Cost: linear in the query's text, but for the group variables (places × variables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spaseq.errors import QuerySemanticError
+from spaseq.parser import ast
+from spaseq.parser.format import format_expression
+from spaseq.plan.check import check
+from spaseq.plan.logical import (
+    Assignment,
+    Condition,
+    GpmPlan,
+    IteratedUnit,
+    Occurrence,
+    Output,
+    Projected,
+    QueryPlan,
+    Window,
+)
+from spaseq.plan.places import group_variables, sequence_places, without_parentheses
+from spaseq.plan.references import Resolver
+from spaseq.plan.scope import GpmScope, expression_variables, gpm_scopes
+
+
+def plan(query: ast.Query, name: str = "query") -> QueryPlan:
+    """The plan of a checked query.
+
+    Raises:
+        QuerySemanticError: with every static error found, and the warnings beside them.
+    """
+    findings = check(query)
+    if any(finding.severity == "error" for finding in findings):
+        raise QuerySemanticError(findings, query.text, name)
+    return _Planner(query, name).plan(tuple(findings))
+
+
+class _Planner:
+    def __init__(self, query: ast.Query, name: str):
+        self.query = query
+        self.name = name
+        self.scopes = gpm_scopes(query)
+        self.sequence = without_parentheses(query.sequence)
+        self.places = sequence_places(self.sequence)
+        self.partition = (
+            tuple(dict.fromkeys(v.name for v in query.partition.variables))
+            if query.partition
+            else ()
+        )
+        self.group = group_variables(query, self.scopes, self.places)
+        self.units = tuple(
+            IteratedUnit(parent, max(step.quantifier.least, 1), step.quantifier.most)
+            for step, parent in zip(
+                self.places.iterated_steps, self.places.unit_parents, strict=True
+            )
+            if step.quantifier is not None
+        )
+        self.resolver = Resolver(self.units, self.group, self._units_shared_by_gpm())
+        for scope in self.scopes.values():
+            for variable in sorted(scope.binds):
+                self.resolver.value(variable)
+        for number, unit in enumerate(self.units):
+            if unit.least > 1 or unit.most is not None:
+                self.resolver.iterations(number, max(unit.least, unit.most or 0))
+
+    def plan(self, warnings: tuple[object, ...]) -> QueryPlan:
+        query = self.query
+        iris = {stream.name: stream.iri.value for stream in query.streams}
+        names = list(self.scopes)
+        gpms = tuple(self._gpm(scope, iris) for scope in self.scopes.values())
+        local = {gpm.name: {c.text for c in gpm.local} for gpm in gpms}
+        drafts = [
+            self._occurrence(place.name, names.index(place.name), place.units, local[place.name])
+            for place in self.places.occurrences
+        ]
+        output = self._output()
+        counts = [r for r in self.resolver.registers.values() if r.kind == "count"]
+        occurrences = tuple(
+            Occurrence(
+                index,
+                gpm,
+                place.units,
+                place.negated,
+                assignments,
+                residual,
+                tuple(r.name for r in counts if r.variable == place.name),
+            )
+            for index, (place, (gpm, assignments, residual)) in enumerate(
+                zip(self.places.occurrences, drafts, strict=True)
+            )
+        )
+        return QueryPlan(
+            name=query.register.name if query.register else self.name,
+            source=query.text,
+            streams=tuple(dict.fromkeys(iris.values())),
+            kb_graphs=tuple(kb.iri.value for kb in query.kbs) or None,
+            gpms=gpms,
+            occurrences=occurrences,
+            units=self.units,
+            registers=tuple(self.resolver.registers.values()),
+            partition=self.partition,
+            sequence=self.sequence,
+            window=_window(query.within),
+            emit=query.emit.mode if query.emit else "ALL",
+            skip_past_last=bool(
+                query.after_match and query.after_match.mode == "SKIP PAST LAST EVENT"
+            ),
+            output=output,
+            registers_stream=(
+                query.register.name if query.register and query.register.kind == "STREAM" else None
+            ),
+            warnings=warnings,  # type: ignore[arg-type]
+        )
+
+    def _units_shared_by_gpm(self) -> Mapping[str, tuple[int, ...]]:
+        """For each GPM the iterated units around all of its places, outermost first."""
+        shared: dict[str, tuple[int, ...]] = {}
+        for place in self.places.occurrences:
+            known = shared.get(place.name, place.units)
+            shared[place.name] = tuple(unit for unit in known if unit in place.units)
+        return shared
+
+    def _gpm(self, scope: GpmScope, iris: Mapping[str, str]) -> GpmPlan:
+        variables = sorted(scope.possible - {scope.at})
+        if scope.at:
+            variables.append(scope.at)
+        local = tuple(
+            Condition(
+                condition.condition,
+                frozenset(expression_variables(condition.condition)),
+                format_expression(condition.condition),
+            )
+            for condition in scope.filters
+            if self._is_local(condition.condition, scope)
+        )
+        return GpmPlan(
+            scope.name,
+            tuple(dict.fromkeys(iris[stream] for stream in scope.streams)),
+            scope.pattern,
+            scope.at,
+            tuple(variables),
+            scope.certain,
+            local,
+            any(p.name == scope.name and not p.negated for p in self.places.occurrences),
+        )
+
+    def _is_local(self, condition: ast.Expr, scope: GpmScope) -> bool:
+        """Whether the mapping of this GPM alone decides the filter.
+
+        So it is where each of its variables is bound by every mapping of the GPM, or by
+        nothing in the whole query (and inside EXISTS stands for itself).
+        """
+        if any(isinstance(node, ast.Prev | ast.Aggregate) for node in ast.walk(condition)):
+            return False
+        bound = set().union(*(other.binds for other in self.scopes.values()))
+        return (expression_variables(condition) & bound) <= scope.certain
+
+    def _occurrence(
+        self, name: str, gpm: int, units: tuple[int, ...], local: set[str]
+    ) -> tuple[int, tuple[Assignment, ...], tuple[Condition, ...]]:
+        scope = self.scopes[name]
+        assignments = tuple(
+            Assignment(
+                bind.variable.name,
+                self.resolver.condition(
+                    bind.expression, units, format_expression(bind.expression)
+                ),
+            )
+            for bind in scope.stateful
+        )
+        residual = tuple(
+            self.resolver.condition(item.condition, units, text)
+            for item in scope.filters
+            if (text := format_expression(item.condition)) not in local
+        )
+        return gpm, assignments, residual
+
+    def _output(self) -> Output:
+        form = self.query.form
+        limit = self.query.limit.count if self.query.limit else None
+        if isinstance(form, ast.Ask):
+            return Output("ask", limit=limit)
+        if isinstance(form, ast.Construct):
+            names = sorted(
+                {node.name for node in ast.walk(form.template) if isinstance(node, ast.Var)}
+            )
+            registers = tuple((name, self.resolver.bare(name, ())) for name in names)
+            return Output(
+                "construct", template=form.template, template_registers=registers, limit=limit
+            )
+        items = form.items
+        if items is None:
+            positive = {p.name for p in self.places.occurrences if not p.negated}
+            bound = set().union(*(self.scopes[name].binds for name in positive))
+            items = tuple(ast.Projection(ast.Var(name)) for name in sorted(bound))
+        columns = tuple(
+            Projected(
+                item.alias.name if item.alias else item.expression.name,  # type: ignore[union-attr]
+                self.resolver.condition(item.expression, ()),
+            )
+            for item in items
+        )
+        return Output("select", columns, distinct=form.distinct, limit=limit)
+
+
+def _window(within: ast.Within | None) -> Window:
+    assert within is not None
+    size = within.events if within.kind == "events" else within.microseconds
+    return Window(within.kind, size)

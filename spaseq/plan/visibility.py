@@ -1,0 +1,158 @@
+"""A sequence and its GPMs' scopes → which variables each place can see, and what comes next.
+
+A place sees what its own GPM binds, what the steps before it bind, and what the other
+operands of a `&` or `AND` group around it bind. A negated place sees the steps that may
+be joined next as well: it is tested in the context of both sides (docs/language.md,
+section 4, "Negation"). Cost: places times steps around them.
+
+Invariant: a variable outside `Sight.bound` is unbound whenever the place is tested in the
+first iteration of every unit around it; outside `bound | again`, always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spaseq.parser import ast
+from spaseq.plan.places import SequencePlaces, is_iterating
+from spaseq.plan.scope import GpmScope
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What one place can see."""
+
+    bound: frozenset[str]
+    """What its own GPM, the steps before it and its sibling operands can bind."""
+    again: frozenset[str]
+    """What an earlier iteration of a unit around it can bind besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class NegatedStep:
+    """A negated step with the operators that may join what comes after it.
+
+    None among the operators: the whole pattern may end here.
+    """
+
+    step: ast.Step
+    operators: frozenset[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    sights: tuple[Sight, ...]
+    """One for each place, by its index."""
+    negated: tuple[NegatedStep, ...]
+    """One for each negated step, in the order of the text."""
+
+
+def visibility(
+    sequence: ast.Sequence,
+    places: SequencePlaces,
+    scopes: Mapping[str, GpmScope],
+    group_variables: Mapping[str, int],
+) -> Visibility:
+    """What every place of the sequence sees."""
+    walk = _Walk(places, scopes, group_variables)
+    walk.sequence(sequence, frozenset(), (_Next(None, None),), ";")
+    return Visibility(tuple(walk.sights), tuple(walk.negated))
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """One way to go on after a step: the operator and what it joins; None: the end."""
+
+    operator: str | None
+    unit: ast.Unit | None
+
+
+class _Walk:
+    def __init__(
+        self,
+        places: SequencePlaces,
+        scopes: Mapping[str, GpmScope],
+        group_variables: Mapping[str, int],
+    ):
+        self.places = places
+        self.scopes = scopes
+        self.group_variables = group_variables
+        self.sights: list[Sight] = []
+        self.negated: list[NegatedStep] = []
+
+    def binds(self, unit: ast.Unit | None) -> frozenset[str]:
+        """What the places of a unit that are not negated can bind."""
+        match unit:
+            case ast.GpmRef():
+                scope = self.scopes.get(unit.name)
+                return scope.binds if scope is not None else frozenset()
+            case ast.Sequence():
+                found = (self.binds(s.unit) for s in unit.steps if not s.negated)
+                return frozenset().union(*found)
+            case ast.Conjunction() | ast.Disjunction() | ast.AnyOrder():
+                return frozenset().union(*map(self.binds, unit.operands))
+            case None:
+                return frozenset()
+
+    def sequence(
+        self,
+        sequence: ast.Sequence,
+        before: frozenset[str],
+        after: tuple[_Next, ...],
+        reaching: str,
+    ) -> None:
+        bound = before
+        for position, step in enumerate(sequence.steps):
+            following = _following(sequence.steps[position + 1 :], after)
+            operator = step.operator if position and step.operator else reaching
+            if step.negated:
+                seen = bound.union(*(self.binds(way.unit) for way in following))
+                operators = frozenset(way.operator for way in following)
+                self.negated.append(NegatedStep(step, operators))
+                self.unit(step.unit, seen, following, ";")
+                continue
+            if is_iterating(step.quantifier):
+                following = (_Next(operator, step.unit), *following)
+            self.unit(step.unit, bound, following, operator)
+            bound |= self.binds(step.unit)
+
+    def unit(
+        self,
+        unit: ast.Unit,
+        before: frozenset[str],
+        after: tuple[_Next, ...],
+        reaching: str,
+    ) -> None:
+        match unit:
+            case ast.GpmRef():
+                self._place(unit, before)
+            case ast.Sequence():
+                self.sequence(unit, before, after, reaching)
+            case ast.Disjunction():
+                for side in unit.operands:
+                    self.unit(side, before, after, reaching)
+            case ast.Conjunction() | ast.AnyOrder():
+                for operand in unit.operands:
+                    self.unit(operand, before | self.binds(unit), after, reaching)
+
+    def _place(self, reference: ast.GpmRef, before: frozenset[str]) -> None:
+        place = self.places.occurrences[len(self.sights)]
+        again = frozenset().union(
+            *(self.binds(self.places.iterated_steps[unit].unit) for unit in place.units)
+        )
+        bound = before | self.binds(reference)
+        # A group variable starts anew with each iteration; only join variables stay.
+        self.sights.append(Sight(bound, again - bound - self.group_variables.keys()))
+
+
+def _following(steps: tuple[ast.Step, ...], after: tuple[_Next, ...]) -> tuple[_Next, ...]:
+    """The ways to go on: the next mandatory step, and the optional ones in front of it."""
+    ways: list[_Next] = []
+    for step in steps:
+        if step.negated:
+            continue
+        ways.append(_Next(step.operator, step.unit))
+        if step.quantifier is None or step.quantifier.least > 0:
+            return tuple(ways)
+    return (*ways, *after)

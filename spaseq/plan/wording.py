@@ -1,0 +1,47 @@
+"""The phrases that the findings about a query share: quoted names, lists, near misses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from spaseq.errors import NOWHERE, Span
+
+
+def quoted(text: str) -> str:
+    return f"`{text}`"
+
+
+def variable(name: str) -> str:
+    return f"`?{name}`"
+
+
+def listing(phrases: Iterable[str], conjunction: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    items = list(phrases)
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
+
+
+def did_you_mean(name: str, candidates: Iterable[str], mark: str = "") -> str:
+    """`did you mean …?` with the nearest candidate; empty where none is near."""
+    known = sorted(set(candidates) - {name})
+    folded = [c for c in known if c.casefold() == name.casefold()]
+    near = folded or get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {quoted(mark + near[0])}?" if near else ""
+
+
+def question_or(question: str, otherwise: str) -> str:
+    """`did you mean …? If not, …`; what to do otherwise alone where there is no question."""
+    return f"{question} If not, {otherwise}" if question else otherwise
+
+
+def excerpt(text: str, span: Span, instead: str) -> str:
+    """The stretch of the query in quotes, on one line; `instead` where there is no text."""
+    stretch = " ".join(text[span.start : span.end].split())
+    if span == NOWHERE or not stretch:
+        return instead
+    if len(stretch) > 60:
+        stretch = f"{stretch[:40]} … {stretch[-15:]}"
+    return quoted(stretch)

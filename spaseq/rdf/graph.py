@@ -1,0 +1,141 @@
+"""A set of triples → look-up by any of their terms.
+
+One index for the graph of an event and for a graph of the KB alike. Each access path is
+built on first use and kept, so an event pays only for what its patterns ask. Invariant: the
+triples are distinct and never change; every look-up gives them in their first order.
+Cost: building a path is linear; a look-up is linear in its answer, but that a predicate
+with few triples is scanned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from spaseq.rdf.event import Event, Fact, Term
+
+Pair: TypeAlias = tuple[Term, Term]
+
+SCANNED = 6
+"""Up to this many triples of one predicate are compared one by one: cheaper than hashing."""
+
+_NO_PAIRS: tuple[Pair, ...] = ()
+_NO_TERMS: tuple[Term, ...] = ()
+
+
+class Graph:
+    """An unchanging set of triples."""
+
+    __slots__ = ("_by_object", "_by_subject", "_objects", "_pairs", "_subjects", "facts", "nodes_")
+
+    def __init__(self, facts: Sequence[Fact]):
+        self.facts = facts
+        self._pairs: dict[Term, list[Pair]] | None = None
+        self._objects: dict[Term, dict[Term, list[Term]]] = {}
+        self._subjects: dict[Term, dict[Term, list[Term]]] = {}
+        self._by_subject: dict[Term, list[Fact]] | None = None
+        self._by_object: dict[Term, list[Fact]] | None = None
+        self.nodes_: dict[Term, None] | None = None
+
+    @property
+    def predicates(self) -> dict[Term, list[Pair]]:
+        """Every predicate with its (subject, object) pairs."""
+        pairs = self._pairs
+        if pairs is None:
+            pairs = {}
+            for subject, predicate, object in self.facts:
+                if predicate in pairs:
+                    pairs[predicate].append((subject, object))
+                else:
+                    pairs[predicate] = [(subject, object)]
+            self._pairs = pairs
+        return pairs
+
+    @property
+    def nodes(self) -> dict[Term, None]:
+        """The subjects and objects, as the keys of a dict."""
+        if self.nodes_ is None:
+            self.nodes_ = {
+                term: None for subject, _, object in self.facts for term in (subject, object)
+            }
+        return self.nodes_
+
+    def pairs(self, predicate: Term) -> Sequence[Pair]:
+        """The (subject, object) pairs of a predicate."""
+        return self.predicates.get(predicate, _NO_PAIRS)
+
+    def objects(self, subject: Term, predicate: Term) -> Sequence[Term]:
+        pairs = self.predicates.get(predicate, _NO_PAIRS)
+        if len(pairs) <= SCANNED:
+            return [object for other, object in pairs if other == subject]
+        index = self._objects.get(predicate)
+        if index is None:
+            index = {}
+            for other, object in pairs:
+                index.setdefault(other, []).append(object)
+            self._objects[predicate] = index
+        return index.get(subject, _NO_TERMS)
+
+    def subjects(self, predicate: Term, object: Term) -> Sequence[Term]:
+        pairs = self.predicates.get(predicate, _NO_PAIRS)
+        if len(pairs) <= SCANNED:
+            return [subject for subject, other in pairs if other == object]
+        index = self._subjects.get(predicate)
+        if index is None:
+            index = {}
+            for subject, other in pairs:
+                index.setdefault(other, []).append(subject)
+            self._subjects[predicate] = index
+        return index.get(object, _NO_TERMS)
+
+    def contains(self, subject: Term, predicate: Term, object: Term) -> bool:
+        return object in self.objects(subject, predicate)
+
+    def match(
+        self, subject: Term | None, predicate: Term | None, object: Term | None
+    ) -> Iterable[Fact]:
+        """The triples that have the given terms (None: any)."""
+        if predicate is not None:
+            return self._of_predicate(subject, predicate, object)
+        if subject is not None:
+            if self._by_subject is None:
+                self._by_subject = {}
+                for fact in self.facts:
+                    self._by_subject.setdefault(fact[0], []).append(fact)
+            found: Iterable[Fact] = self._by_subject.get(subject, ())
+            return found if object is None else [fact for fact in found if fact[2] == object]
+        if object is not None:
+            if self._by_object is None:
+                self._by_object = {}
+                for fact in self.facts:
+                    self._by_object.setdefault(fact[2], []).append(fact)
+            return self._by_object.get(object, ())
+        return self.facts
+
+    def _of_predicate(
+        self, subject: Term | None, predicate: Term, object: Term | None
+    ) -> Iterable[Fact]:
+        if subject is not None:
+            found = self.objects(subject, predicate)
+            return [(subject, predicate, o) for o in found if object is None or o == object]
+        if object is not None:
+            return [(s, predicate, object) for s in self.subjects(predicate, object)]
+        return [(s, predicate, o) for s, o in self.pairs(predicate)]
+
+
+EMPTY = Graph(())
+
+# The index of the event seen last: its matchers run one after another and share it. The
+# tuple is replaced as a whole, so threads at worst build an index twice.
+_last: tuple[Sequence[Fact], Graph] = (EMPTY.facts, EMPTY)
+
+
+def graph_of(event: Event) -> Graph:
+    """The index of an event's facts."""
+    global _last
+    facts, graph = _last
+    if facts is event.facts:
+        return graph
+    graph = Graph(event.facts)
+    _last = (event.facts, graph)
+    return graph

@@ -1,0 +1,321 @@
+"""Literals and Python values to timestamps, and timestamps to text again.
+
+A timestamp is a signed 64-bit count of microseconds in one of two domains: DATE_TIME (of
+the epoch, UTC; a value without a zone is UTC) and NUMBER (from zero; a plain number counts
+units of `unit`, seconds unless told). Invariant: no binary fraction is ever involved. The
+lexical form is what is read, digit by digit, so `"0.1"^^xsd:double` is 100000 microseconds;
+what a microsecond cannot express is an error, not a rounding. Years are proleptic
+Gregorian, year 0 included, as in XML Schema 1.1. Every failure is an `EventError`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+import pyoxigraph as ox
+
+from spaseq.errors import EventError
+from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
+
+TimeUnit: TypeAlias = Literal["s", "ms", "us"]
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+MICROS_PER_UNIT: dict[str, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+_DATE_TIME = ox.NamedNode(XSD + "dateTime")
+_INTEGER = ox.NamedNode(XSD + "integer")
+_DECIMAL = ox.NamedNode(XSD + "decimal")
+_DOUBLE = ox.NamedNode(XSD + "double")
+_DAY = 86_400_000_000
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+_DATE_PART = r"(-?(?:[1-9][0-9]{3,}|0[0-9]{3}))-([0-9]{2})-([0-9]{2})"
+_ZONE_PART = r"(Z|[+-][0-9]{2}:[0-9]{2})?"
+_DATE_TIME_FORM = re.compile(
+    _DATE_PART + r"T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?" + _ZONE_PART
+)
+_DATE_FORM = re.compile(_DATE_PART + _ZONE_PART)
+_DECIMAL_FORM = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+_DOUBLE_FORM = re.compile(_DECIMAL_FORM.pattern + r"(?:[eE][+-]?[0-9]+)?")
+_INTEGER_FORM = re.compile(r"[+-]?[0-9]+")
+_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+_NUMBER_FORMS: dict[str, re.Pattern[str]] = {
+    XSD + "decimal": _DECIMAL_FORM,
+    XSD + "double": _DOUBLE_FORM,
+    XSD + "float": _DOUBLE_FORM,
+    **{
+        XSD + name: _INTEGER_FORM
+        for name in (
+            "integer", "nonPositiveInteger", "negativeInteger", "nonNegativeInteger",
+            "positiveInteger", "long", "int", "short", "byte", "unsignedLong", "unsignedInt",
+            "unsignedShort", "unsignedByte",
+        )
+    },
+}  # fmt: skip
+
+
+def from_literal(literal: ox.Literal, unit: TimeUnit = "s") -> Timestamp:
+    """The timestamp a literal stands for: a dateTime, a date or a number."""
+    datatype = literal.datatype.value
+    if datatype == _DATE_TIME.value:
+        return _from_date_time(literal.value, literal)
+    form = _NUMBER_FORMS.get(datatype)
+    if form is not None:
+        text = literal.value.strip(" \t\r\n")
+        if form.fullmatch(text) is None:
+            raise _ill_formed(literal.value, datatype, "")
+        return Timestamp(_number_micros(text, unit), NUMBER, literal)
+    if datatype == XSD + "dateTimeStamp":
+        return _from_date_time(literal.value, None)
+    if datatype == XSD + "date":
+        return _from_date(literal.value)
+    raise EventError(
+        f"{literal} is not a timestamp; a timestamp is an xsd:dateTime, xsd:dateTimeStamp, "
+        'xsd:date or a number, for example "2026-01-31T12:00:00Z"'
+        f"^^<{_DATE_TIME.value}>"
+    )
+
+
+def from_value(value: object, unit: TimeUnit = "s") -> Timestamp:
+    """The timestamp of a Python value: datetime, date, int, float, Decimal, or a literal.
+
+    A literal of rdflib is recognised by its `datatype` (that library is not needed here).
+    """
+    if isinstance(value, Timestamp):
+        return value
+    if isinstance(value, ox.Literal):
+        return from_literal(value, unit)
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return from_micros((aware - _EPOCH) // _MICROSECOND, DATE_TIME)
+    if isinstance(value, date):
+        return from_micros(_days(value.year, value.month, value.day) * _DAY, DATE_TIME)
+    if isinstance(value, int) and not isinstance(value, bool):
+        term = ox.Literal(str(int(value)), datatype=_INTEGER)
+        return Timestamp(_in_range(int(value) * MICROS_PER_UNIT[unit], str(value)), NUMBER, term)
+    if isinstance(value, float):
+        return from_literal(ox.Literal(_float_text(value, unit), datatype=_DOUBLE), unit)
+    if isinstance(value, Decimal):
+        return from_literal(ox.Literal(format(value, "f"), datatype=_DECIMAL), unit)
+    if isinstance(value, str) and hasattr(value, "datatype"):
+        datatype = value.datatype or XSD + "string"
+        return from_literal(ox.Literal(str(value), datatype=ox.NamedNode(str(datatype))), unit)
+    raise EventError(
+        f"{value!r} is not a timestamp; give a datetime, a number of seconds, "
+        "or an xsd:dateTime literal"
+    )
+
+
+def from_micros(micros: int, domain: str) -> Timestamp:
+    """The timestamp at `micros`, with the term it has when nobody wrote one."""
+    if not _LEAST <= micros <= _GREATEST:
+        raise EventError(f"{micros} microseconds are out of range: a timestamp has 64 bits")
+    if domain == DATE_TIME:
+        term = ox.Literal(date_time_text(micros), datatype=_DATE_TIME)
+    else:
+        term = seconds_literal(micros)
+    return Timestamp(micros, domain, term)
+
+
+def seconds_literal(micros: int) -> ox.Literal:
+    """A count of microseconds as a number of seconds: an integer where it is whole."""
+    whole, fraction = divmod(abs(micros), 1_000_000)
+    sign = "-" if micros < 0 else ""
+    if not fraction:
+        return ox.Literal(f"{sign}{whole}", datatype=_INTEGER)
+    return ox.Literal(f"{sign}{whole}.{fraction:06d}".rstrip("0"), datatype=_DECIMAL)
+
+
+def canonical_literal(time: Timestamp) -> ox.Literal:
+    """The literal by which any reader finds this timestamp again, whatever its time unit was."""
+    return time.term if time.domain == DATE_TIME else seconds_literal(time.micros)
+
+
+def json_value(time: Timestamp) -> str | int | float:
+    """The timestamp as it stands in JSON: a UTC string, or a number of seconds."""
+    if time.domain == DATE_TIME:
+        return date_time_text(time.micros)
+    whole, fraction = divmod(time.micros, 1_000_000)
+    return whole if not fraction else time.micros / 1_000_000
+
+
+def date_time_text(micros: int) -> str:
+    """The canonical UTC lexical form of xsd:dateTime: no trailing zeros in the fraction."""
+    days, rest = divmod(micros, _DAY)
+    seconds, fraction = divmod(rest, 1_000_000)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    text = f"{_date_text(days)}T{hour:02d}:{minute:02d}:{second:02d}"
+    return f"{text}.{fraction:06d}".rstrip("0") + "Z" if fraction else text + "Z"
+
+
+_DURATION_UNITS = {
+    "us": 1, "ms": 1_000, "": 1_000_000, "s": 1_000_000, "sec": 1_000_000,
+    "m": 60_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": _DAY,
+}  # fmt: skip
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
+_ISO_DURATION = re.compile(
+    r"P(?:([0-9]+)D)?(?:T(?=[0-9])(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]+)?)S)?)?"
+)
+
+
+def duration_micros(text: str) -> int:
+    """A duration as people write it (`5s`, `500ms`, `2 min`, `1.5h`, `PT10S`, `30`)."""
+    plain = _DURATION.fullmatch(text.strip().lower())
+    if plain is not None and plain[2] in _DURATION_UNITS:
+        return _scaled(plain[1], _DURATION_UNITS[plain[2]], text)
+    iso = _ISO_DURATION.fullmatch(text.strip())
+    if iso is not None and any(iso.groups()):
+        parts = zip(iso.groups("0"), (_DAY, 3_600_000_000, 60_000_000, 1_000_000), strict=True)
+        return sum(_scaled(number, size, text) for number, size in parts)
+    raise EventError(
+        f"{text!r} is not a duration; write for example 500ms, 10s, 5m, 1h, 1d or PT10S"
+    )
+
+
+def _float_text(value: float, unit: TimeUnit) -> str:
+    """The float in decimal, to the microsecond where its own precision is no better.
+
+    A clock read as a float (`time.time()`) has digits beyond the microsecond that are noise:
+    at most four of its last places, against an error of intent such as 0.0000001.
+    """
+    text = float.__repr__(value)
+    scale = MICROS_PER_UNIT[unit]
+    if math.isfinite(value) and abs(value) * scale < _GREATEST:
+        rounded = round(value * scale) / scale
+        if rounded != value and abs(rounded - value) <= 4 * math.ulp(value):
+            return float.__repr__(rounded)
+    return text
+
+
+def _from_date_time(lexical: str, literal: ox.Literal | None) -> Timestamp:
+    """`literal` is the xsd:dateTime, kept if it is canonical; None for an xsd:dateTimeStamp."""
+    found = _DATE_TIME_FORM.fullmatch(lexical) or _DATE_TIME_FORM.fullmatch(
+        lexical.strip(" \t\r\n")
+    )
+    if found is None:
+        raise _ill_formed(lexical, _DATE_TIME.value, "; write it like 2026-01-31T12:00:00Z")
+    years, months, days, hours, minutes, seconds, fraction, zone = found.groups()
+    if zone is None and literal is None:
+        raise _ill_formed(lexical, XSD + "dateTimeStamp", "; a dateTimeStamp needs a time zone")
+    hour, minute, second = int(hours), int(minutes), int(seconds)
+    end_of_day = hour == 24 and minute == second == 0 and not (fraction or "").strip("0")
+    if (hour > 23 and not end_of_day) or minute > 59 or second > 59:
+        raise _ill_formed(lexical, _DATE_TIME.value, "; there is no such time of day")
+    micros = _day_number(years, months, days) * _DAY
+    micros += (hour * 3600 + minute * 60 + second) * 1_000_000
+    if fraction:
+        if fraction[6:].strip("0"):
+            raise _too_fine(lexical)
+        micros += int(fraction[:6].ljust(6, "0"))
+    if zone and zone != "Z":
+        micros -= _zone_micros(zone, lexical)
+    micros = _in_range(micros, lexical)
+    kept = (
+        literal is not None
+        and zone == "Z"
+        and (not fraction or fraction[-1] != "0")
+        and not end_of_day
+        and len(found[0]) == len(lexical)
+        and years != "-0000"
+    )
+    if not kept or literal is None:
+        literal = ox.Literal(date_time_text(micros), datatype=_DATE_TIME)
+    return Timestamp(micros, DATE_TIME, literal)
+
+
+def _from_date(lexical: str) -> Timestamp:
+    found = _DATE_FORM.fullmatch(lexical.strip(" \t\r\n"))
+    if found is None:
+        raise _ill_formed(lexical, XSD + "date", "; write it like 2026-01-31")
+    micros = _day_number(found[1], found[2], found[3]) * _DAY
+    if found[4] and found[4] != "Z":
+        micros -= _zone_micros(found[4], lexical)
+    return from_micros(_in_range(micros, lexical), DATE_TIME)
+
+
+def _zone_micros(zone: str, lexical: str) -> int:
+    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    if minutes > 59 or hours * 60 + minutes > 14 * 60:
+        raise _ill_formed(lexical, _DATE_TIME.value, f"; there is no time zone {zone}")
+    offset = (hours * 60 + minutes) * 60_000_000
+    return -offset if zone[0] == "-" else offset
+
+
+@lru_cache(maxsize=64)
+def _day_number(years: str, months: str, days: str) -> int:
+    year, month, day = int(years), int(months), int(days)
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if not 1 <= month <= 12 or not 1 <= day <= _MONTH_DAYS[month - 1] + (leap and month == 2):
+        raise EventError(f"there is no day {years}-{months}-{days} in the calendar")
+    return _days(year, month, day)
+
+
+def _days(year: int, month: int, day: int) -> int:
+    """Days from 1970-01-01; years run from March here, so that leap days come last."""
+    shifted = year - (month < 3)
+    era, of_era = divmod(shifted, 400)
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+@lru_cache(maxsize=64)
+def _date_text(days: int) -> str:
+    """The inverse of `_days`, as text with at least four digits of the year."""
+    era, of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    from_march, day = divmod(5 * of_year + 2, 153)
+    month = from_march + 3 if from_march < 10 else from_march - 9
+    year = year_of_era + era * 400 + (month < 3)
+    sign = "-" if year < 0 else ""
+    return f"{sign}{abs(year):04d}-{month:02d}-{day // 5 + 1:02d}"
+
+
+def _number_micros(text: str, unit: TimeUnit) -> int:
+    return _in_range(_scaled(text, MICROS_PER_UNIT[unit], text), text)
+
+
+def _scaled(text: str, factor: int, shown: str) -> int:
+    """text × factor, which must be whole; the text is a number of XML Schema."""
+    if _INTEGER_FORM.fullmatch(text):
+        return int(text) * factor if len(text) < 40 else _in_range(_GREATEST + 1, shown)
+    sign, digits, exponent = Decimal(text).as_tuple()
+    number = int("".join(map(str, digits)))
+    if not isinstance(exponent, int) or number == 0:
+        return 0
+    if len(digits) + exponent > 40:
+        return _in_range(_GREATEST + 1, shown)
+    if exponent >= 0:
+        number = number * factor * int(10**exponent)
+    elif -exponent > len(digits) + 40:
+        raise _too_fine(shown)
+    else:
+        number, left = divmod(number * factor, int(10**-exponent))
+        if left:
+            raise _too_fine(shown)
+    return -number if sign else number
+
+
+def _in_range(micros: int, shown: str) -> int:
+    if _LEAST <= micros <= _GREATEST:
+        return micros
+    raise EventError(
+        f"{shown} is out of range: a timestamp is a signed 64-bit count of microseconds"
+    )
+
+
+def _too_fine(shown: str) -> EventError:
+    return EventError(f"{shown} is finer than a microsecond, which is as fine as time goes here")
+
+
+def _ill_formed(lexical: str, datatype: str, advice: str) -> EventError:
+    return EventError(f'"{lexical}" is not a valid {datatype.replace(XSD, "xsd:")}{advice}')

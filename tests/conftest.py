@@ -1,0 +1,31 @@
+"""Options of the whole test suite, and where its data is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="rewrite the golden files under tests/golden from what the code gives now",
+    )
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are to be rewritten, not compared."""
+    return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session")
+def data_directory() -> Path:
+    """The directory of the published test data, named by SPASEQ_DATA."""
+    path = os.environ.get("SPASEQ_DATA")
+    if path is None:
+        pytest.skip("SPASEQ_DATA does not name the directory of the test data")
+    return Path(path)

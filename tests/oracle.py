@@ -1,0 +1,491 @@
+"""The reference semantics: every match of a query over whole, finite streams, by brute force.
+
+`evaluate` is docs/language.md taken literally: all derivations (`oracle_sequences`), then
+windows, `EMIT`, `AFTER MATCH`, `DISTINCT` and `LIMIT` in the order of the moments at which
+results come out, then solutions and graphs. It shares no code with the engine but the
+parser. Where the language leaves a choice (which matches `LIMIT`, `DISTINCT` and `EMIT ANY`
+keep) `evaluate` takes the first in the order of section 6, and `objection` judges any other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import pyoxigraph as ox
+from oracle_patterns import Graphs, canonical, gpm_of, ordered
+from oracle_sequences import Derivations, Entry, Instant, Layout, Reading, Window
+
+from spaseq.parser import ast, parse
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+Solution = Mapping[str, Term] | tuple[Fact, ...] | bool
+Moment = tuple[int, int, int]
+"""When a result comes out: (micros, -1 before | 0 at | 1 after its events, ordinal)."""
+Chosen = tuple[str, str, int, int, tuple[tuple[str, Term], ...]]
+"""A witness: GPM, stream, micros, ordinal, mapping."""
+
+
+@dataclass(frozen=True)
+class OracleMatch:
+    """One match; `events` are its (instant, place of the stream's declaration)."""
+
+    query: str
+    start: int
+    end: int
+    moment: Moment
+    solution: Solution
+    witnesses: tuple[Chosen, ...]
+    partition: tuple[Term | None, ...] = ()
+    events: frozenset[tuple[Instant, int]] = frozenset()
+    order: tuple[Any, ...] = ()
+
+    @property
+    def waited(self) -> bool:
+        """Whether the match came out when its window closed."""
+        return self.moment[1] != 0
+
+    @property
+    def first(self) -> Moment:
+        """Its first instant, comparable with moments."""
+        micros, ordinal = min(instant for instant, _ in self.events)
+        return (micros, 0, ordinal)
+
+
+def evaluate(
+    queries: str | ast.Query | Sequence[str | ast.Query],
+    events: Mapping[str, Sequence[Event]],
+    kb: Mapping[str, Sequence[Fact]] | None = None,
+    name: str = "q",
+) -> list[OracleMatch]:
+    """The results of one query, or of several that may read each other's streams."""
+    single = isinstance(queries, str | ast.Query)
+    given: Sequence[str | ast.Query] = [queries] if single else queries  # type: ignore[assignment, list-item]
+    todo: list[tuple[str, ast.Query]] = []
+    for number, item in enumerate(given, 1):
+        query = parse(item) if isinstance(item, str) else item
+        registered = query.register is not None and query.register.kind == "QUERY"
+        label = query.register.name if registered and query.register else name
+        todo.append((label if single or registered else f"{name}{number}", query))
+    known = dict(events)
+    out: list[OracleMatch] = []
+    while todo:
+        made = {q.register.name for _, q in todo if q.register and q.register.kind == "STREAM"}
+        ready = next(item for item in todo if not made & {s.iri.value for s in item[1].streams})
+        todo.remove(ready)
+        reference = Reference(ready[1], known, kb or {}, ready[0])
+        out += reference.output
+        if ready[1].register is not None and ready[1].register.kind == "STREAM":
+            known[ready[1].register.name] = reference.stream(ready[1].register.name)
+    return sorted(out, key=lambda match: match.moment)
+
+
+class Reference:
+    """One query over its events."""
+
+    def __init__(
+        self,
+        query: ast.Query,
+        events: Mapping[str, Sequence[Event]],
+        kb: Mapping[str, Sequence[Fact]],
+        name: str = "q",
+    ):
+        assert query.within is not None
+        self.query, self.name = query, name
+        iris = {stream.name: stream.iri.value for stream in query.streams}
+        self.declared = list(dict.fromkeys(iris.values()))
+        self.events = sorted(
+            (event for iri in self.declared for event in events.get(iri, ())),
+            key=lambda event: event.instant,
+        )
+        self.partition = tuple(v.name for v in query.partition.variables) if query.partition else ()
+        chosen = {source.iri.value for source in query.kbs}
+        self.graphs = Graphs({g: f for g, f in kb.items() if not chosen or g in chosen})
+        gpms = {define.name: gpm_of(define, iris) for define in query.defines}
+        layout = Layout(gpms)
+        root = layout.steps(query.sequence, (), False)
+        self.positive = {n for p in layout.places if not p.negated for n in p.gpm.binds}
+        self.reading = Reading(layout, self.partition, self.graphs)
+        self.window = Window(query.within, tuple(event.instant for event in self.events))
+        self.derivations = Derivations(
+            root, self.reading, self.events, self.window, self.partition, list(gpms.values())
+        )
+
+    # -------------------------------------------------------------- all matches
+
+    @cached_property
+    def matches(self) -> list[OracleMatch]:
+        """Every match of the SEQ in its window, before EMIT and all that follows it."""
+        found: dict[object, OracleMatch] = {}
+        for m, waited in self.derivations.matches():
+            match = self._match(m.entries, waited)
+            graph = match.solution if isinstance(match.solution, tuple) else ()
+            key = (frozenset(match.witnesses), shown(match.solution), shown(graph))
+            if key not in found or match.moment < found[key].moment:
+                found[key] = match
+        ranks = self._ranks(found.values())
+        return sorted(
+            (replace(match, order=self._order(match, ranks)) for match in found.values()),
+            key=lambda match: (match.moment, match.order),
+        )
+
+    def _match(self, entries: Sequence[Entry], waited: bool) -> OracleMatch:
+        entries = sorted(entries, key=lambda e: (e.event.instant, e.place.index))
+        first, last = entries[0].event, entries[-1].event
+        end, moment = last.time.micros, (last.time.micros, 0, last.ordinal)
+        if waited:
+            end = self.window.closing(first)
+            moment = (end, -1 if self.window.clause.kind == "tumbling" else 1, 0)
+        return OracleMatch(
+            self.name,
+            first.time.micros,
+            end,
+            moment,
+            self.solution(entries),
+            tuple(
+                (
+                    e.place.gpm.name,
+                    e.event.stream,
+                    *e.event.instant,
+                    tuple(sorted(e.mapping.items(), key=lambda item: item[0])),
+                )
+                for e in entries
+            ),
+            self.derivations.group_key(entries),
+            frozenset((e.event.instant, self.declared.index(e.event.stream)) for e in entries),
+        )
+
+    def solution(self, entries: Sequence[Entry]) -> Solution:
+        form = self.query.form
+        if isinstance(form, ast.Ask):
+            return True
+        if isinstance(form, ast.Construct):
+            return tuple(self._instance(form.template, entries))
+        found: dict[str, Term | None] = {}
+        if form.items is None:
+            found = {name: self.reading.bare(name, (), entries) for name in self.positive}
+        for item in form.items or ():
+            if item.alias is None:
+                assert isinstance(item.expression, ast.Var)
+                found[item.expression.name] = self.reading.bare(item.expression.name, (), entries)
+            else:
+                plain, slots = self.reading.plain(item.expression)
+                values = {**self.reading.values(slots, (), entries, None)}
+                values.update({n: v for n, v in found.items() if n in values and v is not None})
+                found[item.alias.name] = self.graphs.value(plain, values, None)
+        return {name: term for name, term in found.items() if term is not None}
+
+    def _instance(self, template: Sequence[ast.Triple], entries: Sequence[Entry]) -> Iterator[Fact]:
+        fresh: dict[str, Term] = {}
+        seen = set()
+        for triple in template:
+            fact = tuple(
+                self._filled(term, entries, fresh)
+                for term in (triple.subject, triple.predicate, triple.object)
+            )
+            subject, predicate, _ = fact
+            proper = not isinstance(subject, ox.Literal) and isinstance(predicate, ox.NamedNode)
+            if None not in fact and proper and fact not in seen:
+                seen.add(fact)
+                yield fact  # type: ignore[misc]
+
+    def _filled(self, term: Any, entries: Sequence[Entry], fresh: dict[str, Term]) -> Term | None:
+        match term:
+            case ast.Var():
+                return self.reading.bare(term.name, (), entries)
+            case ast.BlankNode():
+                return fresh.setdefault(term.label, ox.BlankNode())
+            case ast.Iri():
+                return ox.NamedNode(term.value)
+            case ast.Literal(lexical, datatype, language):
+                if language is not None:
+                    return ox.Literal(lexical, language=language)
+                return ox.Literal(lexical, datatype=ox.NamedNode(datatype))
+        raise AssertionError(term)
+
+    # -------------------------------------------------------------- order
+
+    def _ranks(self, matches: Iterable[OracleMatch]) -> dict[Term, int]:
+        terms = {t for m in matches if isinstance(m.solution, dict) for t in m.solution.values()}
+        return {term: rank for rank, term in enumerate(ordered(sorted(terms, key=str)), 1)}
+
+    def _order(self, match: OracleMatch, ranks: Mapping[Term, int]) -> tuple[Any, ...]:
+        """Section 6: the events' instants in sequence order, then the solution."""
+        instants = tuple(witness[2:4] for witness in match.witnesses)
+        if not isinstance(match.solution, dict):
+            return (instants, sorted(map(str, match.witnesses)))
+        form = self.query.form
+        names = sorted(match.solution)
+        if isinstance(form, ast.Select) and form.items is not None:
+            names = [(i.alias or i.expression).name for i in form.items]  # type: ignore[union-attr]
+        row = tuple(ranks[match.solution[n]] if n in match.solution else 0 for n in names)
+        return (instants, row, sorted(map(str, match.witnesses)))
+
+    # -------------------------------------------------------------- what comes out
+
+    @cached_property
+    def output(self) -> list[OracleMatch]:
+        """What is emitted, in order, the first being taken wherever the choice is free."""
+        emitted = Emitted(self)
+        for moment, matches in by_moment(self.matches):
+            left = emitted.alive(matches)
+            chosen = []
+            for rivals in by_partition(left):
+                kept = self.emit(rivals)
+                if self.mode == "ANY":
+                    kept = [match for match in kept if match.events == kept[0].events]
+                chosen += kept
+            emitted.take(moment, self._limited(sorted(chosen, key=lambda m: m.order), emitted))
+        return emitted.output
+
+    @property
+    def mode(self) -> str:
+        return self.query.emit.mode if self.query.emit else "ALL"
+
+    def emit(self, matches: Sequence[OracleMatch]) -> list[OracleMatch]:
+        """EMIT among the matches of one partition and moment; ANY keeps them all."""
+        match self.mode:
+            case "STRICT":
+                return [match for match in matches if self._contiguous(match)]
+            case "MAX":
+                return [m for m in matches if not any(m.events < other.events for other in matches)]
+            case "NEXT" | "LAST":
+                return [m for m in matches if all(self._wins(m.events, o.events) for o in matches)]
+        return list(matches)
+
+    def _wins(self, one: frozenset[Any], other: frozenset[Any]) -> bool:
+        difference = one ^ other
+        if not difference:
+            return True
+        if self.mode == "NEXT":
+            return min(difference) in one
+        return max(difference, key=lambda event: (event[0], -event[1])) in one
+
+    def _contiguous(self, match: OracleMatch) -> bool:
+        instants = sorted({instant for instant, _ in match.events})
+        return all(
+            self.derivations.contiguous(after, before, match.partition)
+            for after, before in pairwise(instants)
+        )
+
+    def _limited(self, matches: Sequence[OracleMatch], emitted: Emitted) -> list[OracleMatch]:
+        form, limit = self.query.form, self.query.limit
+        if isinstance(form, ast.Ask):
+            return list(matches)
+        taken: list[OracleMatch] = []
+        for match in matches:
+            if limit is not None and len(taken) == limit.count:
+                break
+            fresh = all(shown(match.solution) != shown(other.solution) for other in taken)
+            if not self.distinct or (fresh and not emitted.remembers(match)):
+                taken.append(match)
+        return taken
+
+    @property
+    def distinct(self) -> bool:
+        return isinstance(self.query.form, ast.Select) and self.query.form.distinct
+
+    def stream(self, iri: str) -> list[Event]:
+        """The results of a CONSTRUCT as a stream."""
+        terms = {event.time.micros: event.time for event in self.events}
+        domain = self.events[0].time.domain if self.events else NUMBER
+        seen: Counter[int] = Counter()
+        out = []
+        for match in self.output:
+            assert isinstance(match.solution, tuple)
+            time = terms.get(match.end, timestamp(match.end, domain))
+            out.append(Event(iri, time, seen[match.end], match.solution))
+            seen[match.end] += 1
+        return out
+
+    # -------------------------------------------------------------- judging another choice
+
+    def objection(self, results: Sequence[Any]) -> str:
+        """Why these results (comparable ones) are not what the query means; "" if they are.
+
+        Any choice that the language leaves to the engine is accepted.
+        """
+        if isinstance(self.query.form, ast.Ask):
+            return difference(comparable(self.output), results)
+        known = {key: match for match in self.matches for key in comparable([match])}
+        strange = [key for key in results if key not in known]
+        if strange:
+            return f"no match at all: {strange[0]}"
+        if len(set(results)) < len(results):
+            return "a match comes twice"
+        emitted = Emitted(self)
+        for moment, matches in by_moment(self.matches):
+            chosen = [known[key] for key in results if known[key].moment == moment]
+            wrong = self._objection_at(emitted.alive(matches), chosen, emitted)
+            if wrong:
+                return f"at {moment}: {wrong}"
+            emitted.take(moment, chosen)
+        return ""
+
+    def _objection_at(
+        self, alive: list[OracleMatch], chosen: list[OracleMatch], emitted: Emitted
+    ) -> str:
+        solutions = [shown(match.solution) for match in chosen]
+        full = self.query.limit is not None and len(chosen) == self.query.limit.count
+        if self.query.limit is not None and len(chosen) > self.query.limit.count:
+            return "more than LIMIT"
+        if self.distinct and len(set(solutions)) < len(solutions):
+            return "a solution comes twice"
+
+        def missing(matches: Iterable[OracleMatch]) -> list[OracleMatch]:
+            """What must come out of these matches and does not."""
+            if full:
+                return []
+            if not self.distinct:
+                return [match for match in matches if match not in chosen]
+            return [
+                match
+                for match in matches
+                if shown(match.solution) not in solutions and not emitted.remembers(match)
+            ]
+
+        allowed: list[OracleMatch] = []
+        for rivals in by_partition(alive):
+            kept = self.emit(rivals)
+            sets = {match.events for match in kept} if self.mode == "ANY" else {None}
+            here = {match.events for match in chosen if match in kept}
+            if self.mode == "ANY" and len(here) > 1:
+                return "EMIT ANY keeps two sets of events"
+            picks = [
+                [match for match in kept if events is None or match.events == events]
+                for events in (here if self.mode == "ANY" and here else sets)
+            ]
+            lacking = [missing(pick) for pick in picks]
+            if lacking and all(lacking):
+                return f"missing: {comparable(lacking[0])[0]}"
+            allowed += kept
+        for match in chosen:
+            if match not in allowed:
+                return f"must not come out: {comparable([match])[0]}"
+            if self.distinct and emitted.remembers(match):
+                return f"DISTINCT drops: {comparable([match])[0]}"
+        return ""
+
+
+class Emitted:
+    """What has come out so far, and what that rules out."""
+
+    def __init__(self, reference: Reference):
+        self._reference = reference
+        self._closed: dict[tuple[Term | None, ...], Moment] = {}
+        self._times: dict[object, int] = {}
+        self.output: list[OracleMatch] = []
+
+    def alive(self, matches: Iterable[OracleMatch]) -> list[OracleMatch]:
+        """Those whose partial matches AFTER MATCH has not dropped."""
+        return [
+            match
+            for match in matches
+            if match.partition not in self._closed or match.first > self._closed[match.partition]
+        ]
+
+    def remembers(self, match: OracleMatch) -> bool:
+        """Whether DISTINCT drops it: its solution came out less than ω ago."""
+        within = self._reference.window.clause
+        before = self._times.get(shown(match.solution))
+        if before is None:
+            return False
+        ever = within.kind in ("events", "unbounded")
+        return ever or match.end - before < within.microseconds
+
+    def take(self, moment: Moment, matches: Sequence[OracleMatch]) -> None:
+        query = self._reference.query
+        for match in matches:
+            self._times[shown(match.solution)] = match.end
+            if query.after_match and query.after_match.mode != "KEEP ALL":
+                self._closed[match.partition] = moment
+        asks = isinstance(query.form, ast.Ask)
+        self.output += matches[:1] if asks else matches
+
+
+def by_moment(matches: Iterable[OracleMatch]) -> list[tuple[Moment, list[OracleMatch]]]:
+    groups: dict[Moment, list[OracleMatch]] = {}
+    for match in matches:
+        groups.setdefault(match.moment, []).append(match)
+    return sorted(groups.items(), key=lambda item: item[0])
+
+
+def by_partition(matches: Iterable[OracleMatch]) -> list[list[OracleMatch]]:
+    groups: dict[tuple[Term | None, ...], list[OracleMatch]] = {}
+    for match in matches:
+        groups.setdefault(match.partition, []).append(match)
+    return list(groups.values())
+
+
+def timestamp(micros: int, domain: str) -> Timestamp:
+    """A closing time as an event's timestamp."""
+    if domain == DATE_TIME:
+        date = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+        text, kind = date.isoformat().replace("+00:00", "Z"), "dateTime"
+        if "." in text:
+            text = text.rstrip("Z").rstrip("0").rstrip(".") + "Z"
+    else:
+        text, kind = f"{Decimal(micros).scaleb(-6).normalize():f}", "decimal"
+        kind = kind if "." in text else "integer"
+    return Timestamp(micros, domain, ox.Literal(text, datatype=ox.NamedNode(XSD + kind)))
+
+
+# ------------------------------------------------------------------ comparing
+
+
+def shown(value: Any) -> object:
+    """A solution, a graph or a mapping in a canonical, hashable form; blank nodes alike."""
+    match value:
+        case bool():
+            return value
+        case tuple():
+            dataset = ox.Dataset(ox.Quad(*fact) for fact in value)
+            dataset.canonicalize(ox.CanonicalizationAlgorithm.UNSTABLE)
+            return tuple(sorted(map(str, dataset)))
+        case _:
+            return tuple(sorted((name, _shown(term)) for name, term in dict(value).items()))
+
+
+def _shown(term: Term) -> str:
+    if isinstance(term, ox.BlankNode):
+        return "_:"
+    if isinstance(term, ox.Literal) and term.datatype.value == XSD + "double":
+        return str(canonical(term))
+    return str(term)
+
+
+def comparable(matches: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Matches, the oracle's or the engine's, as sorted (query, start, end, solution, witnesses).
+
+    Of an ASK only query and end count.
+    """
+    return sorted(map(_comparable, matches), key=repr)
+
+
+def _comparable(match: Any) -> tuple[Any, ...]:
+    if isinstance(match, OracleMatch):
+        if match.solution is True:
+            return (match.query, None, match.end, True, ())
+        witnesses = tuple(sorted((*w[:4], shown(w[4])) for w in match.witnesses))
+        return (match.query, match.start, match.end, shown(match.solution), witnesses)
+    if match.boolean is not None:
+        return (match.query, None, match.end.micros, True, ())
+    solution = shown(tuple(match.graph) if match.graph is not None else match.bindings)
+    witnesses = tuple(
+        sorted((w.gpm, w.stream, w.time.micros, w.ordinal, shown(w.bindings)) for w in match.events)
+    )
+    return (match.query, match.start.micros, match.end.micros, solution, witnesses)
+
+
+def difference(wanted: Sequence[tuple[Any, ...]], seen: Sequence[tuple[Any, ...]]) -> str:
+    """What is missing and what is too much; "" where both agree."""
+    missing, extra = Counter(wanted) - Counter(seen), Counter(seen) - Counter(wanted)
+    lines = [f"missing:    {key}" for key in sorted(missing.elements(), key=repr)]
+    return "\n".join(lines + [f"unexpected: {key}" for key in sorted(extra.elements(), key=repr)])

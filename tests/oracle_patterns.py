@@ -1,0 +1,335 @@
+"""Graph patterns and expressions of the reference semantics, by way of pyoxigraph.
+
+A GPM over one event becomes a SPARQL query over a fresh store that holds the event's graph
+as the default graph and the knowledge base as named graphs; an expression becomes a SELECT
+over one row of `VALUES`. Nothing here knows of sequences. Source: docs/language.md,
+section 3. Cost: one pyoxigraph call for each new (pattern, event) and for each new
+(expression, values); both are remembered.
+
+pyoxigraph takes literals of one value for one term and writes them in canonical form. The
+spelling of the data is put back; where a graph or the pattern holds two spellings of one
+value, those that are not canonical are hidden behind a datatype of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import pyoxigraph as ox
+
+from spaseq.parser import ast, format_expression, format_pattern
+from spaseq.rdf.event import Event, Fact, Term
+
+HIDDEN = "spelled:"
+BOOLEAN = "http://www.w3.org/2001/XMLSchema#boolean"
+Mapped = dict[str, Term]
+
+
+def rewritten(node: Any, change: Callable[[Any], Any | None]) -> Any:
+    """The tree with every node that `change` answers for replaced, from the root down."""
+    if isinstance(node, tuple):
+        return tuple(rewritten(item, change) for item in node)
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    changed = change(node)
+    if changed is not None:
+        return changed
+    values = {part.name: getattr(node, part.name) for part in fields(node)}
+    return replace(node, **{name: rewritten(value, change) for name, value in values.items()})
+
+
+def variables_of(node: ast.Node) -> frozenset[str]:
+    return frozenset(part.name for part in ast.walk(node) if isinstance(part, ast.Var))
+
+
+def visible(group: ast.GroupGraphPattern | Iterable[ast.Element]) -> frozenset[str]:
+    """The variables a solution of the elements may bind (SPARQL 1.1, section 18.2.1)."""
+    elements = group.elements if isinstance(group, ast.GroupGraphPattern) else group
+    return frozenset().union(*(_visible_in(element) for element in elements))
+
+
+def _visible_in(element: ast.Element) -> frozenset[str]:
+    match element:
+        case ast.Filter() | ast.Minus():
+            return frozenset()
+        case ast.Bind():
+            return frozenset((element.variable.name,))
+        case ast.Optional() | ast.SubGroup():
+            return visible(element.group)
+        case ast.Graph() | ast.Service():
+            return visible(element.group) | variables_of(element.name)
+        case ast.Union():
+            return frozenset().union(*map(visible, element.alternatives))
+        case ast.Values():
+            return variables_of(element.variables)
+        case ast.SubSelect():
+            if element.items is None:
+                return visible(element.where) | variables_of(element.values)
+            return variables_of(tuple(i.alias or i.expression for i in element.items))
+        case ast.Triple():
+            return variables_of(element)
+
+
+@dataclass(frozen=True, eq=False)
+class Gpm:
+    """A GPM taken apart: what SPARQL evaluates, then stateful BINDs in order, then filters."""
+
+    name: str
+    streams: frozenset[str]
+    pattern: ast.GroupGraphPattern
+    at: str | None
+    assignments: tuple[ast.Bind, ...]
+    filters: tuple[ast.Expr, ...]
+    binds: frozenset[str]
+
+
+def gpm_of(define: ast.Define, iris: Mapping[str, str]) -> Gpm:
+    elements = define.pattern.elements
+    stateful = [
+        e
+        for e in elements
+        if isinstance(e, ast.Bind)
+        and any(isinstance(part, ast.Aggregate | ast.Prev) for part in ast.walk(e.expression))
+    ]
+    while True:
+        plain = [e for e in elements if e not in stateful and not isinstance(e, ast.Filter)]
+        more = [
+            e
+            for e in plain
+            if isinstance(e, ast.Bind) and not variables_of(e.expression) <= visible(plain)
+        ]
+        if not more:
+            break
+        stateful += more
+    at = define.at.name if define.at else None
+    return Gpm(
+        define.name,
+        frozenset(iris[name] for name in define.streams),
+        ast.GroupGraphPattern(tuple(plain)),
+        at,
+        tuple(e for e in elements if isinstance(e, ast.Bind) and e in stateful),
+        tuple(e.condition for e in elements if isinstance(e, ast.Filter)),
+        visible(define.pattern) | ({at} if at else set()),
+    )
+
+
+class Graphs:
+    """The events' graphs beside those of the knowledge base, and what was asked of them."""
+
+    def __init__(self, kb: Mapping[str, Sequence[Fact]]):
+        self._kb = [
+            ox.Quad(*fact, ox.NamedNode(iri))  # type: ignore[arg-type]
+            for iri, facts in kb.items()
+            for fact in facts
+        ]
+        self._stores: dict[tuple[int, frozenset[Term]], tuple[Event, ox.Store]] = {}
+        self._solutions: dict[tuple[str, int], list[Mapped]] = {}
+        self._texts: dict[tuple[object, ...], tuple[ast.Expr, str]] = {}
+        self._values: dict[tuple[object, ...], Term | None] = {}
+
+    def solutions(self, gpm: Gpm, event: Event) -> list[Mapped]:
+        """eval(P, G, D): the distinct solutions, the variable of `AT` among them."""
+        key = (gpm.name, id(event))
+        if key not in self._solutions:
+            self._solutions[key] = list(self._solve(gpm, event)) if event.facts else []
+        return self._solutions[key]
+
+    def _solve(self, gpm: Gpm, event: Event) -> Iterable[Mapped]:
+        spelled: dict[Term, set[Term]] = {}
+        for literal in (*self._literals(event), *constants(gpm.pattern)):
+            spelled.setdefault(canonical(literal), set()).add(literal)
+        odd = {
+            literal
+            for short, literals in spelled.items()
+            for literal in literals - {short}
+            if len(literals) > 1
+        }
+        text = format_pattern(rewritten(gpm.pattern, lambda node: _hidden_in(node, odd)))
+        result = self._store(event, frozenset(odd)).query(f"SELECT DISTINCT * {text}")
+        assert isinstance(result, ox.QuerySolutions)
+        names = [variable.value for variable in result.variables]
+        for row in result:
+            found = {
+                name: self._as_written(term, spelled)
+                for name, term in zip(names, row, strict=True)
+                if term is not None
+            }
+            if gpm.at is not None and found.setdefault(gpm.at, event.time.term) != event.time.term:
+                continue
+            yield found
+
+    def _as_written(self, term: Term, spelled: Mapping[Term, set[Term]]) -> Term:
+        if not isinstance(term, ox.Literal):
+            return term
+        if term.datatype.value.startswith(HIDDEN):
+            return ox.Literal(
+                term.value, datatype=ox.NamedNode(term.datatype.value.removeprefix(HIDDEN))
+            )
+        written = spelled.get(term, {term})
+        return term if term in written else next(iter(written))
+
+    def _literals(self, event: Event) -> list[ox.Literal]:
+        objects = [fact[2] for fact in event.facts] + [quad.object for quad in self._kb]
+        return [term for term in objects if isinstance(term, ox.Literal)]
+
+    def _store(self, event: Event, odd: frozenset[Term] = frozenset()) -> ox.Store:
+        key = (id(event), odd)
+        if key not in self._stores:
+            store = ox.Store()
+            for quad in [ox.Quad(*fact) for fact in event.facts] + self._kb:  # type: ignore[arg-type]
+                term = hidden(quad.object) if quad.object in odd else quad.object
+                store.add(ox.Quad(quad.subject, quad.predicate, term, quad.graph_name))
+            self._stores[key] = (event, store)
+        return self._stores[key][1]
+
+    def holds(self, condition: ast.Expr, values: Mapping[str, Term | None], event: Event) -> bool:
+        """Whether a filter is true; an error is false."""
+        found = self._ask(condition, "IF(({}), true, false)", values, event)
+        return found is not None and found.value == "true"
+
+    def value(
+        self, expression: ast.Expr, values: Mapping[str, Term | None], event: Event | None
+    ) -> Term | None:
+        """The value of an expression, None for an error."""
+        if isinstance(expression, ast.Var):
+            return values.get(expression.name)
+        found = self._ask(expression, "({})", values, event)
+        if isinstance(expression, ast.Call) and expression.name in ("IF", "COALESCE"):
+            given = [term for term in values.values() if isinstance(term, ox.Literal)]
+            return next((term for term in given if canonical(term) == found), found)
+        return found
+
+    def _ask(
+        self,
+        expression: ast.Expr,
+        form: str,
+        values: Mapping[str, Term | None],
+        event: Event | None,
+    ) -> Term | None:
+        exists = event is not None and any(
+            isinstance(part, ast.Exists) for part in ast.walk(expression)
+        )
+        bound = tuple((name, term) for name, term in values.items() if term is not None)
+        place = id(event) if exists else None
+        key = (id(expression), form, bound, place)
+        if key not in self._values:
+            text = self._text(expression, frozenset(name for name, _ in bound))
+            store = self._store(event) if exists and event is not None else ox.Store()
+            self._values[key] = _row(store, form.format(text), bound)
+        return self._values[key]
+
+    def _text(self, expression: ast.Expr, bound: frozenset[str]) -> str:
+        key = (id(expression), bound)
+        if key not in self._texts:
+
+            def decide(node: Any) -> Any | None:
+                if isinstance(node, ast.Exists):
+                    return node
+                if isinstance(node, ast.Call) and node.name == "BOUND":
+                    (variable,) = node.arguments
+                    assert isinstance(variable, ast.Var)
+                    return ast.Literal(str(variable.name in bound).lower(), BOOLEAN)
+                return None
+
+            self._texts[key] = (expression, format_expression(rewritten(expression, decide)))
+        return self._texts[key][1]
+
+
+def _row(store: ox.Store, text: str, values: Sequence[tuple[str, Term]]) -> Term | None:
+    """One expression over one row; blank nodes, which `VALUES` cannot hold, are substituted."""
+    blank = {n: t for n, t in values if isinstance(t, ox.BlankNode)}
+    named = [(n, t) for n, t in values if n not in blank]
+    columns = " ".join(f"?{name}" for name, _ in named)
+    row = " ".join(str(term) for _, term in named)
+    given = "".join(f"?{name} " for name in blank)
+    data = f"VALUES ({columns}) {{ ({row}) }}" if named else ""
+    result = store.query(
+        f"SELECT {given}({text} AS ?the_result) WHERE {{ {data} }}",
+        substitutions={ox.Variable(name): term for name, term in blank.items()} or None,
+    )
+    assert isinstance(result, ox.QuerySolutions)
+    found: Term | None = next(result)["the_result"]
+    return found
+
+
+def constants(pattern: ast.GroupGraphPattern) -> list[ox.Literal]:
+    return [
+        ox.Literal(node.lexical, datatype=ox.NamedNode(node.datatype))
+        for node in ast.walk(pattern)
+        if isinstance(node, ast.Literal) and node.language is None
+    ]
+
+
+def hidden(literal: Any) -> ox.Literal:
+    return ox.Literal(literal.value, datatype=ox.NamedNode(HIDDEN + literal.datatype.value))
+
+
+def _hidden_in(node: Any, odd: set[Term]) -> Any | None:
+    """Constants that stand for terms are hidden as the data's are, those in filters are not."""
+    if isinstance(node, ast.Filter | ast.Bind):
+        return node
+    if not isinstance(node, ast.Literal) or node.language is not None:
+        return None
+    literal = ox.Literal(node.lexical, datatype=ox.NamedNode(node.datatype))
+    return replace(node, datatype=HIDDEN + node.datatype) if literal in odd else None
+
+
+_CANONICAL: dict[Term, Term] = {}
+
+
+def canonical(literal: Term) -> Term:
+    """The literal as pyoxigraph gives it back."""
+    if literal not in _CANONICAL:
+        text = f"SELECT ?v {{ VALUES ?v {{ {literal} }} }}"
+        _CANONICAL[literal] = next(ox.Store().query(text))["v"]  # type: ignore[arg-type]
+    return _CANONICAL[literal]
+
+
+# ------------------------------------------------------------------ order and aggregates
+
+
+def ordered(terms: Sequence[Term], descending: bool = False) -> list[Term]:
+    """The terms in SPARQL's ORDER BY order, equals in the order given."""
+    blank = sorted((t for t in terms if isinstance(t, ox.BlankNode)), key=str)
+    other = [t for t in terms if not isinstance(t, ox.BlankNode)]
+    rows = " ".join(f"({number} {term})" for number, term in enumerate(other))
+    by = "DESC(?v)" if descending else "?v"
+    text = f"SELECT ?n {{ VALUES (?n ?v) {{ {rows} }} }} ORDER BY {by} ?n"
+    found = [other[int(row["n"].value)] for row in ox.Store().query(text)]  # type: ignore[union-attr]
+    return found + blank[::-1] if descending else blank + found
+
+
+_SUMS: dict[tuple[str, tuple[Term, ...]], Term | None] = {}
+
+
+def aggregate(node: ast.Aggregate, values: Sequence[Term]) -> Term | None:
+    """An aggregate over the values of the iterations that have one, in their order."""
+    if node.distinct:
+        values = list(dict.fromkeys(values))
+    match node.name:
+        case "COUNT":
+            return ox.Literal(len(values))
+        case "SAMPLE":
+            return values[0] if values else None
+        case "MIN" | "MAX":
+            return next(iter(ordered(values, node.name == "MAX")), None)
+        case "GROUP_CONCAT":
+            if any(isinstance(term, ox.BlankNode) for term in values):
+                return None
+            separator = " " if node.separator is None else node.separator
+            return ox.Literal(separator.join(term.value for term in values))
+        case "SUM" | "AVG":
+            return _arithmetic(node.name, tuple(values))
+    raise AssertionError(node.name)
+
+
+def _arithmetic(name: str, values: tuple[Term, ...]) -> Term | None:
+    if (name, values) not in _SUMS:
+        if any(isinstance(term, ox.BlankNode) for term in values):
+            return None
+        rows = " ".join(map(str, values))
+        text = f"SELECT ({name}(?v) AS ?r) {{ VALUES ?v {{ {rows} }} }}"
+        _SUMS[name, values] = next(ox.Store().query(text))["r"]  # type: ignore[arg-type]
+    return _SUMS[name, values]

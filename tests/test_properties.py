@@ -1,0 +1,110 @@
+"""The engine means what the reference semantics means: on drawn queries, streams and KBs.
+
+`SPASEQ_EXAMPLES` is the number of examples of each property (default 300), `SPASEQ_SEED`
+the first seed of the evenly drawn campaign. A failing case is printed as a suite entry.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import HealthCheck, given, settings
+from oracle import Reference, comparable, evaluate
+from strategies import Case, cases, random_case, smaller
+
+import spaseq
+from spaseq.errors import QueryError
+from spaseq.parser import parse
+from spaseq.results import Match
+
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
+SEED = int(os.environ.get("SPASEQ_SEED", "0"))
+CHUNK = 100
+LENIENT = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+def knowledge(case: Case) -> dict[str, list[ox.Triple]]:
+    return {
+        graph: [ox.Triple(*fact) for fact in facts]  # type: ignore[arg-type]
+        for graph, facts in case.kb.items()
+    }
+
+
+def pushed(case: Case, sizes: Sequence[int] = (1,)) -> list[list[Match]]:
+    """What the engine answers to each batch of events, and to the end of input."""
+    run = spaseq.compile(case.query).start(kb=knowledge(case))
+    events, answers, turn = case.merged, [], 0
+    while events:
+        size = sizes[turn % len(sizes)]
+        answers.append(list(run.push_batch(events[:size])))
+        events, turn = events[size:], turn + 1
+    return [*answers, list(run.finish())]
+
+
+def objection(case: Case, sizes: Sequence[int] = (1,)) -> str:
+    """How the engine's results differ from the reference's; "" if they do not."""
+    reference = Reference(parse(case.query), case.streams, case.kb)
+    results = [match for answer in pushed(case, sizes) for match in answer]
+    seen = [("q", *key[1:]) for key in comparable(results)]
+    return reference.objection(seen)
+
+
+def report(case: Case, found: str) -> str:
+    wanted = evaluate(case.query, case.streams, case.kb)
+    return f"{found}\n{case.entry(wanted)}"
+
+
+@LENIENT
+@given(cases())
+def test_engine_equals_reference(case: Case) -> None:
+    found = objection(case)
+    assert not found, report(case, found)
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))
+def test_engine_equals_reference_from_seeds(first: int) -> None:
+    for seed in range(first, min(first + CHUNK, SEED + EXAMPLES)):
+        case = random_case(seed)
+        if objection(case):
+
+            def fails(candidate: Case) -> bool:
+                try:
+                    return bool(objection(candidate))
+                except QueryError:
+                    return False
+
+            small = smaller(case, fails)
+            pytest.fail(f"seed {seed}: {report(small, objection(small))}")
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(1, EXAMPLES // 5)))
+def test_batches_do_not_matter(seed: int) -> None:
+    case = random_case(seed)
+    chance = random.Random(seed)
+    sizes = [chance.randint(1, 4) for _ in range(9)]
+    found = objection(case, sizes)
+    assert not found, report(case, found)
+
+
+def test_one_stream_answers_at_the_last_event() -> None:
+    """With one stream and `EMIT ALL` a match comes out as its last event is pushed."""
+    for seed in range(SEED, SEED + EXAMPLES):
+        case = random_case(seed)
+        query = parse(case.query)
+        ordinary = not (query.emit or query.after_match or query.limit)
+        if len(case.streams) > 1 or not ordinary or "ASK" in case.query or "DISTINCT" in case.query:
+            continue
+        wanted = evaluate(case.query, case.streams, case.kb)
+        for event, answer in zip(case.merged, pushed(case), strict=False):
+            due = [m for m in wanted if m.moment == (event.instant[0], 0, event.instant[1])]
+            now = [m for m in answer if m.events[-1].time.micros == m.end.micros]
+            seen = [("q", *key[1:]) for key in comparable(now)]
+            assert set(comparable(due)) <= set(seen), report(case, f"not yet at {event.instant}")

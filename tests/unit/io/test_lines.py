@@ -1,0 +1,141 @@
+"""Opening files, telling their syntax, and reading pipes as they are written."""
+
+import gzip
+import io
+import os
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from reading import Reading, at, options, quad, shown
+
+from spaseq.errors import InputError
+from spaseq.io.lines import Lines, announces_messages, syntax_of, syntax_of_content
+from spaseq.io.source import Source
+
+
+@pytest.mark.parametrize(
+    ("name", "syntax"),
+    [("a.nq", "nq"), ("a.nt.gz", "nt"), ("b/A.TRIG", "trig"), ("x.ttl.GZ", "ttl"), ("-", None)],
+)
+def test_syntax_by_extension(name: str, syntax: str | None) -> None:
+    assert syntax_of(name) == syntax
+
+
+@pytest.mark.parametrize("name", ["a.csv", "nq", "a.gz", "a.n3"])
+def test_unknown_extensions_list_the_known(name: str) -> None:
+    with pytest.raises(InputError, match=r"\.nq, \.nt, \.trig, \.ttl"):
+        syntax_of(name)
+
+
+def test_jelly_is_refused_with_advice() -> None:
+    with pytest.raises(InputError, match="convert the file to N-Quads"):
+        syntax_of("a.jelly")
+
+
+def test_the_syntax_can_be_said(tmp_path: Path) -> None:
+    assert Reading(tmp_path, at("a", 1) + quad("a"), "s.data", syntax="nq").names == ["e:a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "syntax"),
+    [
+        ("<a:b> <a:c> <a:d> <a:e> .", "nq"),
+        ('# x\n\n_:b <a:c> "x" . # y', "nq"),
+        ('VERSION "1.1-messages"\nMESSAGE\n<a:b> <a:c> "x"@en .', "nq"),
+        ("@prefix a: <b:> .\n<a:b> <a:c> <a:d> .", "trig"),
+        ("PREFIX a: <b:>\n<a:b> <a:c> <a:d> .", "trig"),
+        ("<a:g> {", "trig"),
+        ("<a:b> <a:c> <a:d> ;", "trig"),
+        ("[] a <a:b> .", "trig"),
+        ("", "trig"),
+    ],
+)
+def test_syntax_by_content(text: str, syntax: str) -> None:
+    head = Lines("-", io.BytesIO(text.encode())).head()
+    assert syntax_of_content(head) == syntax
+
+
+@pytest.mark.parametrize(
+    ("text", "announced"),
+    [
+        ('VERSION "1.1-messages"', True),
+        ("PREFIX a: <b:>\n@version '1.2-basic-messages' .", True),
+        ('VERSION "1.2"', False),
+        ('<a:b> <a:c> <a:d> .\nVERSION "1.1-messages"', False),
+    ],
+)
+def test_announcement(text: str, announced: bool) -> None:
+    assert announces_messages(Lines("-", io.BytesIO(text.encode())).head()) == announced
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in (
+        at("a", 1) + quad("a"),
+        '@prefix : <e:> .\n:a <http://www.w3.org/ns/prov#generatedAtTime> 1 .\n:a { :s :p :o }',
+        'VERSION "1.1-messages"\n<e:s> <http://www.w3.org/ns/prov#generatedAtTime> '
+        '"1"^^<http://www.w3.org/2001/XMLSchema#int> .\n',
+    ):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+        (event,) = Source("urn:s", ["-"], options())
+        assert (event.time.micros, len(event.facts)) == (1_000_000, 1)
+        assert event.origin.startswith("<stdin>:")
+
+
+@pytest.mark.parametrize("turtle", [False, True])
+def test_a_pipe_is_read_as_it_is_written(monkeypatch: pytest.MonkeyPatch, turtle: bool) -> None:
+    read_end, write_end = os.pipe()
+    writer = os.fdopen(write_end, "w")
+    with os.fdopen(read_end, "rb") as reader:
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=reader))
+        events = iter(Source("urn:s", ["-"], options(syntax="trig" if turtle else "nq")))
+        statement = "<e:a> { <e:s> <e:p> <e:o> . }\n" if turtle else quad("a")
+        writer.write(statement + at("a", 1))
+        writer.flush()
+        assert shown([next(events)]) == ["s@1.0"]
+        timer = threading.Timer(0.02, writer.close)
+        timer.start()
+        assert list(events) == []
+        timer.join()
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.nq: cannot be read: No such file"):
+        list(Source("urn:s", [str(tmp_path / "none.nq")], options()))
+    with pytest.raises(InputError, match="cannot be read"):
+        list(Source("urn:s", [str(tmp_path)], options(syntax="nq")))
+    (tmp_path / "s.nq.gz").write_bytes(b"this is not gzip")
+    with pytest.raises(InputError, match="cannot be read on"):
+        list(Source("urn:s", [str(tmp_path / "s.nq.gz")], options()))
+
+
+def test_a_truncated_archive_gives_what_it_has(tmp_path: Path) -> None:
+    text = "".join(quad(f"g{i}") + at(f"g{i}", i) for i in range(20_000))
+    (tmp_path / "s.nq.gz").write_bytes(gzip.compress(text.encode())[:-20_000])
+    got = 0
+    with pytest.raises(InputError, match=r"s\.nq\.gz:\d+: cannot be read on"):
+        for _ in Source("urn:s", [str(tmp_path / "s.nq.gz")], options()):
+            got += 1
+    assert got > 1000
+
+
+def test_long_lines_and_long_files_keep_their_numbers(tmp_path: Path) -> None:
+    long = '"' + "é" * 100_000 + '"'
+    text = "".join(at(f"g{i}", i) + quad(f"g{i}", long if i == 7 else '"x"') for i in range(2000))
+    for name in ("s.nq", "s.trig"):
+        written = text if name == "s.nq" else _as_trig(text)
+        read = Reading(tmp_path, written, name)
+        assert (len(read.events), read.lines) == (2000, list(range(1, 4000, 2)))
+        assert len(read.events[7].facts[0][2].value) == 100_000
+
+
+def _as_trig(quads: str) -> str:
+    lines = []
+    for line in quads.splitlines():
+        if line.startswith("<e:s>"):
+            body, _, graph = line.removesuffix(" .").rpartition(" ")
+            lines.append(f"{graph} {{ {body} }}")
+        else:
+            lines.append(line)
+    return "\n".join(lines)

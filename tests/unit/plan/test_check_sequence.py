@@ -1,0 +1,129 @@
+"""The shape of the SEQ: every rule broken once, at its place, and what stays allowed."""
+
+from __future__ import annotations
+
+import pytest
+from plan_queries import PREFIX, findings, only, query_text
+
+
+@pytest.mark.parametrize(
+    "seq",
+    [
+        "A", "A?; B", "A; B?", "A*; B+", "A; !B", "A; !(B; C); D", "A; !(B | C)", "A; (B?)",
+        "((A?)); B", "A; (B; C?)", "(A; !B); C", "A; (!B); C", "A{0,2}; B{3}; C{2,}", "A{0,}; B",
+        "(A & (B | C))", "((A) & B)", "(A AND (B & C))", "(A | (B AND C))", "A; (B AND C), D",
+        "A : (B AND C)", "A; (B AND C)+", "A, !(B AND C); D", "A, (B; (C AND D))", "(A & A)",
+        "A, (B; C)+", "A; !(B+); C", "(A | B)?; C", "A; ((B; C))+", "(A?; B)+", "A; (B?; C)*",
+    ],
+)  # fmt: skip
+def test_sequences_that_are_right(seq: str) -> None:
+    assert findings(query_text(seq)) == []
+
+
+@pytest.mark.parametrize(
+    ("seq", "where", "fragment"),
+    [
+        # negations
+        ("!A; B", "!A", "cannot start with a negation"),
+        ("NOT A; B", "NOT A", "cannot start with a negation"),
+        ("A; (!B; C)", "!B", "cannot start with a negation"),
+        ("A; (B | (!C; D))", "!C", "cannot start with a negation"),
+        ("A; !(!B); C", "!B", "cannot start with a negation"),
+        ("A; (!B)+; C", "!B", "cannot start with a negation"),
+        ("!A", "!A", "cannot start with a negation"),
+        ("A; !B+", "+", "takes no quantifier"),
+        ("A; !B?; C", "?", "takes no quantifier"),
+        ("A; NOT B{2}; C", "{2}", "takes no quantifier"),
+        # quantifiers
+        ("A{3,2}", "{3,2}", "at least 3 iterations but at most 2"),
+        ("A; B{0}", "{0}", "no times"),
+        ("A; B{0,0}", "{0,0}", "no times"),
+        ("A; B{1,0}", "{1,0}", "no times"),
+        # units that can match nothing
+        ("A?", "SEQ(A?)", "match nothing at all"),
+        ("A*; B?", "SEQ(A*; B?)", "match nothing at all"),
+        ("A?; !B", "SEQ(A?; !B)", "match nothing at all"),
+        ("(A*)+", "(A*)", "cannot be repeated"),
+        ("A; (B?)?", "(B?)", "cannot be repeated"),
+        ("A; !(B?)", "(B?)", "never absent"),
+        ("A; !(B?; C*); D", "(B?; C*)", "never absent"),
+        ("A; (B?; C?)", "(B?; C?)", "it is no step"),
+        ("(A?; B?)", "(A?; B?)", "it is no step"),
+        ("A; ((B?) | C)", "(B?)", "no side of a disjunction"),
+        ("A; (B | (C?; D*))+", "(C?; D*)", "no side of a disjunction"),
+        ("A; ((B?; C{0,3}); D)", "(B?; C{0,3})", "it is no step"),
+        # operands
+        ("A; ((B; C) & D)", "(B; C)", "is a sequence"),
+        ("A; ((B+) & C)", "(B+)", "is a step with a quantifier"),
+        ("A; ((B?) AND C)", "(B?)", "is a step with a quantifier"),
+        ("A; ((!B) AND C)", "(!B)", "is a negation"),
+        ("A; (B & (C | (D; E)))", "(D; E)", "is a sequence"),
+        ("A; (B & (C AND D))", "(C AND D)", "inside `&`"),
+        ("A; (B & (C | (D AND E)))", "(D AND E)", "inside `&`"),
+        ("A; (B AND (C AND D))", "(C AND D)", "inside another AND"),
+        ("A; (B AND (C | (D; E)))", "(D; E)", "is a sequence"),
+        # AND groups behind a comma
+        ("A, (B AND C)", ",", "in front of an AND group"),
+        ("A, (B AND C)+", ",", "in front of an AND group"),
+        ("A, ((B AND C); D)", ",", "in front of an AND group"),
+        ("A, (((B AND C): D); E)+", ",", "in front of an AND group"),
+        ("A, (B | (C AND D))", ",", "in front of an AND group"),
+        ("A; !B, (C AND D)", ",", "in front of an AND group"),
+        ("A; !(B, (C AND D))", ",", "in front of an AND group"),
+    ],
+)
+def test_sequences_that_are_wrong(seq: str, where: str, fragment: str) -> None:
+    only(findings(query_text(seq)), where, fragment)
+
+
+def test_several_faults_in_one_run() -> None:
+    found = findings(query_text("!A; B{2,1}; (C*)+; D, (E AND F)"))
+    assert [where for where, _ in found] == ["!A", "{2,1}", "(C*)", ","]
+
+
+@pytest.mark.parametrize(
+    ("seq", "ends"),
+    [
+        ("A; B", []),
+        ("A; B+", []),
+        ("A?; B", []),
+        ("A; !B; C", []),
+        ("A; !B", ["; !B"]),
+        ("A; B?", ["; B?"]),
+        ("A; B*", ["; B*"]),
+        ("A; B{0,3}", ["; B{0,3}"]),
+        ("A; (B; !C)", ["; !C"]),
+        ("A; (B; C?)+", ["; C?"]),
+        ("A; (B | (C; D?))", ["; D?"]),
+        ("A; !B; C?", ["; C?", "; !B"]),
+        ("A; (B; !C)?", ["; (B; !C)?", "; !C"]),
+        ("A; (B; !C); D", []),
+    ],
+)
+@pytest.mark.parametrize(
+    ("window", "counted"), [("WITHIN UNBOUNDED", True), ("WITHIN 9 EVENTS", True), ("", False)]
+)
+def test_steps_that_end_only_with_time(
+    seq: str, ends: list[str], window: str, counted: bool
+) -> None:
+    clauses = window or "WITHIN TUMBLING 1 MINUTE"
+    found = findings(query_text(seq, clauses=clauses))
+    expected = {end.lstrip("; ") for end in ends} if counted else set()
+    assert {where.lstrip("; ") for where, _ in found} == expected
+    assert all("window closes" in message for _, message in found)
+
+
+def test_names() -> None:
+    text = (
+        PREFIX + "SELECT * WITHIN 1 DAY FROM STREAM main :m { SEQ(Alarm; Alrm; Other) "
+        "DEFINE GPM Alarm ON main { [] :p ?x } DEFINE GPM Alarm ON mian { [] :p ?x } "
+        "DEFINE GPM Unused ON lost { [] :p ?x } }"
+    )
+    found = findings(text)
+    assert [where for where, _ in found] == ["Alrm", "Other", "Alarm", "mian", "Unused", "lost"]
+    assert "defined twice" in found[2][1]
+    assert "SEQ does not use it" in found[4][1]
+
+
+def test_a_name_that_is_undefined_at_several_places_is_reported_once() -> None:
+    only(findings(query_text("A; b; b; !b")), "b", "`b` is not defined")
