@@ -315,8 +315,9 @@ def _solution(text: str) -> tuple[dict[str, Term], frozenset[str]]:
     if text and (not marks or marks[0].start() != 0):
         raise ValueError(f"{text!r} is no solution (?x=1 ?y=:e)")
     bindings: dict[str, Term] = {}
-    for mark, after in zip(marks, [*marks[1:], None], strict=True):
-        value = text[mark.end() : after.start() if after else len(text)].strip()
+    ends = [*(mark.start() for mark in marks[1:]), len(text)][: len(marks)]
+    for mark, end in zip(marks, ends, strict=True):
+        value = text[mark.end() : end].strip()
         bindings[mark[1]] = ox.BlankNode("any") if value == "_:" else _term(value)
     return bindings, frozenset(mark[1] for mark in marks if mark[2] == "~")
 

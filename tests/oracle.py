@@ -126,8 +126,7 @@ class Reference:
         found: dict[object, OracleMatch] = {}
         for m, waited in self.derivations.matches():
             match = self._match(m.entries, waited)
-            graph = match.solution if isinstance(match.solution, tuple) else ()
-            key = (frozenset(match.witnesses), shown(match.solution), shown(graph))
+            key = (frozenset(match.witnesses), shown(match.solution))
             if key not in found or match.moment < found[key].moment:
                 found[key] = match
         ranks = self._ranks(found.values())
@@ -441,16 +440,14 @@ def timestamp(micros: int, domain: str) -> Timestamp:
 
 
 def shown(value: Any) -> object:
-    """A solution, a graph or a mapping in a canonical, hashable form; blank nodes alike."""
-    match value:
-        case bool():
-            return value
-        case tuple():
-            dataset = ox.Dataset(ox.Quad(*fact) for fact in value)
-            dataset.canonicalize(ox.CanonicalizationAlgorithm.UNSTABLE)
-            return tuple(sorted(map(str, dataset)))
-        case _:
-            return tuple(sorted((name, _shown(term)) for name, term in dict(value).items()))
+    """A solution, a mapping or a graph in a canonical, hashable form; blank nodes alike."""
+    if value is True:
+        return value
+    if isinstance(value, Mapping):
+        return tuple(sorted((name, _shown(term)) for name, term in value.items()))
+    dataset = ox.Dataset(ox.Quad(*fact) for fact in value)
+    dataset.canonicalize(ox.CanonicalizationAlgorithm.UNSTABLE)
+    return tuple(sorted(map(str, dataset)))
 
 
 def _shown(term: Term) -> str:
@@ -473,11 +470,11 @@ def _comparable(match: Any) -> tuple[Any, ...]:
     if isinstance(match, OracleMatch):
         if match.solution is True:
             return (match.query, None, match.end, True, ())
-        witnesses = tuple(sorted((*w[:4], shown(w[4])) for w in match.witnesses))
+        witnesses = tuple(sorted((*w[:4], shown(dict(w[4]))) for w in match.witnesses))
         return (match.query, match.start, match.end, shown(match.solution), witnesses)
     if match.boolean is not None:
         return (match.query, None, match.end.micros, True, ())
-    solution = shown(tuple(match.graph) if match.graph is not None else match.bindings)
+    solution = shown(match.bindings if match.graph is None else match.graph)
     witnesses = tuple(
         sorted((w.gpm, w.stream, w.time.micros, w.ordinal, shown(w.bindings)) for w in match.events)
     )

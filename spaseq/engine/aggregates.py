@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spaseq.gpm import aggregate
+from spaseq.nfa.registers import OPEN, VOID
 from spaseq.rdf.event import Term
 
 
@@ -33,3 +34,18 @@ class RunningAggregates:
 
     def finish(self, state: _Running) -> Term | None:
         return aggregate.finish(state.state)
+
+
+def saved_state(cell: Any) -> Any:
+    """What a register holds as plain values, for saved state."""
+    if isinstance(cell, _Running):
+        return ("aggregate", cell.state, cell.taken)
+    return cell
+
+
+def restored_state(cell: Any) -> Any:
+    """What `saved_state` made plain, as registers hold it."""
+    if isinstance(cell, tuple):
+        _, state, taken = cell
+        return _Running(state, taken)
+    return OPEN if cell == OPEN else VOID if cell == VOID else cell

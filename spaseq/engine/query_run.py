@@ -8,7 +8,7 @@ depend on how streams interleave.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spaseq.engine.matching import EventRows
@@ -65,6 +65,8 @@ class QueryRun:
         """The ordinal of the open instant."""
         self.opened = False
         self.queued: dict[int, list[Event]] = {}
+        self.domain = ""
+        """The kind of timestamps, once an event has shown it."""
         self.matched = 0
 
     def reads(self, stream: str) -> bool:
@@ -91,18 +93,16 @@ class QueryRun:
             domain = self.time.domain
             self._close_timestamp(rows, found)
         else:
-            domain = self._domain
+            domain = self.domain
         for closing, paths in self.automaton.due(before):
             self._emit(paths, from_micros(closing, domain), found)
         return found
-
-    _domain = ""
 
     def _feed(self, event: Event, rows: EventRows, found: list[Match]) -> None:
         if not self.opened:
             self.automaton.open_instant(event.time.micros)
             self.opened = True
-            self._domain = event.time.domain
+            self.domain = event.time.domain
         unfiltered: dict[int, Sequence[Row]] = {}
         filtered: dict[int, list[Row]] = {}
         for gpm in self._readers[event.stream]:
@@ -150,6 +150,3 @@ def _scopes(kb: Any) -> Callable[[Event], Scope]:
         return Scope(event, kb)
 
     return scope_of
-
-
-Readers = Mapping[str, tuple[int, ...]]

@@ -75,7 +75,7 @@ WHERE {
   SEQ(Bright ; Darker{2,} ; (Draws & Stored))
 
   DEFINE GPM Bright ON weather {
-    ?o sosa:madeBySensor ?station ; sosa:observedProperty grid:irradiance ;
+    [] sosa:madeBySensor ?station ; sosa:observedProperty grid:irradiance ;
        sosa:hasSimpleResult ?before .
     GRAPH <http://example.org/smart-grid/kb> {
       ?station grid:inDistrict ?district . ?district schema:name ?districtName .
@@ -83,7 +83,7 @@ WHERE {
     }
   }
   DEFINE GPM Darker ON weather {
-    ?d sosa:madeBySensor ?station ; sosa:observedProperty grid:irradiance ;
+    [] sosa:madeBySensor ?station ; sosa:observedProperty grid:irradiance ;
        sosa:hasSimpleResult ?sun .
     GRAPH <http://example.org/smart-grid/kb> {
       ?station grid:inDistrict ?district . ?house grid:inDistrict ?district ; a schema:House .
@@ -91,12 +91,12 @@ WHERE {
     FILTER(?sun < 0.9 * PREV(?sun, ?before))
   }
   DEFINE GPM Draws ON power {
-    ?p sosa:madeBySensor ?meter ; sosa:hasSimpleResult ?watts ; grid:price ?price .
+    [] sosa:madeBySensor ?meter ; sosa:hasSimpleResult ?watts ; grid:price ?price .
     GRAPH <http://example.org/smart-grid/kb> { ?meter sosa:isHostedBy ?house }
     FILTER(?watts > 500)
   }
   DEFINE GPM Stored ON storage {
-    ?s sosa:madeBySensor ?battery ; sosa:hasSimpleResult ?charge .
+    [] sosa:madeBySensor ?battery ; sosa:hasSimpleResult ?charge .
     GRAPH <http://example.org/smart-grid/kb> {
       ?battery sosa:isHostedBy ?house ; grid:capacity ?capacity .
     }

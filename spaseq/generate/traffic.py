@@ -53,17 +53,17 @@ WHERE {
   SEQ((Crawl AND Fumes) : Spread)
 
   DEFINE GPM Crawl ON traffic {
-    ?c sosa:hasFeatureOfInterest ?segment ; traffic:averageSpeed ?speed .
+    [] sosa:hasFeatureOfInterest ?segment ; traffic:averageSpeed ?speed .
     GRAPH <http://example.org/traffic/kb> { ?segment traffic:freeFlowSpeed ?free }
     FILTER(?speed < 0.4 * ?free)
   }
   DEFINE GPM Fumes ON pollution {
-    ?f sosa:hasFeatureOfInterest ?segment ; sosa:observedProperty traffic:nitrogenDioxide ;
+    [] sosa:hasFeatureOfInterest ?segment ; sosa:observedProperty traffic:nitrogenDioxide ;
        sosa:hasSimpleResult ?level .
     FILTER(?level > 80)
   }
   DEFINE GPM Spread ON traffic {
-    ?s sosa:hasFeatureOfInterest ?upstream ; traffic:averageSpeed ?tail .
+    [] sosa:hasFeatureOfInterest ?upstream ; traffic:averageSpeed ?tail .
     GRAPH <http://example.org/traffic/kb> {
       ?upstream traffic:leadsTo ?segment ; traffic:freeFlowSpeed ?freeUpstream .
     }

@@ -2,7 +2,8 @@
 
 Variables and blank nodes are renamed to `v0, v1, …` and `b0, b1, …` in the order of their
 first appearance, since the planner's variables may carry names that SPARQL has no way to
-write. `Renderer.names` is the mapping; the text of equal trees is equal. IRIs are absolute,
+write (`rename=False` keeps the names, for people). `Renderer.names` is the mapping; the text
+of equal trees is equal. IRIs are absolute,
 so the text needs no prologue. Cost: linear in the tree.
 """
 
@@ -29,18 +30,23 @@ def constant(node: ast.Iri | ast.Literal) -> ox.NamedNode | ox.Literal:
 class Renderer:
     """Writes trees as SPARQL; one instance shares one renaming over several trees."""
 
-    def __init__(self) -> None:
+    def __init__(self, rename: bool = True) -> None:
+        self._rename = rename
         self.names: dict[str, str] = {}
         self._blanks: dict[str, str] = {}
 
     def variable(self, name: str) -> str:
         """`?v3` for the variable `name`."""
+        if not self._rename:
+            return "?" + name
         return "?" + self.names.setdefault(name, f"v{len(self.names)}")
 
     def term(self, term: ast.Term) -> str:
         if isinstance(term, ast.Var):
             return self.variable(term.name)
         if isinstance(term, ast.BlankNode):
+            if not self._rename:
+                return "_:" + term.label
             return "_:" + self._blanks.setdefault(term.label, f"b{len(self._blanks)}")
         return str(constant(term))
 

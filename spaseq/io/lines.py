@@ -61,6 +61,7 @@ class Lines:
 
     def __init__(self, path: str, stream: IO[bytes] | None = None):
         self.name = shown_name(path)
+        self._path = path
         self.number = 0
         self._raw: IO[bytes] | None = None
         self._file = self._open(path) if stream is None else stream
@@ -85,6 +86,14 @@ class Lines:
             self._file.close()
         if self._raw is not None:
             self._raw.close()
+
+    def base(self) -> str | None:
+        """The IRI that relative ones in the file are relative to: its own; a pipe has none."""
+        if self._path == STDIN:
+            return None
+        from pathlib import Path
+
+        return Path(self._path).absolute().as_uri()
 
     def position(self) -> int:
         """How many bytes of the file have been read, compressed ones where it is so."""

@@ -14,8 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import pyoxigraph as ox
-
 from spaseq.io.lines import Lines
 from spaseq.io.options import Syntax, Troubles
 from spaseq.io.statements import Statement, fed_statements, feed_parser
@@ -111,7 +109,7 @@ class DotlessDelimiter(Exception):
 def message_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
     """The statements of a Turtle or TriG log; `(None, line)` stands for each delimiter."""
     scanner = Scanner()
-    context = _Context(syntax, lines.name, troubles)
+    context = _Context(syntax, lines.name, lines.base(), troubles)
     passage = Passage(lines.number)
     while line := lines.readline():
         try:
@@ -138,9 +136,10 @@ def message_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iter
 class _Context:
     """The prefixes and the base in force, which outlive the messages that declare them."""
 
-    def __init__(self, syntax: Syntax, file: str, troubles: Troubles):
+    def __init__(self, syntax: Syntax, file: str, base: str | None, troubles: Troubles):
         self._syntax = syntax
         self._file = file
+        self._base = base
         self._troubles = troubles
         self._preamble = b""
 
@@ -148,14 +147,8 @@ class _Context:
         if self._preamble:
             passage.lines.insert(0, self._preamble)
             passage.number -= 1
-        parser = feed_parser(passage, self._syntax)
+        parser = feed_parser(passage, self._syntax, self._base)
         yield from fed_statements(parser, passage, self._file, self._syntax, self._troubles)
-        self._preamble = _preamble(parser)
-
-
-def _preamble(parser: ox.QuadParser) -> bytes:
-    """One line of directives that puts the next parser where this one stopped."""
-    parts = [f"@prefix {name}: <{iri}> ." for name, iri in parser.prefixes.items()]
-    if parser.base_iri is not None:
-        parts.append(f"@base <{parser.base_iri}> .")
-    return " ".join(parts).encode() + b"\n" if parts else b""
+        self._base = parser.base_iri
+        prefixes = (f"@prefix {name}: <{iri}> ." for name, iri in parser.prefixes.items())
+        self._preamble = " ".join(prefixes).encode() + b"\n" if parser.prefixes else b""

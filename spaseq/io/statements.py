@@ -136,13 +136,14 @@ class LineFeed:
 
 def document_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
     """The statements of a Turtle or TriG file without message delimiters."""
-    parser = feed_parser(lines, syntax)
+    parser = feed_parser(lines, syntax, lines.base())
     yield from fed_statements(parser, lines, lines.name, syntax, troubles)
 
 
-def feed_parser(lines: Numbered, syntax: Syntax) -> ox.QuadParser:
+def feed_parser(lines: Numbered, syntax: Syntax, base: str | None) -> ox.QuadParser:
     """A parser that draws its lines from `lines`, as it needs them."""
-    return ox.parse(cast(IO[bytes], LineFeed(lines)), format=FORMATS[syntax])
+    feed = cast(IO[bytes], LineFeed(lines))
+    return ox.parse(feed, format=FORMATS[syntax], base_iri=base)
 
 
 def fed_statements(

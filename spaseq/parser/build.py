@@ -217,8 +217,7 @@ class QueryBuilder(PatternBuilder):
                 self.source.report(
                     f"{token} and {glue[0]} in one pair of parentheses",
                     self.span(token),
-                    "use parentheses to say which belongs together: "
-                    "(A & B), C  or  (A; B) | C",
+                    "use parentheses to say which belongs together: (A & B), C  or  (A; B) | C",
                     self.span(glue[0]),
                     "the first operator",
                 )

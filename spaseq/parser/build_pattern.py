@@ -227,9 +227,7 @@ class PatternBuilder(ExpressionBuilder):
             distinct, reduced, items, self.group(group), span=self.span(tree), **parts
         )
 
-    def projection(
-        self, head: Tree[Token]
-    ) -> tuple[bool, bool, tuple[ast.Projection, ...] | None]:
+    def projection(self, head: Tree[Token]) -> tuple[bool, bool, tuple[ast.Projection, ...] | None]:
         """What stands between `SELECT` and the pattern: DISTINCT, REDUCED, the items."""
         words = [child.type for child in head.children if isinstance(child, Token)]
         trees = [child for child in head.children if isinstance(child, Tree)]

@@ -22,9 +22,7 @@ def diagnose(error: UnexpectedToken, source: Source, shown: Mapping[str, str]) -
     """Report to `source` what the parser got stuck at."""
     state: Any = error.state
     table = state.parse_conf.states[state.position]
-    expected = frozenset(
-        name for name in table if (name in shown or name == "$END") and accepts(state, name)
-    )
+    expected = frozenset(name for name in table if name.isupper() and accepts(state, name))
     token = error.token
     length = len(source.lexed)
     previous_end = max((_end(value) for value in state.value_stack), default=0)

@@ -343,7 +343,7 @@ class _Writer:
     def iri(self, iri: ast.Iri) -> str:
         for namespace, prefix in self._namespaces:
             if iri.value.startswith(namespace) and _LOCAL.fullmatch(iri.value, len(namespace)):
-                return f"{prefix}:{iri.value[len(namespace):]}"
+                return f"{prefix}:{iri.value[len(namespace) :]}"
         return f"<{iri.value}>"
 
 

@@ -105,9 +105,7 @@ class ContextLexer(Lexer):
             return self._word(text, match, parser_state), match.end()
         if kind is None:
             return self._sign(text, match, parser_state)
-        if kind in ("IRIREF", "PNAME_LN", "PNAME_NS", "SIGNED") and not accepts(
-            parser_state, kind
-        ):
+        if kind in ("IRIREF", "PNAME_LN", "PNAME_NS", "SIGNED") and not accepts(parser_state, kind):
             return self._shorter(text, match, parser_state)
         return kind, match.end()
 

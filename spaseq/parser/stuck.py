@@ -63,10 +63,19 @@ class Stuck:
     @property
     def open(self) -> Token | None:
         """The innermost bracket still open."""
-        for token in reversed(self.before):
+        brackets = self.brackets
+        return brackets[-1] if brackets else None
+
+    @property
+    def brackets(self) -> list[Token]:
+        """All brackets still open, the outermost first."""
+        found: list[Token] = []
+        for token in self.before:
             if token.value in CLOSING:
-                return token
-        return None
+                found.append(token)
+            elif token.value in OPENING and found:
+                found.pop()
+        return found
 
     def span(self, start: int, end: int) -> Span:
         return self.source.span(start, end)
@@ -107,10 +116,28 @@ def expectation(stuck: Stuck) -> str:
     """What could stand at this place: signs and words as they are written."""
     words = set()
     for name in stuck.expected - _ALTERNATIVE_SPELLINGS:
-        words.add(_WORDING.get(name) or stuck.shown.get(name, name).upper())
-    if "a number" in words and stuck.expected.isdisjoint({"INTEGER"}):
-        words.discard("a number")
+        word = stuck.shown.get(name, name).upper()
+        words.add(_WORDING.get(name) or (word if word[0].isalpha() else f"'{word}'"))
     ordered = sorted(words, key=lambda word: (not word[0].islower(), not word[0].isalpha(), word))
     if len(ordered) > 9:
         ordered = [*ordered[:9], "…"]
     return f"expected here: {', '.join(ordered)}" if ordered else ""
+
+
+TERM_STARTS = frozenset(
+    (
+        "BLANK_NODE_LABEL",
+        "BOOLEAN",
+        "DECIMAL",
+        "DOUBLE",
+        "INTEGER",
+        "IRIREF",
+        "LPAR",
+        "LSQB",
+        "PNAME_LN",
+        "PNAME_NS",
+        "SIGNED",
+        "STRING",
+        "VAR",
+    )
+)

@@ -80,7 +80,7 @@ def _at(
             reference.span,
             f"guard it: `!BOUND(?{name}) || …`, or use the variable in a later step only",
             place.reference.span,
-            "the place in SEQ",
+            "its place in SEQ",
             "warning",
         )
         yield finding, name
@@ -112,7 +112,6 @@ def _reach(
 def _unseen(
     context: Context, place: Occurrence, reference: Reference, name: str, consequence: str
 ) -> Diagnostic:
-    where = f"at {quoted(place.name)}"
     if name not in context.known:
         message = f"no GPM binds {variable(name)}{consequence}"
         hint = did_you_mean(name, context.known, "?") or "bind it, or take it out of the expression"
@@ -125,7 +124,7 @@ def _unseen(
         )
         hint = f"move the filter to a GPM that stands at or after the one that binds ?{name}"
     return Diagnostic(
-        message, reference.span, hint, place.reference.span, f"the place {where}", "warning"
+        message, reference.span, hint, place.reference.span, "its place in SEQ", "warning"
     )
 
 

@@ -169,8 +169,8 @@ def _unbound(
     if negated:
         some = listing(map(quoted, negated), "or")
         return Diagnostic(
-            f"{variable(name.name)} has no value in {where}: only {some} binds it, which no "
-            "match contains",
+            f"{variable(name.name)} has no value in {where}: only {some} binds it, and no match "
+            "holds an event of it",
             name.span,
             "bind it in a GPM that stands in SEQ without a negation",
             _first_binding(context, name.name),

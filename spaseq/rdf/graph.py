@@ -64,7 +64,7 @@ class Graph:
         """The (subject, object) pairs of a predicate."""
         return self.predicates.get(predicate, _NO_PAIRS)
 
-    def objects(self, subject: Term, predicate: Term) -> Sequence[Term]:
+    def objects(self, subject: Term | None, predicate: Term) -> Sequence[Term]:
         pairs = self.predicates.get(predicate, _NO_PAIRS)
         if len(pairs) <= SCANNED:
             return [object for other, object in pairs if other == subject]
@@ -74,9 +74,9 @@ class Graph:
             for other, object in pairs:
                 index.setdefault(other, []).append(object)
             self._objects[predicate] = index
-        return index.get(subject, _NO_TERMS)
+        return _NO_TERMS if subject is None else index.get(subject, _NO_TERMS)
 
-    def subjects(self, predicate: Term, object: Term) -> Sequence[Term]:
+    def subjects(self, predicate: Term, object: Term | None) -> Sequence[Term]:
         pairs = self.predicates.get(predicate, _NO_PAIRS)
         if len(pairs) <= SCANNED:
             return [subject for subject, other in pairs if other == object]
@@ -86,9 +86,9 @@ class Graph:
             for subject, other in pairs:
                 index.setdefault(other, []).append(subject)
             self._subjects[predicate] = index
-        return index.get(object, _NO_TERMS)
+        return _NO_TERMS if object is None else index.get(object, _NO_TERMS)
 
-    def contains(self, subject: Term, predicate: Term, object: Term) -> bool:
+    def contains(self, subject: Term | None, predicate: Term, object: Term | None) -> bool:
         return object in self.objects(subject, predicate)
 
     def match(

@@ -47,7 +47,9 @@ def test_different_timestamps_on_both_sides(tmp_path: Path) -> None:
 
 
 def test_ordinals_count_equal_timestamps(tmp_path: Path) -> None:
-    text = "".join(at(name, second) + quad(name) for name, second in zip("abcd", (1, 1, 2, 2)))
+    text = "".join(
+        at(name, int(second)) + quad(name) for name, second in zip("abcd", "1122", strict=True)
+    )
     read = Reading(tmp_path, text)
     assert [event.ordinal for event in read.events] == [0, 1, 0, 1]
 
@@ -100,8 +102,10 @@ def test_byte_order_mark(tmp_path: Path) -> None:
 
 
 def test_time_predicate_beside_the_graph_comes_first(tmp_path: Path) -> None:
-    text = at("a", 1).replace(GENERATED, "<e:t>") + quad("a") + quad("a", '"9"').replace(
-        "<e:p>", "<e:t>"
+    text = (
+        at("a", 1).replace(GENERATED, "<e:t>")
+        + quad("a")
+        + quad("a", '"9"').replace("<e:p>", "<e:t>")
     )
     assert Reading(tmp_path, text, time_predicate="e:t").times == [1]
 
@@ -159,7 +163,7 @@ def test_time_unit(tmp_path: Path) -> None:
             1,
         ),
         (at("a", "2026-02-30T00:00:00Z"), "FILE:1: there is no day 2026-02-30", 0),
-        (at("a", 1).replace(f'"1"^^<http://www.w3.org/2001/XMLSchema#integer>', '"soon"'),
+        (at("a", 1).replace('"1"^^<http://www.w3.org/2001/XMLSchema#integer>', '"soon"'),
          'FILE:1: "soon" is not a timestamp', 0),
         (f"<e:a> {GENERATED} <e:now> .\n", "FILE:1: <e:now> is not a timestamp", 0),
         ("<e:s> <e:p> <e:o> .\n", "it has no named graphs", 0),
@@ -192,8 +196,11 @@ def test_skipping_goes_on_with_the_rest(tmp_path: Path) -> None:
 
 
 def test_skipping_in_trig(tmp_path: Path) -> None:
-    text = TRIG + ":e3 oops .\n" + TRIG.split(":e1", 1)[0] + (
-        ':e4 prov:generatedAtTime "2026-01-02"^^xsd:date . :e4 { :s :p 1 }\n'
+    text = (
+        TRIG
+        + ":e3 oops .\n"
+        + TRIG.split(":e1", 1)[0]
+        + (':e4 prov:generatedAtTime "2026-01-02"^^xsd:date . :e4 { :s :p 1 }\n')
     )
     read = Reading(tmp_path, text, "s.trig", on_error="skip")
     assert read.names == ["e:e1", "e:e2", "e:e4"]
@@ -216,3 +223,10 @@ def test_files_of_one_stream_are_read_in_order(tmp_path: Path) -> None:
     one.source.files = [one.path, one.path]
     with pytest.raises(Exception, match="already complete"):
         list(one.source)
+
+
+def test_relative_iris_are_relative_to_the_file(tmp_path: Path) -> None:
+    read = Reading(tmp_path, f"<a> {GENERATED} 1 .\n<a> {{ <s> <p> <#o> }}\n", "s.trig")
+    base = (tmp_path / "s.trig").as_uri()
+    assert read.names == [base.replace("s.trig", "a")]
+    assert read.events[0].facts[0][2].value == base + "#o"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from plan_queries import PREFIX, findings, only, query, query_text
+
 from spaseq.parser import ast, parse
 from spaseq.plan.check import check, check_program
 

@@ -30,7 +30,11 @@ def warnings(seq: str, name: str, body: str) -> list[tuple[str, str]]:
         ("A; B", "B", "BIND(?b - ?a AS ?d) FILTER(?d > 1)"),
         ("A; B", "A", "FILTER(COUNT(B) = 0)"),
         ("A; B", "A", "OPTIONAL { [] :p ?q FILTER(?q > ?a) } OPTIONAL { ?q :r 1 FILTER(?q > 2) }"),
-        ("A; B", "B", "MINUS { [] :p ?q FILTER(?q > 1) } { SELECT ?v { ?v :r ?w FILTER(?w > 1) } }"),
+        (
+            "A; B",
+            "B",
+            "MINUS { [] :p ?q FILTER(?q > 1) } { SELECT ?v { ?v :r ?w FILTER(?w > 1) } }",
+        ),
         ("A; B", "B", "OPTIONAL { [] :p ?q FILTER(?q > 1 || COALESCE(?a, true)) }"),
     ],
 )

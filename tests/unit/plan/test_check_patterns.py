@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from plan_queries import findings, only, query_text
+
 from spaseq.plan.check_patterns import CASTS, XSD, is_executed
 
 

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from plan_queries import PREFIX, findings, only, query_text
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_queries import PREFIX, findings, only, query, query_text
+
+from spaseq.parser import ast
+from spaseq.plan.check import check
+from spaseq.plan.places import sequence_places, without_parentheses
 
 
 @pytest.mark.parametrize(
@@ -127,3 +135,38 @@ def test_names() -> None:
 
 def test_a_name_that_is_undefined_at_several_places_is_reported_once() -> None:
     only(findings(query_text("A; b; b; !b")), "b", "`b` is not defined")
+
+
+def _steps(units: st.SearchStrategy[ast.Unit]) -> st.SearchStrategy[ast.Sequence]:
+    counts = st.builds(ast.Quantifier, st.integers(0, 2), st.sampled_from([None, 0, 1, 2]))
+    optional = st.just(ast.Quantifier(0, 1, optional=True))
+    quantifiers = st.one_of(st.none(), optional, counts)
+    step = st.builds(ast.Step, st.sampled_from(",;:"), units, quantifiers, st.booleans())
+    return st.builds(
+        lambda steps: ast.Sequence((replace(steps[0], operator=None), *steps[1:])),
+        st.lists(step, min_size=1, max_size=3),
+    )
+
+
+def _units(inner: st.SearchStrategy[ast.Unit]) -> st.SearchStrategy[ast.Unit]:
+    pair = st.tuples(inner, inner)
+    groups = (ast.Conjunction, ast.Disjunction, ast.AnyOrder)
+    return st.one_of(_steps(inner), *(st.builds(group, pair) for group in groups))
+
+
+_UNITS = st.recursive(st.builds(ast.GpmRef, st.sampled_from("ABZ")), _units, max_leaves=6)
+_WINDOWS = st.sampled_from([ast.Within("span", 1), ast.Within("events", events=3), None])
+
+
+@given(_steps(_UNITS), _WINDOWS)
+def test_any_sequence_gets_its_findings(sequence: ast.Sequence, within: ast.Within | None) -> None:
+    gpms = {"A": "{ [] :k ?k ; :a ?a FILTER(?a > PREV(?k)) }", "B": "{ [] :k ?k FILTER(?k > ?a) }"}
+    tree = replace(query("A; B", gpms), sequence=sequence, within=within)
+    severities = [finding.severity for finding in check(tree)]
+    assert severities == sorted(severities)
+    assert ("error" in severities) or within is not None
+    bare = replace(tree, sequence=without_parentheses(sequence))
+    assert [f.message for f in check(bare)] == [f.message for f in check(tree)]
+    assert len(sequence_places(sequence).occurrences) == len(
+        sequence_places(bare.sequence).occurrences
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from plan_queries import query
+
 from spaseq.parser import ast
 from spaseq.plan.places import SequencePlaces, group_variables, sequence_places, without_parentheses
 from spaseq.plan.scope import gpm_scopes

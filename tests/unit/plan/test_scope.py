@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plan_queries import query
+
 from spaseq.parser import ast, parse_expression, parse_pattern
 from spaseq.plan.scope import (
     GpmScope,
@@ -47,7 +48,11 @@ def scope(body: str) -> GpmScope:
         ("{ { SELECT ?x { ?s :p ?x OPTIONAL { ?s :q ?y } } } }", "x", ""),
         ("{ { SELECT ?y ?never { ?s :p ?x OPTIONAL { ?s :q ?y } } } }", "", "y"),
         ("{ { SELECT * { ?s :p ?x OPTIONAL { ?s :q ?y } } } }", "s x", "y"),
-        ("{ { SELECT ?s (COUNT(?x) AS ?n) (MAX(?x) AS ?m) { ?s :p ?x } GROUP BY ?s } }", "s n", "m"),
+        (
+            "{ { SELECT ?s (COUNT(?x) AS ?n) (MAX(?x) AS ?m) { ?s :p ?x } GROUP BY ?s } }",
+            "s n",
+            "m",
+        ),
         ("{ { SELECT ?k { ?s :p ?x } GROUP BY (STR(?x) AS ?k) } }", "k", ""),
         ("{ { SELECT ?k { ?s :p ?x } GROUP BY (?x + 1 AS ?k) } }", "", "k"),
         ("{ { SELECT ?z { ?s :p ?x } VALUES ?z { 1 } } }", "z", ""),

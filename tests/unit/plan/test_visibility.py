@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from plan_queries import query
+
 from spaseq.plan.places import group_variables, sequence_places
 from spaseq.plan.scope import gpm_scopes
 from spaseq.plan.visibility import Visibility, visibility

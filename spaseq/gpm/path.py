@@ -1,0 +1,155 @@
+"""Property paths over one graph.
+
+`compile_path` turns a path into a function from a graph and its two ends (None: free) to
+the pairs it connects, as a bag: sequences and alternatives count every way, `*`, `+` and
+`?` every pair once. A free end of a path that can be empty ranges over the nodes of the
+graph; a given end is taken as it is, in the graph or not.
+
+Cost: a closure visits each node it reaches once; with both ends free it starts from every
+node. Source: SPARQL 1.1 sections 9 and 18.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from spaseq.gpm.sparql_text import constant
+from spaseq.parser import ast
+from spaseq.rdf.event import Term
+from spaseq.rdf.graph import Graph, Pair
+
+PathOf: TypeAlias = Callable[[Graph, Term | None, Term | None], Iterable[Pair]]
+
+
+def compile_path(path: ast.Path) -> PathOf:
+    match path:
+        case ast.Iri():
+            return _link(constant(path))
+        case ast.InversePath(inner):
+            return _inverse(compile_path(inner))
+        case ast.SequencePath(paths):
+            found = compile_path(paths[0])
+            for part in paths[1:]:
+                found = _sequence(found, compile_path(part))
+            return found
+        case ast.AlternativePath(paths):
+            return _alternative([compile_path(part) for part in paths])
+        case ast.RepeatPath(inner, modifier):
+            return _closure(compile_path(inner), least=0 if modifier != "+" else 1,
+                            once=modifier == "?")
+        case ast.NegatedPath(forward, inverse):
+            return _negated(path, [constant(iri) for iri in forward],
+                            [constant(iri) for iri in inverse])
+
+
+def nullable(path: ast.Var | ast.Path) -> bool:
+    """Whether the path connects a node with itself over no triple at all."""
+    match path:
+        case ast.InversePath(inner):
+            return nullable(inner)
+        case ast.SequencePath(paths):
+            return all(map(nullable, paths))
+        case ast.AlternativePath(paths):
+            return any(map(nullable, paths))
+        case ast.RepeatPath(inner, modifier):
+            return modifier != "+" or nullable(inner)
+        case _:
+            return False
+
+
+def _link(predicate: Term) -> PathOf:
+    def pairs(graph: Graph, subject: Term | None, object: Term | None) -> Iterable[Pair]:
+        if subject is None and object is None:
+            return graph.pairs(predicate)
+        return [(s, o) for s, _, o in graph.match(subject, predicate, object)]
+
+    return pairs
+
+
+def _inverse(inner: PathOf) -> PathOf:
+    def pairs(graph: Graph, subject: Term | None, object: Term | None) -> Iterable[Pair]:
+        return [(s, o) for o, s in inner(graph, object, subject)]
+
+    return pairs
+
+
+def _sequence(first: PathOf, second: PathOf) -> PathOf:
+    def pairs(graph: Graph, subject: Term | None, object: Term | None) -> Iterable[Pair]:
+        # Start at the given end; from a free middle node only by the pairs of the other half.
+        if subject is None and object is not None:
+            return [
+                (start, object)
+                for middle, _ in second(graph, None, object)
+                for start, _ in first(graph, None, middle)
+            ]
+        return [
+            (start, end)
+            for start, middle in first(graph, subject, None)
+            for _, end in second(graph, middle, object)
+        ]
+
+    return pairs
+
+
+def _alternative(choices: list[PathOf]) -> PathOf:
+    def pairs(graph: Graph, subject: Term | None, object: Term | None) -> Iterable[Pair]:
+        return [pair for choice in choices for pair in choice(graph, subject, object)]
+
+    return pairs
+
+
+def _closure(inner: PathOf, least: int, once: bool) -> PathOf:
+    def reach(graph: Graph, start: Term, backwards: bool) -> dict[Term, None]:
+        seen: dict[Term, None] = {}
+        frontier = [start]
+        if least == 0:
+            seen[start] = None
+        while frontier:
+            node = frontier.pop()
+            if backwards:
+                steps = [s for s, _ in inner(graph, None, node)]
+            else:
+                steps = [o for _, o in inner(graph, node, None)]
+            for step in steps:
+                if step not in seen:
+                    seen[step] = None
+                    if not once:
+                        frontier.append(step)
+        return seen
+
+    def pairs(graph: Graph, subject: Term | None, object: Term | None) -> Iterable[Pair]:
+        if subject is not None:
+            reached = reach(graph, subject, backwards=False)
+            if object is not None:
+                return [(subject, object)] if object in reached else []
+            return [(subject, end) for end in reached]
+        if object is not None:
+            return [(start, object) for start in reach(graph, object, backwards=True)]
+        return [
+            (start, end)
+            for start in graph.nodes
+            for end in reach(graph, start, backwards=False)
+        ]
+
+    return pairs
+
+
+def _negated(path: ast.NegatedPath, forward: list[Term], inverse: list[Term]) -> PathOf:
+    # `!(^a)` alone looks only backwards; `!(a)` and `!()` only forwards.
+    ahead = bool(path.forward) or not path.inverse
+    back = bool(path.inverse)
+
+    def pairs(graph: Graph, subject: Term | None, object: Term | None) -> Iterable[Pair]:
+        found: list[Pair] = []
+        if ahead:
+            found += [
+                (s, o) for s, p, o in graph.match(subject, None, object) if p not in forward
+            ]
+        if back:
+            found += [
+                (s, o) for o, p, s in graph.match(object, None, subject) if p not in inverse
+            ]
+        return found
+
+    return pairs

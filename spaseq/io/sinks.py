@@ -1,0 +1,140 @@
+"""Where matches go: a format over a file or standard output.
+
+A sink is opened with the shape of the results, takes matches, and is closed also after a
+failure, so that documents are completed and nothing stays in a buffer. Under `live` every
+match is flushed as it is written.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Protocol, TextIO, TypeAlias, get_args
+
+from spaseq.errors import SpaseqError
+from spaseq.io.graphs import NQuads, TriG
+from spaseq.io.json_lines import json_line
+from spaseq.io.tables import Csv, ResultsJson, Tsv
+from spaseq.results import Match
+
+Format: TypeAlias = Literal["jsonl", "csv", "tsv", "srj", "trig", "nquads"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one query's results look like, known before there is any."""
+
+    query: str
+    form: Literal["select", "construct", "ask"]
+    columns: tuple[str, ...] = ()
+
+
+class Writer(Protocol):
+    """One format: `write` one match after the other, then `close` the document once."""
+
+    def write(self, match: Match) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class JsonLines:
+    """One object per line."""
+
+    def __init__(self, out: TextIO):
+        self._out = out
+
+    def write(self, match: Match) -> None:
+        self._out.write(json_line(match) + "\n")
+
+    def close(self) -> None:
+        """Nothing follows the last line."""
+
+
+class Sink:
+    """A writer over an open file; a context manager."""
+
+    def __init__(self, writer: Writer, out: TextIO, live: bool, standard: bool):
+        self._writer = writer
+        self._out = out
+        self._live = live
+        self._standard = standard
+        self.written = 0
+
+    def write(self, match: Match) -> None:
+        self._writer.write(match)
+        self.written += 1
+        if self._live:
+            self._out.flush()
+
+    def close(self) -> None:
+        """Complete the document and let go of the file; standard output stays open."""
+        try:
+            self._writer.close()
+            self._out.flush()
+        finally:
+            if not self._standard:
+                self._out.close()
+            elif isinstance(self._out, io.TextIOWrapper) and self._out is not sys.stdout:
+                self._out.detach()
+
+    def __enter__(self) -> Sink:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, BrokenPipeError):
+            self.close()
+
+
+def open_sink(
+    format: Format, shapes: Sequence[Shape], path: str | None = None, live: bool = False
+) -> Sink:
+    """A sink over a file, or over standard output where there is no path.
+
+    Raises:
+        SpaseqError: where the results have no form in this format, or the file no place.
+    """
+    _check(format, shapes)
+    if path is None:
+        out: TextIO = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="")
+    else:
+        try:
+            out = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 (closed by the sink)
+        except OSError as error:
+            raise SpaseqError(f"{path}: cannot be written: {error.strerror or error}") from error
+    return Sink(writer(format, shapes, out), out, live, standard=path is None)
+
+
+def writer(format: Format, shapes: Sequence[Shape], out: TextIO) -> Writer:
+    """The writer of a format; the header, where there is one, is written at once."""
+    if format == "jsonl":
+        return JsonLines(out)
+    if format == "trig":
+        return TriG(out)
+    if format == "nquads":
+        return NQuads(out)
+    columns = shapes[0].columns
+    if format == "csv":
+        return Csv(out, columns)
+    if format == "tsv":
+        return Tsv(out, columns)
+    return ResultsJson(out, columns, ask=shapes[0].form == "ask")
+
+
+def _check(format: Format, shapes: Sequence[Shape]) -> None:
+    if format not in ("csv", "tsv", "srj"):
+        return
+    other = "use --format jsonl, trig or nquads"
+    if len(shapes) != 1:
+        raise SpaseqError(f"{format} is one table and can hold the results of one query; {other}")
+    form = shapes[0].form
+    if form == "construct" or (form == "ask" and format != "srj"):
+        raise SpaseqError(f"{format} has no form for the results of {form.upper()}; {other}")

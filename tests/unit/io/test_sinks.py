@@ -1,0 +1,216 @@
+"""Every output format: exact text, well-formedness, and streams that can be read again."""
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyoxigraph as ox
+import pytest
+from reading import options, shown
+
+from spaseq.errors import SpaseqError
+from spaseq.io.json_lines import json_line, match_to_json
+from spaseq.io.sinks import Format, Shape, open_sink, writer
+from spaseq.io.source import Source
+from spaseq.rdf.event import DATE_TIME, NUMBER
+from spaseq.rdf.time import from_micros
+from spaseq.results import Match, Witness
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+PRICE = ox.Literal("14.0", datatype=ox.NamedNode(XSD + "double"))
+EBAY = ox.NamedNode("http://example/company#eBay")
+SECOND = 10**6
+EPOCH_2026 = 1_767_225_600 * SECOND
+
+
+def match(**changes: object) -> Match:
+    start, end = (from_micros(EPOCH_2026 + s * SECOND, DATE_TIME) for s in (0, 5))
+    witness = Witness(
+        "A", "http://example.org/main", start, 0, ox.NamedNode("http://example.org/e/17"),
+        {"p1": PRICE},
+    )  # fmt: skip
+    base = Match(
+        "q", start, end, {"company": EBAY, "p1": PRICE}, (witness,), ("company", "p1", "p2")
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def timed(start: float, end: float) -> dict[str, object]:
+    return {
+        "start": from_micros(int(start * SECOND), NUMBER),
+        "end": from_micros(int(end * SECOND), NUMBER),
+    }
+
+
+def written(format: Format, matches: Sequence[Match], form: str = "select") -> str:
+    out = io.StringIO(newline="")
+    shape = Shape("q", form, ("company", "p1", "p2"))  # type: ignore[arg-type]
+    opened = writer(format, [shape], out)
+    for one in matches:
+        opened.write(one)
+    opened.close()
+    return out.getvalue()
+
+
+def test_json_lines_of_a_select() -> None:
+    assert written("jsonl", [match()]) == (
+        '{"query": "q", "start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:00:05Z", '
+        '"bindings": {"company": {"type": "uri", "value": "http://example/company#eBay"}, '
+        '"p1": {"type": "literal", "value": "14.0", "datatype": '
+        '"http://www.w3.org/2001/XMLSchema#double"}}, "events": [{"gpm": "A", "stream": '
+        '"http://example.org/main", "time": "2026-01-01T00:00:00Z", "ordinal": 0, "graph": '
+        '"http://example.org/e/17", "bindings": {"p1": {"type": "literal", "value": "14.0", '
+        '"datatype": "http://www.w3.org/2001/XMLSchema#double"}}}]}\n'
+    )
+
+
+def test_json_of_numbers_asks_and_graphs() -> None:
+    numbers = match_to_json(match(**timed(0.5, 5)))
+    assert (numbers["start"], repr(numbers["end"])) == (0.5, "5")
+    asked = match(boolean=True, bindings={}, **timed(0, 5))
+    assert json_line(asked) == '{"query": "q", "end": 5, "boolean": true}'
+    graph = ((EBAY, ox.NamedNode("e:p"), ox.Literal("a\n")),)
+    built = match_to_json(match(graph=graph, bindings={}))
+    assert list(built) == ["query", "start", "end", "graph", "events"]
+    assert built["graph"] == '<http://example/company#eBay> <e:p> "a\\n" .\n'
+
+
+def test_json_terms() -> None:
+    bindings = {
+        "b": ox.BlankNode("x"),
+        "l": ox.Literal("é", language="fr"),
+        "s": ox.Literal("plain"),
+    }
+    line = json_line(match(bindings=bindings))
+    assert "é" in line
+    assert json.loads(line)["bindings"] == {
+        "b": {"type": "bnode", "value": "x"},
+        "l": {"type": "literal", "value": "é", "xml:lang": "fr"},
+        "s": {"type": "literal", "value": "plain"},
+    }
+    nameless = match().events[0]
+    events = match_to_json(match(events=(replace(nameless, graph=None),)))["events"]
+    assert "graph" not in events[0]
+
+
+TRICKY = {"company": ox.Literal('a,"b"\r\n\tc'), "p2": ox.BlankNode("x")}
+
+
+def test_csv() -> None:
+    assert written("csv", [match(), match(bindings=TRICKY)]) == (
+        'company,p1,p2\r\nhttp://example/company#eBay,14.0,\r\n"a,""b""\r\n\tc",,_:x\r\n'
+    )
+
+
+def test_tsv() -> None:
+    assert written("tsv", [match(), match(bindings=TRICKY)]) == (
+        "?company\t?p1\t?p2\n"
+        '<http://example/company#eBay>\t"14.0"^^<http://www.w3.org/2001/XMLSchema#double>\t\n'
+        '"a,\\"b\\"\\r\\n\\tc"\t\t_:x\n'
+    )
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_results_json_and_tsv_are_read_by_others(rows: int) -> None:
+    matches = [match(), match(bindings=TRICKY)][:rows]
+    for format, kind in (
+        ("srj", ox.QueryResultsFormat.JSON),
+        ("tsv", ox.QueryResultsFormat.TSV),
+    ):
+        solutions = ox.parse_query_results(written(format, matches), format=kind)  # type: ignore[arg-type]
+        assert isinstance(solutions, ox.QuerySolutions)
+        assert [v.value for v in solutions.variables] == ["company", "p1", "p2"]
+        names = ("company", "p1", "p2")
+        rows_read = [{n: row[n] for n in names if row[n] is not None} for row in solutions]
+        assert rows_read == [dict(one.bindings) for one in matches]
+
+
+def test_results_json_of_an_ask() -> None:
+    assert json.loads(written("srj", [], "ask")) == {"head": {}, "boolean": False}
+    assert json.loads(written("srj", [match(boolean=True)] * 2, "ask"))["boolean"] is True
+
+
+GRAPH = (
+    (ox.BlankNode("m1n0"), ox.NamedNode("e:p"), ox.Literal("x", language="en")),
+    (ox.BlankNode("m1n0"), ox.NamedNode("e:q"), PRICE),
+    (EBAY, ox.NamedNode("e:p"), ox.BlankNode("m1n0")),
+)
+
+
+@pytest.mark.parametrize(("format", "suffix"), [("trig", "trig"), ("nquads", "nq")])
+@pytest.mark.parametrize("numeric", [False, True])
+def test_constructed_graphs_are_a_stream_again(
+    tmp_path: Path, format: Format, suffix: str, numeric: bool
+) -> None:
+    changes = timed(0, 1.5) if numeric else {}
+    one = match(graph=GRAPH, bindings={}, **changes)
+    path = tmp_path / f"out.{suffix}"
+    path.write_text(written(format, [one, replace(one, graph=()), one], "construct"))
+    events = list(Source("urn:s", [str(path)], options()))
+    assert [len(event.facts) for event in events] == [3, 0, 3]
+    assert [str(event.name) for event in events] == [f"<urn:spaseq:q:{n}>" for n in (1, 2, 3)]
+    assert events[0].time == one.end
+    assert [event.ordinal for event in events] == [0, 1, 2]
+    assert events[0].facts[1][2] == PRICE
+
+
+@pytest.mark.parametrize(("format", "suffix"), [("trig", "trig"), ("nquads", "nq")])
+def test_selected_matches_are_described(tmp_path: Path, format: Format, suffix: str) -> None:
+    path = tmp_path / f"out.{suffix}"
+    again = match(query="http://example.org/found")
+    path.write_text(written(format, [match(), again]))
+    first, second = Source("urn:s", [str(path)], options())
+    assert shown([first, second]) == ["s@1767225605.0", "s@1767225605.1"]
+    assert str(second.name) == "<http://example.org/found/1>"
+    store = ox.Store()
+    store.extend(ox.Quad(s, p, o) for s, p, o in first.facts)  # type: ignore[arg-type]
+    rows = store.query(
+        "PREFIX s: <http://w3id.org/spaseq/ontology#> SELECT ?p ?g ?t ?v ?e WHERE { ?m a s:Match ; "
+        's:query "q" ; s:start ?t ; s:binding [ s:variable "company" ; s:value ?v ] ; '
+        's:hasEvent [ a s:EventMatch ; s:gpm "A" ; s:position 0 ; s:ordinal 0 ; s:time ?t ; '
+        's:graph ?e ; s:stream ?g ; s:binding [ s:variable "p1" ; s:value ?p ] ] }'
+    )
+    assert [tuple(map(str, row)) for row in rows] == [  # type: ignore[union-attr,arg-type]
+        # the store that answers here keeps doubles by value
+        (f'"14"^^<{XSD}double>', "<http://example.org/main>",
+         '"2026-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>', str(EBAY),
+         "<http://example.org/e/17>")
+    ]  # fmt: skip
+
+
+def test_an_ask_is_described_too() -> None:
+    assert 'spaseq:boolean "true"^^xsd:boolean' in written("trig", [match(boolean=True)], "ask")
+
+
+@pytest.mark.parametrize(
+    ("format", "shapes", "said"),
+    [
+        ("csv", [Shape("q", "construct")], "csv has no form for the results of CONSTRUCT"),
+        ("tsv", [Shape("q", "ask")], "tsv has no form for the results of ASK"),
+        ("srj", [Shape("q", "construct")], "srj has no form"),
+        ("csv", [Shape("q", "select")] * 2, "the results of one query"),
+    ],
+)
+def test_formats_that_do_not_fit(format: Format, shapes: list[Shape], said: str) -> None:
+    with pytest.raises(SpaseqError, match=said):
+        open_sink(format, shapes)
+
+
+def test_files_and_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = [Shape("q", "select", ("company",))]
+    path = tmp_path / "out.csv"
+    with open_sink("csv", shapes, str(path)) as sink:
+        sink.write(match())
+    assert path.read_bytes() == b"company\r\nhttp://example/company#eBay\r\n"
+    with pytest.raises(SpaseqError, match="cannot be written"):
+        open_sink("csv", shapes, str(tmp_path / "none" / "out.csv"))
+    buffer = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=buffer))
+    with open_sink("tsv", shapes, live=True) as sink:
+        sink.write(match())
+        assert buffer.getvalue().count(b"\n") == 2
+        assert sink.written == 1
+    assert not buffer.closed
