@@ -94,7 +94,7 @@ class Case:
     error: str | None
     line: int | None
     column: int | None
-    warnings: tuple[str, ...] | None
+    warnings: tuple[str, ...]
     skip: Mapping[str, str]
 
     def __str__(self) -> str:
@@ -114,6 +114,13 @@ class Case:
     def merged(self) -> tuple[Arrival, ...]:
         """The events in an order in which a run takes them: by timestamp, streams in order."""
         return tuple(sorted(self.arrivals, key=lambda arrival: arrival.micros))
+
+    @property
+    def names(self) -> list[str]:
+        """What the queries' results say they come from: the registered name, or `q1`, …"""
+        return [
+            _registered(query) or f"q{number}" for number, query in enumerate(self.queries, 1)
+        ]
 
     @property
     def single_stream(self) -> bool:
@@ -147,13 +154,14 @@ def _case(table: Mapping[str, object], file: str) -> Case:
     texts = table["queries"] if "queries" in table else [table["query"]]
     assert isinstance(texts, list)
     queries = tuple(_with_prefix(text) for text in texts)
-    if ("error" in table) == ("matches" in table or "alternatives" in table or "warnings" in table):
-        raise ValueError("a case has either an error or matches")
+    if len({"error", "matches", "alternatives"} & set(table)) != 1:
+        raise ValueError("a case has one of error, matches and alternatives")
     wanted = table.get("alternatives", [table.get("matches", [])])
     kb = table.get("kb", {})
     assert isinstance(wanted, list)
     assert isinstance(kb, dict)
-    warnings = table.get("warnings")
+    warnings = table.get("warnings", [])
+    assert isinstance(warnings, list)
     return Case(
         name=str(table["name"]),
         file=file,
@@ -168,7 +176,7 @@ def _case(table: Mapping[str, object], file: str) -> Case:
         error=_optional(table, "error", str),
         line=_optional(table, "line", int),
         column=_optional(table, "column", int),
-        warnings=tuple(warnings) if isinstance(warnings, list) else None,
+        warnings=tuple(warnings),
         skip=dict(table.get("skip", {})),  # type: ignore[call-overload]
     )
 
@@ -298,6 +306,12 @@ def _expected_witness(token: str, query: str) -> Witness:
         raise ValueError(f"{token!r} must name its stream")
     stream = named or next(iter(streams))
     return Witness(parts["gpm"], stream, micros_of(parts["time"]), int(parts["ordinal"] or 0))
+
+
+def _registered(query: str) -> str | None:
+    """The name under which a query is registered, or the IRI of its stream."""
+    found = re.search(r"\bREGISTER\s+(?:QUERY\s+(\w+)|STREAM\s+:(\w+))", query, re.I)
+    return found and (found[1] or EXAMPLE + found[2])
 
 
 def _declared(query: str) -> dict[str, str]:

@@ -314,7 +314,7 @@ class _SequenceDraw:
 
     def sequence(self, depth: int, plain: bool, outermost: bool = False) -> Seq:
         """Steps of which one at least must match; `plain`: the first one."""
-        least = 1 if outermost else 2
+        least = 1 if outermost and (self._room < 2 or self.flip(4)) else 2
         length = self._choose.number(least, max(least, min(4, self._room)))
         required = self._choose.number(0, length - 1)
         if plain:
@@ -328,9 +328,9 @@ class _SequenceDraw:
         return Seq(tuple(steps))
 
     def step(self, required: bool, solid: bool, depth: int, first: bool) -> Step:
-        kinds = ["plain"] * 3 + ["iterated"] * 2
+        kinds = ["plain"] * 4 + ["iterated"] * 2
         if not required:
-            kinds += ["optional"] * 2 + (["negated"] * 2 if solid else [])
+            kinds += ["optional"] * 4 + (["negated"] * 4 if solid else [])
         kind = self._choose.of(kinds)
         unit = self.unit(depth, kind == "negated")
         operators = ";;:" if begins_with_any_order(unit) else ";;::,"
@@ -580,33 +580,39 @@ def _number(choose: Choices, written: _GpmDraw, names: Sequence[str]) -> str:
     return choose.of((f"?{value} + 1", f"COALESCE(?{value}, 7)", f"BOUND(?{value})"))
 
 
-def _facts(choose: Choices) -> list[Fact]:
-    """The facts of an event; none for a heartbeat."""
-    count = choose.of((1, 2, 1, 2, 3, 1, 2, 0))
+def _facts(choose: Choices, predicates: Sequence[str]) -> list[Fact]:
+    """The facts of an event, of one of each of some predicates at least."""
+    wanted = [*predicates, *(choose.of(PREDICATES) for _ in range(choose.of((0, 1, 0, 1, 2))))]
     facts = [
-        (
-            iri(choose.of(SUBJECTS)),
-            iri(choose.of(PREDICATES)),
-            ox.Literal(choose.number(0, 3)),
-        )
-        for _ in range(count)
+        (iri(choose.of(SUBJECTS)), iri(predicate), ox.Literal(choose.number(0, 3)))
+        for predicate in wanted
     ]
     return list(dict.fromkeys(facts))
 
 
 def events_of(
-    choose: Choices, names: Sequence[str], dates: bool = False, most: int = 9
+    choose: Choices, names: Sequence[str], dates: bool, query: str, most: int = 9
 ) -> dict[str, list[Event]]:
-    """Few events at few timestamps: several of one stream and of many share theirs."""
+    """Few events at few timestamps, most of them such as the query's GPMs read, in order.
+
+    Several events of one stream, and of different ones, share a timestamp; some are empty.
+    """
+    read = re.findall(r"DEFINE GPM \w+ ON ([^{]*?)(?: AT \?\w+)? {[^}]*?:([pqr]) ", query)
     out: dict[str, list[Event]] = {EXAMPLE + name: [] for name in names}
-    now = choose.number(-2, 4)
+    now, turn = choose.number(-2, 4), 0
     for _ in range(choose.number(5, most)):
         now += choose.of((1, 0, 1, 0, 1, 2))
-        stream = EXAMPLE + choose.of(names)
+        predicates: list[str] = []
+        name = choose.of(names)
+        if choose.number(0, 3):
+            streams, predicate = read[turn % len(read)]
+            name, turn = choose.of(streams.split(", ")), turn + choose.of((1, 0, 1, 2))
+            predicates = [predicate]
         micros = now * 1_000_000 + (DAY if dates else 0)
+        stream = EXAMPLE + name
         ordinal = sum(event.time.micros == micros for event in out[stream])
         time = timestamp(micros, DATE_TIME if dates else NUMBER)
-        out[stream].append(Event(stream, time, ordinal, _facts(choose)))
+        out[stream].append(Event(stream, time, ordinal, _facts(choose, predicates)))
     return out
 
 
@@ -616,7 +622,7 @@ def case_of(choose: Choices, corners: bool = False) -> Case:
     dates = choose.number(0, 4) == 4
     query = query_of(choose, streams, dates, corners)
     kb = dict(_kb(choose)) if "GRAPH" in query else {}
-    return Case(query, events_of(choose, streams, dates), kb)
+    return Case(query, events_of(choose, streams, dates, query), kb)
 
 
 def _kb(choose: Choices) -> Iterator[tuple[str, list[Fact]]]:

@@ -18,8 +18,8 @@ from typing import Any
 
 import pyoxigraph as ox
 import pytest
-from click.testing import CliRunner
 from oracle import OracleMatch, difference, evaluate
+
 from spaseq.cli import main
 from spaseq.generate import DATASETS, write
 from spaseq.io.source import Source
@@ -64,12 +64,13 @@ def comparable_line(line: Mapping[str, Any]) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_command_in_the_readme_prints_the_expected_matches(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
-    result = CliRunner().invoke(main, command(name))
-    assert result.exit_code == 0, result.output
-    printed = [json.loads(line) for line in result.stdout.splitlines()]
+    assert main(command(name)) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    printed = [json.loads(line) for line in out.splitlines()]
     assert sorted(map(comparable_line, printed)) == sorted(map(comparable_line, expected(name)))
 
 
@@ -214,16 +215,16 @@ def test_the_queries_use_declared_terms_only(path: Path) -> None:
 
 @pytest.mark.parametrize("syntax", ["trig", "nquads"])
 def test_matches_written_as_rdf_use_declared_terms_only(
-    syntax: str, monkeypatch: pytest.MonkeyPatch
+    syntax: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
     formats = {"trig": ox.RdfFormat.TRIG, "nquads": ox.RdfFormat.N_QUADS}
+    used: set[str] = set()
     for name in NAMES:
-        result = CliRunner().invoke(main, [*command(name), "--format", syntax])
-        assert result.exit_code == 0, result.output
-        used = own_terms(ox.parse(result.stdout, format=formats[syntax]))
-        assert f"{OWN}ontology#Match" in used
-        assert used <= declared()
+        assert main([*command(name), "--format", syntax]) == 0
+        used |= own_terms(ox.parse(capfd.readouterr().out, format=formats[syntax]))
+    assert {f"{OWN}ontology#{term}" for term in ("Match", "EventMatch", "hasEvent")} <= used
+    assert used <= declared()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "ontologies").glob("*.ttl")), ids=lambda p: p.stem)
@@ -241,5 +242,8 @@ def test_every_declared_term_is_labelled_and_explained(path: Path) -> None:
 def test_the_readme_of_the_ontologies_explains_every_term() -> None:
     text = (ROOT / "ontologies" / "README.md").read_text(encoding="utf-8")
     for term in declared():
-        local = term.rpartition("#")[2] or term.rpartition("/")[2]
-        assert f"`{local}`" in text or f"`{local}.ttl`" in text, term
+        _, mark, local = term.rpartition("#")
+        if mark:
+            assert f"`{local}`" in text, term
+        else:
+            assert f"<{term}#>" in text, term

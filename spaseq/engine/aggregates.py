@@ -48,4 +48,6 @@ def restored_state(cell: Any) -> Any:
     if isinstance(cell, tuple):
         _, state, taken = cell
         return _Running(state, taken)
-    return OPEN if cell == OPEN else VOID if cell == VOID else cell
+    if isinstance(cell, str):
+        return OPEN if cell == OPEN else VOID
+    return cell

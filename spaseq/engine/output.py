@@ -17,17 +17,18 @@ import pyoxigraph as ox
 from spaseq.gpm.aggregate import order_key
 from spaseq.gpm.expression import Scope, compile_expression
 from spaseq.nfa.acceptor import Acceptor
-from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.emission import choose
 from spaseq.nfa.registers import Environment, RegisterFile
-from spaseq.nfa.run import Path
+from spaseq.nfa.run import AutomatonRun, Path
 from spaseq.nfa.tecs import Witnessed
+from spaseq.nfa.window import WindowClock
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, QueryPlan
 from spaseq.rdf.event import Fact, Term, Timestamp
 from spaseq.results import Match, Witness
 
 Solution = tuple[Term | None, ...]
+Identity = tuple[Solution, frozenset[tuple[object, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,9 @@ class OutputStage:
         registers: RegisterFile,
         acceptors: Sequence[Acceptor],
         kb: Any,
+        remembers: bool,
     ):
+        """`remembers`: whether a match can come up again when its window closes."""
         self._plan = plan
         self._registers = registers
         self._acceptors = acceptors
@@ -54,8 +57,13 @@ class OutputStage:
         self._streams = {iri: number for number, iri in enumerate(plan.streams)}
         self.variables = tuple(column.name for column in plan.output.columns)
         self._columns = [self._compiled(column.value) for column in plan.output.columns]
+        """Each reads the environment with the values of the columns before it at its end."""
         self.shown: dict[Solution, int] = {}
         """Under DISTINCT: each solution with the time it was last emitted."""
+        self.complete: dict[Identity, int] = {}
+        """Matches so far, with the closing time of their window; kept only where needed."""
+        self._purge_at = 256
+        self._remembers = remembers
         self.constructed = 0
         output = plan.output
         self._sorted = (
@@ -71,16 +79,19 @@ class OutputStage:
         """Whether results need all matches of an instant."""
 
     def batch(
-        self, paths: Iterable[Path], end: Timestamp, contiguity: Contiguity
+        self, paths: Iterable[Path], end: Timestamp, run: AutomatonRun
     ) -> tuple[list[Match], list[Path]]:
         """The matches of one batch, and the paths they come from."""
-        chosen = choose(paths, self._plan.emit, self._streams, contiguity)
-        if not chosen:
+        derived = self._derived(paths, end.micros, run.clock)
+        chosen = set(
+            map(id, choose([r.path for r in derived], self._plan.emit, self._streams, run.contiguity))
+        )
+        results = [result for result in derived if id(result.path) in chosen]
+        if not results:
             return [], []
         if self._plan.output.form == "ask":
-            first = min(chosen, key=lambda path: path.start)
-            return [self._ask(first, end)], chosen
-        results = self._distinct_matches(chosen)
+            first = min(results, key=lambda result: result.path.start)
+            return [self._ask(first, end)], [result.path for result in results]
         if self._sorted:
             results.sort(key=_order)
         if self._plan.output.distinct:
@@ -91,27 +102,33 @@ class OutputStage:
             self.shown.update((result.solution, end.micros) for result in results)
         return [self._match(result, end) for result in results], [r.path for r in results]
 
-    def _distinct_matches(self, paths: Iterable[Path]) -> list[_Result]:
-        """A match is its witnesses and its solution: other derivations add nothing."""
-        found: dict[object, _Result] = {}
+    def _derived(self, paths: Iterable[Path], now: int, clock: WindowClock) -> list[_Result]:
+        """A match is its witnesses and its solution: other derivations add nothing.
+
+        Not even later: one that had to wait for its window to close may be complete already.
+        """
+        found: dict[Identity, _Result] = {}
         for path in paths:
             witnesses = path.witnesses()
             solution = self._solution(path)
-            identity = (
-                solution,
-                frozenset(
-                    (
-                        self._acceptors[w.occurrence].name,
-                        w.instant,
-                        w.event.stream,
-                        _mapping(self._acceptors[w.occurrence], w),
-                    )
-                    for w in witnesses
-                ),
-                len(witnesses),
+            facts = frozenset(
+                (a.name, w.instant, w.event.stream, _mapping(a, w))
+                for a, w in ((self._acceptors[w.occurrence], w) for w in witnesses)
             )
-            found.setdefault(identity, _Result(path, witnesses, solution))
+            found.setdefault((solution, facts), _Result(path, witnesses, solution))
+        if self._remembers:
+            for identity in self.complete.keys() & found.keys():
+                del found[identity]
+            self._remember(found, now, clock)
         return list(found.values())
+
+    def _remember(self, found: Mapping[Identity, _Result], now: int, clock: WindowClock) -> None:
+        if len(self.complete) > self._purge_at:
+            self.complete = {i: closing for i, closing in self.complete.items() if closing >= now}
+            self._purge_at = 2 * len(self.complete) + 256
+        for identity, result in found.items():
+            first = min(witness.event.time.micros for witness in result.witnesses)
+            self.complete[identity] = clock.closing(first)
 
     def environment(self, path: Path) -> Environment:
         """What the whole match remembers: its steps taken again, nothing forgotten."""
@@ -130,7 +147,9 @@ class OutputStage:
                 self._read(env, register)
                 for _, register in self._plan.output.template_registers
             )
-        return tuple(column(env) for column in self._columns)
+        for column in self._columns:
+            env.append(column(env))
+        return tuple(env[len(env) - len(self._columns) :])
 
     def _read(self, env: Environment, register: str) -> Term | None:
         self._registers.refresh(env, self._registers.needed_views(frozenset((register,))))
@@ -140,8 +159,10 @@ class OutputStage:
     def _compiled(self, condition: Condition) -> Callable[[Environment], Term | None]:
         registers, scope = self._registers, self._scope
         views = registers.needed_views(condition.reads)
+        earlier = {name: len(registers.blank()) + n for n, name in enumerate(self.variables)}
+        slots = {**earlier, **registers.slots()}
         if isinstance(condition.expression, ast.Var):
-            cell = registers.slots().get(condition.expression.name)
+            cell = slots.get(condition.expression.name)
 
             def read(env: Environment) -> Term | None:
                 registers.refresh(env, views)
@@ -149,7 +170,7 @@ class OutputStage:
                 return value
 
             return read
-        evaluate = compile_expression(condition.expression, registers.slots())
+        evaluate = compile_expression(condition.expression, slots)
 
         def computed(env: Environment) -> Term | None:
             registers.refresh(env, views)
@@ -193,8 +214,8 @@ class OutputStage:
             graph=graph,
         )
 
-    def _ask(self, path: Path, end: Timestamp) -> Match:
-        witnesses = path.witnesses()
+    def _ask(self, result: _Result, end: Timestamp) -> Match:
+        witnesses = result.witnesses
         return Match(
             query=self._plan.name,
             start=witnesses[0].event.time,

@@ -51,7 +51,9 @@ class QueryRun:
             for occurrence in plan.occurrences
         ]
         self.automaton = AutomatonRun(plan, compiled.automaton, registers, acceptors)
-        self.output = OutputStage(plan, registers, acceptors, kb)
+        self.output = OutputStage(
+            plan, registers, acceptors, kb, compiled.automaton.waits
+        )
         self._readers = {
             iri: tuple(n for n, gpm in enumerate(plan.gpms) if iri in gpm.streams)
             for iri in plan.streams
@@ -137,7 +139,7 @@ class QueryRun:
     def _emit(self, paths: list[Any], end: Timestamp, found: list[Match]) -> None:
         if not paths:
             return
-        matches, shown = self.output.batch(paths, end, self.automaton.contiguity)
+        matches, shown = self.output.batch(paths, end, self.automaton)
         if self.plan.skip_past_last:
             for path in shown:
                 self.automaton.skip(path.key)

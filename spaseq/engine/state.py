@@ -117,6 +117,10 @@ def _save_query(query: QueryRun, writer: Writer) -> dict[str, Any]:
             for ordinal, events in query.queued.items()
         ],
         "shown": [[[writer.value(v) for v in s], micros] for s, micros in shown.items()],
+        "complete": [
+            [[writer.value(v) for v in solution], [writer.value(f) for f in facts], closing]
+            for (solution, facts), closing in query.output.complete.items()
+        ],
         "constructed": query.output.constructed,
         "automaton": StateWriter(query.automaton, writer, saved_state).write(),
     }
@@ -134,6 +138,10 @@ def _restore_query(query: QueryRun, data: dict[str, Any], reader: Reader) -> Non
     }
     query.output.shown = {
         tuple(map(reader.value, solution)): micros for solution, micros in data["shown"]
+    }
+    query.output.complete = {
+        (tuple(map(reader.value, solution)), frozenset(map(reader.value, facts))): closing
+        for solution, facts, closing in data["complete"]
     }
     query.output.constructed = data["constructed"]
     StateReader(query.automaton, reader, restored_state).read(data["automaton"])

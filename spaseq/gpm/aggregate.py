@@ -1,51 +1,198 @@
-"""Aggregates over RDF terms, and SPARQL's ORDER BY order."""
+"""SPARQL's aggregates over RDF terms, whole or step by step, and its ORDER BY order.
+
+`aggregate` takes all values at once; `start`, `add` and `finish` take one at a time over
+immutable, hashable states, so that partial matches can share the state of their common
+beginning. Invariant: both ways give the same term. Values are bound terms: leaving out
+what is unbound is the caller's part.
+
+`order_key` gives a total order that extends SPARQL's: unbound, blank nodes, IRIs, literals;
+literals by kind and value, those of equal value by what is written. Cost: constant for
+each value, but GROUP_CONCAT, which copies its text.
+
+Source: SPARQL 1.1 sections 15.1 and 18.5.1; docs/language.md section 4.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import reduce
+from math import isnan
+from typing import Any, TypeAlias
 
 import pyoxigraph as ox
 
+from spaseq.rdf._values import (
+    BOOLEAN,
+    DECIMAL,
+    DOUBLE,
+    INTEGER,
+    LANG,
+    OTHER,
+    POINT,
+    SPAN,
+    STRING,
+    Value,
+    compare,
+    decode,
+    divide,
+    integer,
+    lexical,
+)
+from spaseq.rdf._values import add as plus
 from spaseq.rdf.event import Term
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
+Key: TypeAlias = tuple[Any, ...]
+
+
+Accumulator: TypeAlias = tuple[str, str, int, Term | None, bool]
+"""How far an aggregate has come: (name, separator, number of values so far, value, failed).
+
+The value is the running sum, the text so far, or the least, greatest or first value; None
+before the first value, and after an error, which `failed` tells. Plain data, so that it can
+be saved.
+"""
+_Step: TypeAlias = Callable[[Accumulator, Term], Term | None]
+
+_NUMERIC = range(INTEGER, DOUBLE + 1)
+
+
+def _number(count: int) -> Value:
+    value = integer(count)
+    if value is None:
+        raise OverflowError("an aggregate counts to 2**63 - 1")
+    return value
+
+
+_ZERO = _number(0)
+
+
+def start(name: str, separator: str | None = None) -> Accumulator:
+    """The state before any value; `separator` is GROUP_CONCAT's (None: a space)."""
+    if name not in _STEPS:
+        raise ValueError(f"there is no aggregate {name}")
+    return name, " " if separator is None else separator, 0, None, False
+
+
+def add(state: Accumulator, term: Term) -> Accumulator:
+    """The state after one more value."""
+    name, separator, count, value, failed = state
+    if not failed:
+        value = _STEPS[name](state, term)
+        failed = value is None
+    return name, separator, count + 1, value, failed
+
+
+def finish(state: Accumulator) -> Term | None:
+    """The value of the aggregate; None: unbound, or an error."""
+    name, _, count, value, failed = state
+    if name == "COUNT":
+        return _number(count).term
+    if failed:
+        return None
+    if value is None:
+        return {"SUM": _ZERO.term, "AVG": _ZERO.term, "GROUP_CONCAT": ox.Literal("")}.get(name)
+    if name == "AVG":
+        mean = divide(decode(value), _number(count))
+        return None if mean is None else mean.term
+    return value
+
+
+def _sum(state: Accumulator, term: Term) -> Term | None:
+    value = decode(term)
+    if value.kind not in _NUMERIC:
+        return None
+    total = plus(_ZERO if state[3] is None else decode(state[3]), value)
+    return None if total is None else total.term
+
+
+def _concat(state: Accumulator, term: Term) -> Term | None:
+    text = lexical(decode(term))
+    if text is None:
+        return None
+    return ox.Literal(text if state[3] is None else state[3].value + state[1] + text)
+
+
+def _least(state: Accumulator, term: Term) -> Term | None:
+    best = state[3]
+    return term if best is None or _order(decode(term), decode(best)) < 0 else best
+
+
+def _greatest(state: Accumulator, term: Term) -> Term | None:
+    best = state[3]
+    return term if best is None or _order(decode(term), decode(best)) > 0 else best
+
+
+def _first(state: Accumulator, term: Term) -> Term | None:
+    return term if state[3] is None else state[3]
+
+
+_STEPS: dict[str, _Step] = {
+    "COUNT": _first,
+    "SUM": _sum,
+    "AVG": _sum,
+    "MIN": _least,
+    "MAX": _greatest,
+    "SAMPLE": _first,
+    "GROUP_CONCAT": _concat,
+}
 
 
 def aggregate(
     name: str, values: Sequence[Term], separator: str | None = None, distinct: bool = False
 ) -> Term | None:
+    """One of SPARQL's seven aggregates over bound values; None: unbound, or an error."""
     if distinct:
         values = list(dict.fromkeys(values))
-    if name == "SAMPLE":
-        return values[0] if values else None
     if name == "COUNT":
-        return ox.Literal(str(len(values)), datatype=ox.NamedNode(XSD + "integer"))
-    store = ox.Store()
-    home = ox.NamedNode("urn:spaseq:environment")
-    for index, value in enumerate(values):
-        store.add(ox.Quad(home, ox.NamedNode(f"urn:{index:09}"), value))
-    extra = f"; SEPARATOR={ox.Literal(separator)}" if separator is not None else ""
-    text = f"SELECT ({name}(?v{extra}) AS ?r) {{ SELECT ?v {{ ?s ?p ?v }} ORDER BY ?p }}"
-    for solution in store.query(text):
-        return solution["r"]
-    return None
+        return _number(len(values)).term
+    return finish(reduce(add, values, start(name, separator)))
 
 
-def start(name: str, separator: str | None = None) -> Any:
-    return (name, separator, ())
+# ------------------------------------------------------------------ ORDER BY
 
 
-def add(state: Any, term: Term) -> Any:
-    return (state[0], state[1], (*state[2], term))
+def _order(left: Value, right: Value) -> int:
+    found = compare(left, right)
+    if found is not None:
+        return found
+    mine, its = _value_key(left), _value_key(right)
+    return (mine > its) - (mine < its)
 
 
-def finish(state: Any) -> Term | None:
-    return aggregate(state[0], state[2], state[1])
+_KIND_RANK = {kind: rank for rank, kind in enumerate(
+    (INTEGER, STRING, LANG, BOOLEAN, POINT, SPAN, OTHER)
+)}
+_MONTH = 2_629_746 * 10**18
+"""A month in atto-seconds, on the average of four centuries."""
 
 
-def order_key(term: Term | None) -> Any:
+def order_key(term: Term | None) -> Key:
+    """A sort key: SPARQL's ORDER BY order, made total."""
     if term is None:
-        return (0, "")
-    kind = 1 if isinstance(term, ox.BlankNode) else 2 if isinstance(term, ox.NamedNode) else 3
-    return (kind, str(term))
+        return (0,)
+    if isinstance(term, ox.Literal):
+        value = decode(term)
+        return (*_value_key(value), term.value, term.datatype.value, term.language or "")
+    return (1 if isinstance(term, ox.BlankNode) else 2, term.value)
+
+
+def _value_key(value: Value) -> Key:
+    kind = value.kind
+    if kind in _NUMERIC:
+        if kind == INTEGER:
+            return (3, 0, False, value.number)
+        if kind == DECIMAL:
+            return (3, 0, False, Fraction(value.number, 10**18))
+        return (3, 0, True, 0) if isnan(value.real) else (3, 0, False, value.real)
+    if kind not in _KIND_RANK:
+        return (1, value.text) if isinstance(value.term, ox.BlankNode) else (2, value.text)
+    rank = _KIND_RANK[kind]
+    if kind == BOOLEAN:
+        return (3, rank, value.number)
+    if kind == POINT:
+        return (3, rank, value.form, value.number)
+    if kind == SPAN:
+        return (3, rank, (value.extra or 0) * _MONTH + value.number)
+    return (3, rank, value.text)
+

@@ -153,14 +153,14 @@ def _end(term: ast.Term, place: Mapping[str, int]) -> End:
 
 
 def _constant_step(subject: End, predicate: Term, object: End) -> tuple[Step, list[str]]:
-    if isinstance(subject, str) and isinstance(object, str):
+    if isinstance(subject, str):
+        if not isinstance(object, str):
+            return _follow_back(predicate, object), [subject]
         if subject == object:
             return _loops(predicate), [subject]
         return _scan(predicate), [subject, object]
     if isinstance(object, str):
         return _follow(subject, predicate), [object]
-    if isinstance(subject, str):
-        return _follow_back(predicate, object), [subject]
     return _check(subject, predicate, object), []
 
 
@@ -182,7 +182,7 @@ def _loops(predicate: Term) -> Step:
     return loops
 
 
-def _follow(subject: End, predicate: Term) -> Step:
+def _follow(subject: Term | int, predicate: Term) -> Step:
     if isinstance(subject, int):
         column = subject
 
@@ -196,14 +196,16 @@ def _follow(subject: End, predicate: Term) -> Step:
 
         return follow
 
+    start = subject
+
     def follow_constant(graph: Graph, rows: Rows) -> Rows:
-        found = graph.objects(subject, predicate)
+        found = graph.objects(start, predicate)
         return [(*row, one) for row in rows for one in found]
 
     return follow_constant
 
 
-def _follow_back(predicate: Term, object: End) -> Step:
+def _follow_back(predicate: Term, object: Term | int) -> Step:
     if isinstance(object, int):
         column = object
 
@@ -217,8 +219,10 @@ def _follow_back(predicate: Term, object: End) -> Step:
 
         return follow
 
+    end = object
+
     def follow_constant(graph: Graph, rows: Rows) -> Rows:
-        found = graph.subjects(predicate, object)
+        found = graph.subjects(predicate, end)
         return [(*row, one) for row in rows for one in found]
 
     return follow_constant
@@ -251,7 +255,8 @@ def _open_step(subject: End, predicate: End, object: End) -> tuple[Step, list[st
     """A triple with a variable for predicate, or one that is bound by now."""
     ends = (subject, predicate, object)
     new: list[str] = []
-    taken, repeated = [], []
+    taken: list[int] = []
+    repeated: list[tuple[int, int]] = []
     for position, end in enumerate(ends):
         if isinstance(end, str):
             if end in new:

@@ -43,7 +43,6 @@ from spaseq.gpm.relation import (
 from spaseq.gpm.sparql_text import Renderer, constant
 from spaseq.gpm.subselect import subselect_node
 from spaseq.parser import ast
-from spaseq.rdf.event import Term
 
 NO_PARAMETERS: frozenset[str] = frozenset()
 
@@ -61,11 +60,17 @@ def compile_group(
 
 
 def expressions(
-    schema: Sequence[str], parameters: frozenset[str] = NO_PARAMETERS
+    schema: Sequence[str],
+    parameters: frozenset[str] = NO_PARAMETERS,
+    solution: int | None = None,
 ) -> ExpressionCompiler:
     """A compiler of expressions over rows of the schema."""
     slots = {name: column for column, name in enumerate(schema)}
-    return ExpressionCompiler(slots, parameters, compile_exists)
+    return ExpressionCompiler(slots, parameters, compile_exists, solution)
+
+
+def _select_expressions(schema: Sequence[str], solution: int | None) -> ExpressionCompiler:
+    return expressions(schema, solution=solution)
 
 
 def compile_exists(
@@ -143,7 +148,7 @@ def _join_element(
             return _optional(node, group, parameters)
         case ast.Minus(group):
             return minus(node, compile_group(group, parameters))
-        case ast.Bind(expression, variable):
+        case ast.Bind():
             return _bind(node, element, parameters, bind_parameters)
         case ast.Graph(name, group):
             direct = _lookup_in_kb(node, name, group, parameters)
@@ -161,8 +166,8 @@ def _standalone(element: ast.Element, parameters: frozenset[str]) -> Node:
         case ast.Values():
             return without_parameters(values_node(element), parameters)
         case ast.SubSelect():
-            return without_parameters(subselect_node(element, compile_group, expressions),
-                                      parameters)
+            node = subselect_node(element, compile_group, _select_expressions)
+            return without_parameters(node, parameters)
         case ast.Service():
             finding = Diagnostic(
                 "SERVICE is not executed by this version",
@@ -268,10 +273,10 @@ def _graph(
 
 def _one_graph(name: ast.Var | ast.Iri, inner: Node) -> Node:
     fixed = constant(name) if isinstance(name, ast.Iri) else None
+    variable = name.name if isinstance(name, ast.Var) else ""
 
     def run(scope: Scope) -> Rows:
-        wanted: Term = fixed if isinstance(name, ast.Iri) else scope.outer[name.name]
-        graph = scope.find(wanted)
+        graph = scope.find(scope.outer[variable] if fixed is None else fixed)
         return [] if graph is None else inner.run(scope.over(graph))
 
     return Node(inner.schema, inner.certain, run)

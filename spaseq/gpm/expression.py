@@ -1,74 +1,35 @@
-"""SPARQL expressions → functions of a row."""
+"""SPARQL expressions for use outside graph patterns: filters, projections, stateful BINDs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
-import pyoxigraph as ox
-
-from spaseq.gpm.graphs import NamedGraphs
-from spaseq.gpm.sparql_text import Renderer
+from spaseq.gpm.compile import compile_exists
+from spaseq.gpm.context import Scope
+from spaseq.gpm.operators import ExpressionCompiler
 from spaseq.parser import ast
-from spaseq.rdf.event import Event, Term
+from spaseq.rdf.event import Term
 
+__all__ = ["Evaluate", "Scope", "Test", "compile_expression", "compile_filter"]
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What `EXISTS` looks at: the event and the KB."""
-
-    event: Event | None = None
-    kb: NamedGraphs | None = None
-
-
-Env: TypeAlias = Sequence[Term | None]
-Evaluate: TypeAlias = Callable[[Env, Scope], Term | None]
-Test: TypeAlias = Callable[[Env, Scope], bool]
+Evaluate: TypeAlias = Callable[[Sequence[Term | None], Scope], Term | None]
+Test: TypeAlias = Callable[[Sequence[Term | None], Scope], bool]
 
 
 def compile_expression(expr: ast.Expr, slots: Mapping[str, int]) -> Evaluate:
-    text, names = _text(expr)
+    """The value of an expression over rows with these columns; None: an error, or unbound.
 
-    def evaluate(env: Env, scope: Scope) -> Term | None:
-        return _query(f"({text} AS ?r)", names, env, slots, scope)
-
-    return evaluate
+    A variable without a slot is unbound.
+    """
+    return ExpressionCompiler(slots, frozenset(), compile_exists).term(expr)
 
 
 def compile_filter(expr: ast.Expr, slots: Mapping[str, int]) -> Test:
-    text, names = _text(expr)
+    """Whether the effective boolean value is true; an error is false."""
+    truth = ExpressionCompiler(slots, frozenset(), compile_exists).truth(expr)
 
-    def test(env: Env, scope: Scope) -> bool:
-        value = _query(f"(IF({text}, true, false) AS ?r)", names, env, slots, scope)
-        return isinstance(value, ox.Literal) and value.value == "true"
+    def test(env: Sequence[Term | None], scope: Scope) -> bool:
+        return truth(env, scope) is True
 
     return test
-
-
-def _text(expr: ast.Expr) -> tuple[str, dict[str, str]]:
-    r = Renderer()
-    return r.expression(expr), r.names
-
-
-def _query(
-    select: str, names: dict[str, str], env: Env, slots: Mapping[str, int], scope: Scope
-) -> Term | None:
-    used = [(v, env[slots[n]]) for n, v in names.items() if n in slots]
-    bound = [(v, t) for v, t in used if t is not None]
-    store = ox.Store()
-    if scope.event is not None:
-        store.extend([ox.Quad(s, p, o) for s, p, o in scope.event.facts])
-    if scope.kb is not None:
-        for name in scope.kb.names:
-            store.extend([ox.Quad(s, p, o, name) for s, p, o in scope.kb.triples(name)])
-    home = ox.NamedNode("urn:spaseq:environment")
-    triples = []
-    for variable, value in bound:
-        link = ox.NamedNode(f"urn:spaseq:{variable}")
-        store.add(ox.Quad(home, link, value, home))
-        triples.append(f"{home} {link} ?{variable} .")
-    text = f"SELECT {select} {{ GRAPH {home} {{ {' '.join(triples)} }} }}"
-    for solution in store.query(text):
-        return solution["r"]
-    return None

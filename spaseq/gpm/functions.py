@@ -368,8 +368,10 @@ KIND_TESTS: dict[str, Callable[[Value], bool]] = {
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 CASTS = frozenset(
-    ("boolean", "string", "integer", "decimal", "float", "double", "dateTime", "date", "time")
-    + ("duration", "yearMonthDuration", "dayTimeDuration")
+    (
+        "boolean", "string", "integer", "decimal", "float", "double", "dateTime", "date", "time",
+        "duration", "yearMonthDuration", "dayTimeDuration",
+    )
 )
 REFERENCE_CASTS = frozenset(("gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"))
 

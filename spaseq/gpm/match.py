@@ -1,55 +1,88 @@
-"""One event (and the KB) → the rows of a graph pattern."""
+"""One event (and the KB) → the rows of a graph pattern.
+
+A `Matcher` evaluates one program over one event after the other and remembers none: what
+it keeps is the plan, and the relations that the KB alone determines. Rows are distinct
+(LANGUAGE section 3, docs/language.md); an event without facts has none.
+
+Cost: that of the plan (see `plan`); an event that lacks a predicate every solution needs
+costs one look-up for each such predicate.
+"""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Iterator
 
 import pyoxigraph as ox
 
+from spaseq.gpm.compile import compile_group
+from spaseq.gpm.context import Scope
 from spaseq.gpm.graphs import NamedGraphs
 from spaseq.gpm.program import GpmProgram
-from spaseq.gpm.sparql_text import Renderer
+from spaseq.gpm.relation import Row, picker
 from spaseq.parser import ast
-from spaseq.rdf.event import Event, Term
+from spaseq.rdf.event import Event
+from spaseq.rdf.graph import graph_of
 
-Row: TypeAlias = tuple[Term | None, ...]
+__all__ = ["Matcher", "Row"]
 
 
 class Matcher:
-    """Evaluates one `GpmProgram`; never remembers an event."""
+    """Evaluates one `GpmProgram`.
+
+    `plan` is the order of evaluation, one line for each operator, for people.
+    """
 
     def __init__(self, program: GpmProgram, kb: NamedGraphs | None):
         self.program = program
         self._kb = kb
-        self._required = frozenset(
-            ox.NamedNode(e.predicate.value)
-            for e in program.pattern.elements
-            if isinstance(e, ast.Triple) and isinstance(e.predicate, ast.Iri)
-        )
-        self.plan: tuple[str, ...] = ("pyoxigraph",)
+        at = program.at
+        seen_by_binds = frozenset() if at is None else frozenset((at,))
+        node = compile_group(program.pattern, bind_parameters=seen_by_binds)
+        self.plan: tuple[str, ...] = node.lines or ("any event with a fact",)
+        self._run = node.run
+        self._distinct = node.distinct
+        self._at_column = node.schema.index(at) if at in node.schema else None
+        columns = [node.schema.index(name) for name in program.variables if name != at]
+        kept = columns == list(range(len(node.schema)))
+        self._pick = None if kept else picker(columns)
+        # Dropping a blank node's column can make two rows one.
+        self._distinct &= kept or len(columns) >= len(node.schema) - (at in node.schema)
+        self._required = frozenset(_required(program.pattern))
 
     def relevant(self, event: Event) -> bool:
-        if not self._required:
-            return bool(event.facts)
-        return self._required <= {p for _, p, _ in event.facts}
+        """Whether the event can have rows at all: it has every predicate they need."""
+        if not event.facts:
+            return False
+        present = graph_of(event).predicates
+        return all(predicate in present for predicate in self._required)
 
     def rows(self, event: Event) -> list[Row]:
-        if not event.facts or not self.relevant(event):
+        """The distinct solutions, over the program's variables."""
+        if not self.relevant(event):
             return []
-        store = ox.Store()
-        store.extend([ox.Quad(s, p, o) for s, p, o in event.facts])
-        if self._kb is not None:
-            wanted = self.program.kb_graphs
-            for name in self._kb.names:
-                if wanted is None or name.value in wanted:
-                    store.extend(
-                        [ox.Quad(s, p, o, name) for s, p, o in self._kb.triples(name)]
-                    )
-        r = Renderer()
-        pattern = r.group(self.program.pattern)
+        scope = Scope(event, self._kb, self.program.kb_graphs)
         at = self.program.at
+        time = event.time.term
         if at is not None:
-            pattern = f"{{ {pattern} VALUES {r.variable(at)} {{ {event.time.term} }} }}"
-        cols = [r.variable(v)[1:] for v in self.program.variables]
-        text = f"SELECT DISTINCT {' '.join('?' + c for c in cols) or '*'} WHERE {pattern}"
-        return list({tuple(sol[i] for i in range(len(cols))) for sol in store.query(text)})
+            scope.outer = {at: time}
+        rows = self._run(scope)
+        column = self._at_column
+        if column is not None:
+            rows = [row for row in rows if row[column] is None or row[column] == time]
+        if self._pick is not None:
+            rows = list(map(self._pick, rows))
+        if at is not None:
+            rows = [(*row, time) for row in rows]
+        if self._distinct or len(rows) < 2:
+            return list(rows)
+        return list(dict.fromkeys(rows))
+
+
+def _required(group: ast.GroupGraphPattern) -> Iterator[ox.NamedNode]:
+    """Predicates of the event's graph that every solution of the group needs."""
+    for element in group.elements:
+        match element:
+            case ast.Triple(_, ast.Iri(value), _):
+                yield ox.NamedNode(value)
+            case ast.SubGroup(inner):
+                yield from _required(inner)

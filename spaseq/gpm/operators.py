@@ -63,7 +63,8 @@ class ExpressionCompiler:
     """Compiles expressions over rows whose columns are `slots`.
 
     Variables in `parameters` are looked up in the scope's `outer` instead. `exists`
-    compiles an EXISTS; its own filters come back here with other slots.
+    compiles an EXISTS; its own filters come back here with other slots. The first
+    `solution` columns (None: all) are the solution that `BNODE(x)` belongs to.
     """
 
     def __init__(
@@ -71,10 +72,12 @@ class ExpressionCompiler:
         slots: Mapping[str, int],
         parameters: frozenset[str],
         exists: Callable[[ast.Exists, Mapping[str, int], frozenset[str]], TruthOf],
+        solution: int | None = None,
     ):
         self._slots = slots
         self._parameters = parameters
         self._exists = exists
+        self._solution = solution
 
     # -------------------------------------------------------------- values
 
@@ -193,7 +196,7 @@ class ExpressionCompiler:
         if name == "BNODE" and len(arguments) <= 1:
             if not arguments:
                 return lambda env, scope: decode(ox.BlankNode())
-            return _blank(self.value(arguments[0]))
+            return _blank(self.value(arguments[0]), self._solution)
         if name not in FUNCTIONS:
             raise _unknown(f"there is no function {name}", call)
         function, least, most = FUNCTIONS[name]
@@ -292,7 +295,7 @@ def _first(choices: Sequence[ValueOf]) -> ValueOf:
     return first
 
 
-def _blank(label: ValueOf) -> ValueOf:
+def _blank(label: ValueOf, width: int | None) -> ValueOf:
     """BNODE(x): one blank node for each string and solution, another in every event."""
 
     def blank(env: Env, scope: Scope) -> Value | None:
@@ -301,7 +304,8 @@ def _blank(label: ValueOf) -> ValueOf:
             return None
         event = scope.event
         place = None if event is None else (event.stream, event.instant)
-        solution = repr((value.text, place, [None if t is None else str(t) for t in env]))
+        cells = [None if cell is None else str(cell) for cell in env[:width]]
+        solution = repr((value.text, place, cells))
         return decode(ox.BlankNode("f" + hashlib.sha256(solution.encode()).hexdigest()[:32]))
 
     return blank

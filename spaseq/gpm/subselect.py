@@ -32,7 +32,8 @@ from spaseq.parser import ast
 from spaseq.rdf.event import Term
 
 GroupCompiler: TypeAlias = Callable[[ast.GroupGraphPattern], Node]
-ExpressionsOver: TypeAlias = Callable[[Sequence[str]], ExpressionCompiler]
+ExpressionsOver: TypeAlias = Callable[[Sequence[str], int | None], ExpressionCompiler]
+"""(columns, how many of them are the solution itself, None: all) → a compiler."""
 TermOf: TypeAlias = Callable[[Row, Scope], Term | None]
 
 
@@ -48,11 +49,12 @@ def subselect_node(
     query, aggregates = _lift_aggregates(query)
     if aggregates or query.group_by:
         node = _grouped(node, query.group_by, aggregates, expressions)
+    width = len(node.schema)
     for condition in query.having:
-        node = select(node, expressions(node.schema).truth(condition), "having")
+        node = select(node, expressions(node.schema, width).truth(condition), "having")
     for item in query.items or ():
         if item.alias is not None:
-            term = expressions(node.schema).term(item.expression)
+            term = expressions(node.schema, width).term(item.expression)
             node = extend(node, item.alias.name, term, "bind")
     if query.order_by:
         node = _sorted(node, query.order_by, expressions)
@@ -122,9 +124,9 @@ def _grouped(
         elif isinstance(key.expression, ast.Var):
             columns.append(key.expression.name)
             continue
-        node = extend(node, name, expressions(node.schema).term(key.expression), "key")
+        node = extend(node, name, expressions(node.schema, None).term(key.expression), "key")
         columns.append(name)
-    compiled = expressions(node.schema)
+    compiled = expressions(node.schema, None)
     key_terms = [compiled.term(ast.Var(name)) for name in columns]
     visible = [i for i, name in enumerate(node.schema) if not name.startswith("_:")]
     computers = [_computer(each, compiled, visible) for each in aggregates]
@@ -172,7 +174,7 @@ def _computer(
 
 
 _SOMETHING = constant(ast.Literal(""))
-_STRICT = frozenset(("SUM", "AVG", "GROUP_CONCAT"))
+_STRICT = frozenset(("SUM", "AVG", "MIN", "MAX", "GROUP_CONCAT"))
 """An error in one row is an error of the whole; the others pass over it."""
 
 
@@ -180,7 +182,7 @@ _STRICT = frozenset(("SUM", "AVG", "GROUP_CONCAT"))
 
 
 def _sorted(node: Node, keys: Sequence[ast.OrderKey], expressions: ExpressionsOver) -> Node:
-    compiled = expressions(node.schema)
+    compiled = expressions(node.schema, None)
     terms = [(compiled.term(key.expression), key.descending) for key in keys]
     inner = node.run
 

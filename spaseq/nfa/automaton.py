@@ -98,8 +98,9 @@ class Guard:
     """A unit that must not occur strictly between a partial match and what follows it.
 
     `occurrence` is set where the unit is one GPM; otherwise `starts` are the places where
-    an occurrence may begin. `units` are the iterated units around the guard. `reads` are
-    the registers that deciding it reads.
+    an occurrence may begin. `units` are the iterated units around the guard whose current
+    iteration is the partial match's (none for a step skipped at the start of a sequence:
+    its iteration is that of what follows). `reads` are the registers that deciding it reads.
     """
 
     units: tuple[int, ...]
@@ -112,11 +113,18 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
+    """All of it; indices of each kind count from 0."""
+
     places: tuple[Place, ...]
     atoms: tuple[Atom, ...]
     guards: tuple[Guard, ...]
     starts: tuple[int, ...]
     register_names: tuple[str, ...]
+
+    @property
+    def waits(self) -> bool:
+        """Whether some matches are complete only when their window closes."""
+        return any(link.target == ACCEPT and link.guards for a in self.atoms for link in a.links)
 
     def validate(self) -> None:
         """Reject a program whose indices do not fit: raises ValueError naming the part."""

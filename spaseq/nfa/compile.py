@@ -116,7 +116,7 @@ class _Builder:
                 ]
             if optional:
                 exits = [replace(e, guards=(*e.guards, guard)) for e in exits] + ways_out
-                skipped = (*skipped, guard) if skipped is not None else None
+                skipped = (*skipped, self._leading(guard)) if skipped is not None else None
             else:
                 exits, skipped = ways_out, None
         return arrivals, exits
@@ -230,6 +230,14 @@ class _Builder:
         self.guards.append(Guard(self._around, starts, single, step.negated))
         if not step.negated:
             self._occurrence, self._unit = marks
+        return len(self.guards) - 1
+
+    def _leading(self, guard: int) -> int:
+        """The guard of a step skipped at the start of its sequence.
+
+        It belongs to the iteration that what follows begins, not to the one before.
+        """
+        self.guards.append(replace(self.guards[guard], units=()))
         return len(self.guards) - 1
 
     def _single(self, starts: tuple[int, ...]) -> int | None:

@@ -7,7 +7,7 @@ closes, for nothing follows an event of its own instant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from spaseq.nfa.automaton import Automaton, Place
 from spaseq.nfa.registers import Environment
@@ -59,6 +59,25 @@ class PlaceState:
         """A `;` place that decides by searching the buffers."""
         self.strict = place.operator == ","
         self.groups: dict[Values, Group] = {}
+        # What happened here since the run started or resumed; for people, read by nothing.
+        self.reached = 0
+        """Nodes that came to wait."""
+        self.early = 0
+        """Rows that found nobody waiting."""
+        self.unjoined = 0
+        """Rows that no waiting group agrees with on the index."""
+        self.visited = 0
+        """Groups that rows were compared with."""
+        self.joined = 0
+        """Candidates that were taken."""
+        self.passed_over = 0
+        """Candidates that the operator kept from every partial match."""
+        self.forbidden = 0
+        """Candidates that a guard kept from every partial match."""
+        self.outside = 0
+        """Candidates that came when the window had closed."""
+        self.expired = 0
+        """Groups that the window passed over."""
         self._blank = blank
         self._indexes: list[dict[Values, dict[Values, Group]] | None] = [
             {} if keys else None for keys in place.keys
@@ -93,7 +112,7 @@ class PlaceState:
                 if not same:
                     del index[entry]
 
-    def matching(self, edge: int, row: Row, columns: tuple[int, ...]) -> Iterable[Group]:
+    def matching(self, edge: int, row: Row, columns: tuple[int, ...]) -> Collection[Group]:
         """The groups that agree with a row on the index of an edge."""
         index = self._indexes[edge]
         if index is None:
@@ -107,5 +126,6 @@ class PlaceState:
         for group in list(self.groups.values()):
             if group.chain is None or group.chain.latest < bound:
                 self.drop(group)
+                self.expired += 1
             else:
                 group.keep(nodes(group.chain, bound))

@@ -16,6 +16,7 @@ from spaseq.nfa.buffer import Buffer
 from spaseq.nfa.candidates import Candidate, CandidateFinder
 from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.registers import Environment, RegisterFile
+from spaseq.nfa.window import WindowClock
 
 NEVER = -1
 
@@ -31,6 +32,7 @@ class GuardKeeper:
         buffers: Sequence[Buffer],
         finder: CandidateFinder,
         contiguity: Contiguity,
+        clock: WindowClock,
     ):
         self._automaton = automaton
         self._acceptors = acceptors
@@ -38,6 +40,7 @@ class GuardKeeper:
         self._buffers = buffers
         self._finder = finder
         self._contiguity = contiguity
+        self._clock = clock
 
     def latest(
         self,
@@ -47,17 +50,20 @@ class GuardKeeper:
         edge: Edge | None,
         low: int,
         high: int,
+        *,
+        at_start: bool = False,
     ) -> int:
         """The latest start of an occurrence strictly between two instants, or NEVER.
 
-        `before` is the partial match's environment, `after` that of what was joined by
+        `at_start`: the guard stands before the first step of a match, where a step skipped
+        at the start of the guarded unit looks back one window of its own. `before` is the partial match's environment, `after` that of what was joined by
         `edge`: a guard inside an iterated unit that the edge enters anew still sees its own
         iteration.
         """
         guard = self._automaton.guards[number]
         env = self._context(guard, before, after, edge)
         if guard.occurrence is None:
-            return self._latest_unit(guard, env, low, high)
+            return self._latest_unit(guard, env, low, high, at_start)
         acceptor = self._acceptors[guard.occurrence]
         for entry in self._buffers[acceptor.gpm].between(low, high):
             for row in entry.rows:
@@ -68,14 +74,30 @@ class GuardKeeper:
         return NEVER
 
     def forbidden_until(
-        self, place: Place, before: Environment, candidate: Candidate, low: int, high: int
+        self,
+        place: Place,
+        before: Environment,
+        candidate: Candidate,
+        low: int,
+        *,
+        at_start: bool = False,
     ) -> int:
         """The latest start of any of the place's guards between `low` and the candidate."""
-        latest = NEVER
-        for guard in place.guards:
-            found = self.latest(guard, before, candidate.env, candidate.edge, low, high)
-            latest = max(latest, found)
-        return latest
+        return max(
+            (
+                self.latest(
+                    guard,
+                    before,
+                    candidate.env,
+                    candidate.edge,
+                    low,
+                    candidate.first,
+                    at_start=at_start,
+                )
+                for guard in place.guards
+            ),
+            default=NEVER,
+        )
 
     def earlier_acceptable(
         self, place: Place, before: Environment, candidate: Candidate, low: int
@@ -113,7 +135,9 @@ class GuardKeeper:
                     env[number] = before[number]
         return env
 
-    def _latest_unit(self, guard: Guard, env: Environment, low: int, high: int) -> int:
+    def _latest_unit(
+        self, guard: Guard, env: Environment, low: int, high: int, at_start: bool
+    ) -> int:
         found = [
             (place, candidate)
             for place in (self._automaton.places[start] for start in guard.starts)
@@ -121,7 +145,8 @@ class GuardKeeper:
             for candidate in self._finder.candidates(edge, env, low, high, guard.negated)
         ]
         for place, candidate in sorted(found, key=lambda item: -item[1].first):
-            forbidden = self.forbidden_until(place, env, candidate, low, candidate.first)
+            floor = self._clock.bound_at(candidate.first) - 1 if at_start else low
+            forbidden = self.forbidden_until(place, env, candidate, floor, at_start=at_start)
             if forbidden == NEVER and self._completes(candidate, high, guard.negated):
                 return candidate.first
         return NEVER
@@ -146,7 +171,7 @@ class GuardKeeper:
         env, last = so_far.env, so_far.last
         for edge in place.edges:
             for candidate in self._finder.candidates(edge, env, last, high, negated):
-                needed = self.forbidden_until(place, env, candidate, last, candidate.first)
+                needed = self.forbidden_until(place, env, candidate, last)
                 if place.operator == ",":
                     needed = max(needed, self._contiguity.threshold(candidate))
                 elif place.operator == ";":

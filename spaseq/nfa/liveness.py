@@ -24,8 +24,13 @@ def analyse(automaton: Automaton, plan: QueryPlan) -> Automaton:
     flow = _Flow(automaton, plan)
     flow.solve()
     sure = _bound_on_every_way(automaton, plan)
+    met = _met_on_some_way(automaton, plan)
     places = tuple(
-        replace(place, live=flow.sorted(flow.live[number]), keys=_keys(flow, place, sure[number]))
+        replace(
+            place,
+            live=flow.sorted(flow.changed(flow.live[number], met[number])),
+            keys=_keys(flow, place, sure[number]),
+        )
         for number, place in enumerate(automaton.places)
     )
     guards = tuple(
@@ -47,6 +52,15 @@ class _Flow:
 
     def sorted(self, names: Names) -> tuple[int, ...]:
         return tuple(sorted(self.numbers[name] for name in names))
+
+    def changed(self, names: Names, met: Names) -> Names:
+        """Those registers that can hold anything yet, once these variables and GPMs are met."""
+        return frozenset(
+            name
+            for name in names
+            if self.registers[name].kind in ("first", "iterations")
+            or self.registers[name].variable in met
+        )
 
     def solve(self) -> None:
         changed = True
@@ -112,6 +126,27 @@ class _Flow:
     @staticmethod
     def _union(first: Names, *rest: Names) -> Names:
         return reduce(frozenset.union, rest, first)
+
+
+def _met_on_some_way(automaton: Automaton, plan: QueryPlan) -> list[Names]:
+    """For each place the variables and GPMs that some partial match waiting there has met."""
+    met: list[Names] = [frozenset() for _ in automaton.places]
+    changed = True
+    while changed:
+        changed = False
+        for number, place in enumerate(automaton.places):
+            for edge in place.edges:
+                atom = automaton.atoms[edge.atom]
+                here = met[number]
+                for occurrence in (plan.occurrences[o] for o in atom.occurrences):
+                    gpm = plan.gpms[occurrence.gpm]
+                    assigned = (assignment.variable for assignment in occurrence.assignments)
+                    here |= {gpm.name, *gpm.variables, *assigned}
+                for link in atom.links:
+                    if link.target >= 0 and not here <= met[link.target]:
+                        met[link.target] |= here
+                        changed = True
+    return met
 
 
 def _bound_on_every_way(automaton: Automaton, plan: QueryPlan) -> list[Names]:

@@ -88,7 +88,13 @@ class AutomatonRun:
             automaton.atoms, acceptors, registers, self.buffers, self._positive
         )
         self.guards = GuardKeeper(
-            automaton, acceptors, registers, self.buffers, self._finder, self.contiguity
+            automaton,
+            acceptors,
+            registers,
+            self.buffers,
+            self._finder,
+            self.contiguity,
+            self.clock,
         )
         blank = registers.blank()
         fragment = _fragment_places(automaton)
@@ -156,6 +162,7 @@ class AutomatonRun:
                 for group in [g for g in state.groups.values() if _newest(g) < stale]:
                     state.drop(group)
         for (number, _), (env, members) in self.pending.items():
+            self.places[number].reached += len(members)
             group = self.places[number].group(env)
             for node in members:
                 group.add(node)
@@ -234,7 +241,14 @@ class AutomatonRun:
         for row in entry.rows:
             if not self._positive(acceptor.gpm, row):
                 continue
-            for group in state.matching(position, row, columns):
+            groups = state.matching(position, row, columns)
+            if not groups:
+                if state.groups:
+                    state.unjoined += 1
+                else:
+                    state.early += 1
+            state.visited += len(groups)
+            for group in groups:
                 env = self._finder.entered(group.env, edge)
                 extended = acceptor.accept(env, row, entry.event)
                 if extended is None:
@@ -249,6 +263,7 @@ class AutomatonRun:
     def _feed_conjunction(self, state: PlaceState, edge: Edge, entry: Entry, gpm: int) -> None:
         if not self._every_operand_met(edge):
             return
+        state.visited += len(state.groups)
         for group in list(state.groups.values()):
             low = self.clock.bound - 1 if state.place.start else group.oldest
             candidates = self._finder.completions(
@@ -275,20 +290,29 @@ class AutomatonRun:
             else:
                 self._begin(state, group, candidate)
             return
-        needed = NEVER
+        needed = forbidden = NEVER
         if place.operator == ";":
             needed = self._next_threshold(state, group, candidate)
         elif state.strict:
             needed = self.contiguity.threshold(candidate)
         if place.guards:
             forbidden = self.guards.forbidden_until(
-                place, group.env, candidate, group.oldest, candidate.first
+                place, group.env, candidate, group.oldest
             )
             needed = max(needed, forbidden)
         before = self._followed(group, needed, candidate)
         if before is not None:
+            state.joined += 1
             node = Node(candidate.step, before, candidate.last, before.latest)
             self._complete(candidate, node)
+        elif group.chain is None or group.chain.latest < self.bound(
+            self.registers.key(candidate.env)
+        ):
+            state.outside += 1
+        elif forbidden != NEVER:
+            state.forbidden += 1
+        else:
+            state.passed_over += 1
 
     def _next_threshold(self, state: PlaceState, group: Group, candidate: Candidate) -> int:
         if state.looks_back:
@@ -320,10 +344,12 @@ class AutomatonRun:
         if state.place.guards:
             low = self.clock.bound_at(candidate.first) - 1
             forbidden = self.guards.forbidden_until(
-                state.place, group.env, candidate, low, candidate.first
+                state.place, group.env, candidate, low, at_start=True
             )
             if forbidden != NEVER:
+                state.forbidden += 1
                 return
+        state.joined += 1
         self._complete(candidate, Node(candidate.step, None, candidate.last, candidate.first))
 
     def _complete(self, candidate: Candidate, node: Node) -> None:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from lark import Token, Tree
-
 from spaseq.parser import ast
-from spaseq.parser.build_expression import Part
+from spaseq.parser.automaton import Part, Token, Tree, as_token, as_tree
 from spaseq.parser.build_pattern import PatternBuilder
 from spaseq.parser.words import MICROSECONDS
 
@@ -36,59 +34,56 @@ _CLAUSES = {
 class QueryBuilder(PatternBuilder):
     """All of the builder: one object builds one text."""
 
-    def query(self, tree: Tree[Token]) -> ast.Query:
+    def query(self, tree: Tree) -> ast.Query:
         parts: dict[str, Any] = {}
         for child in tree.children:
-            assert isinstance(child, Tree)
-            if child.data == "prologue":
+            child = as_tree(child)
+            if child.rule == "prologue":
                 parts["prologue"] = self.prologue(child)
-            elif child.data.startswith("register"):
+            elif child.rule.startswith("register"):
                 parts["register"] = self.build(child)
             else:
                 *head, body = child.children
                 parts["form"] = self._form(child, head)
-                assert isinstance(body, Tree)
-                parts |= self._body(body)
+                parts |= self._body(as_tree(body))
         return ast.Query(**parts, span=self.span(tree), text=self.source.text)
 
     # -------------------------------------------------------------- prologue and result form
 
-    def prologue(self, tree: Tree[Token]) -> ast.Prologue:
+    def prologue(self, tree: Tree) -> ast.Prologue:
         declared: dict[str, str] = {}
         for child in tree.children:
-            assert isinstance(child, Tree)
-            token = child.children[-1]
-            assert isinstance(token, Token)
-            iri = self.absolute(token)
-            if child.data == "base_decl":
+            child = as_tree(child)
+            iri = self.absolute(as_token(child.children[-1]))
+            if child.rule == "base_decl":
                 self.base = iri
             else:
-                prefix = str(child.children[0])[:-1]
+                prefix = as_token(child.children[0]).text[:-1]
                 declared[prefix] = self.prefixes[prefix] = iri
         return ast.Prologue(self.base, tuple(declared.items()))
 
-    def register_query(self, tree: Tree[Token]) -> ast.Register:
-        return ast.Register("QUERY", str(tree.children[0]), self.span(tree))
+    def register_query(self, tree: Tree) -> ast.Register:
+        return ast.Register("QUERY", as_token(tree.children[0]).text, self.span(tree))
 
-    def register_stream(self, tree: Tree[Token]) -> ast.Register:
+    def register_stream(self, tree: Tree) -> ast.Register:
         return ast.Register("STREAM", self.build(tree.children[0]).value, self.span(tree))
 
-    def _form(self, tree: Tree[Token], head: list[Any]) -> ast.Select | ast.Construct | ast.Ask:
+    def _form(self, tree: Tree, head: list[Any]) -> ast.Select | ast.Construct | ast.Ask:
         span = self.span(head[0])
-        if tree.data == "select":
+        if tree.rule == "select":
             distinct, reduced, items = self.projection(head[0])
             return ast.Select(items, distinct, reduced, span)
-        if tree.data == "construct":
+        if tree.rule == "construct":
             return ast.Construct(self.template(head[0]), span)
         return ast.Ask(span)
 
-    def template(self, tree: Tree[Token]) -> tuple[ast.Triple, ...]:
+    def template(self, tree: Tree) -> tuple[ast.Triple, ...]:
         self._check_dots(tree.children)
         out: list[ast.Triple] = []
         for child in tree.children:
             if isinstance(child, Token):
                 continue  # a dot
-            if child.data != "triples":
+            if child.rule != "triples":
                 self.source.report(
                     "a CONSTRUCT template holds triples only",
                     self.span(child),
@@ -107,18 +102,18 @@ class QueryBuilder(PatternBuilder):
 
     # -------------------------------------------------------------- the body
 
-    def _body(self, tree: Tree[Token]) -> dict[str, Any]:
+    def _body(self, tree: Tree) -> dict[str, Any]:
         parts: dict[str, Any] = {"streams": (), "kbs": (), "defines": ()}
         several = {"from_stream": "streams", "from_kb": "kbs", "define": "defines"}
         for child in tree.children:
-            assert isinstance(child, Tree)
+            child = as_tree(child)
             node = self.build(child)
-            if child.data in several:
-                parts[several[child.data]] += (node,)
+            if child.rule in several:
+                parts[several[child.rule]] += (node,)
                 continue
-            if child.data == "limit":
+            if child.rule == "limit":
                 node = ast.Limit(node, self.span(child))
-            key, words = _CLAUSES.get(child.data, ("sequence", "SEQ"))
+            key, words = _CLAUSES.get(child.rule, ("sequence", "SEQ"))
             if key in parts:
                 self.source.report(
                     f"a second {words}",
@@ -131,19 +126,19 @@ class QueryBuilder(PatternBuilder):
             parts[key] = node
         return parts
 
-    def within(self, tree: Tree[Token]) -> ast.Within:
+    def within(self, tree: Tree) -> ast.Within:
         span = self.span(tree)
-        words = {child.type: child for child in tree.children if isinstance(child, Token)}
+        words = {child.kind: child for child in tree.children if isinstance(child, Token)}
         if "UNBOUNDED" in words:
             return ast.Within("unbounded", span=span)
         if "EVENTS" in words:
             return ast.Within("events", events=self.integer(words["INTEGER"]), span=span)
         number, unit = tree.children[-2:]
-        microseconds = self._microseconds(number, str(unit).upper().removesuffix("S"))
+        microseconds = self._microseconds(number, as_token(unit).text.upper().removesuffix("S"))
         return ast.Within("tumbling" if "TUMBLING" in words else "span", microseconds, span=span)
 
     def _microseconds(self, token: Part, unit: str) -> int:
-        number = Decimal(str(token))
+        number = Decimal(as_token(token).text)
         if number.is_zero():
             return 0
         if number.adjusted() > 18:
@@ -162,35 +157,35 @@ class QueryBuilder(PatternBuilder):
             return 0
         return int(exact)
 
-    def partition_by(self, tree: Tree[Token]) -> ast.PartitionBy:
+    def partition_by(self, tree: Tree) -> ast.PartitionBy:
         variables = tuple(self.build(child) for child in tree.children)
         return ast.PartitionBy(variables, self.span(tree))
 
-    def from_stream(self, tree: Tree[Token]) -> ast.FromStream:
+    def from_stream(self, tree: Tree) -> ast.FromStream:
         name, iri = tree.children
-        return ast.FromStream(str(name), self.build(iri), self.span(tree))
+        return ast.FromStream(as_token(name).text, self.build(iri), self.span(tree))
 
-    def from_kb(self, tree: Tree[Token]) -> ast.FromKb:
+    def from_kb(self, tree: Tree) -> ast.FromKb:
         *named, iri = tree.children
         return ast.FromKb(self.build(iri), bool(named), self.span(tree))
 
-    def emit(self, tree: Tree[Token]) -> ast.Emit:
-        mode: Any = str(tree.children[0]).upper()
+    def emit(self, tree: Tree) -> ast.Emit:
+        mode: Any = as_token(tree.children[0]).text.upper()
         return ast.Emit(mode, self.span(tree))
 
-    def after_match_keep(self, tree: Tree[Token]) -> ast.AfterMatch:
+    def after_match_keep(self, tree: Tree) -> ast.AfterMatch:
         return ast.AfterMatch("KEEP ALL", self.span(tree))
 
-    def after_match_skip(self, tree: Tree[Token]) -> ast.AfterMatch:
+    def after_match_skip(self, tree: Tree) -> ast.AfterMatch:
         return ast.AfterMatch("SKIP PAST LAST EVENT", self.span(tree))
 
-    def define(self, tree: Tree[Token]) -> ast.Define:
+    def define(self, tree: Tree) -> ast.Define:
         *heads, group = tree.children
-        names = [each for each in heads if isinstance(each, Token) and each.type == "NAME"]
-        at = [self.build(each) for each in heads if isinstance(each, Token) and each.type == "VAR"]
+        names = [each for each in heads if isinstance(each, Token) and each.kind == "NAME"]
+        at = [self.build(each) for each in heads if isinstance(each, Token) and each.kind == "VAR"]
         return ast.Define(
-            str(names[0]),
-            tuple(str(name) for name in names[1:]),
+            names[0].text,
+            tuple(name.text for name in names[1:]),
             self.group(group),
             at[0] if at else None,
             self.span(tree),
@@ -200,22 +195,22 @@ class QueryBuilder(PatternBuilder):
 
     # -------------------------------------------------------------- the sequence
 
-    def sequence(self, tree: Tree[Token]) -> ast.Sequence:
+    def sequence(self, tree: Tree) -> ast.Sequence:
         unit = self.unit_group(tree)
         if isinstance(unit, ast.Sequence):
             return unit
         return ast.Sequence((ast.Step(None, unit, span=unit.span),), self.span(tree))
 
-    def unit_group(self, tree: Tree[Token]) -> Any:
+    def unit_group(self, tree: Tree) -> Any:
         """What one pair of parentheses holds: a sequence, or a group of one operator."""
         span = self.span(tree)
         steps = tree.children[::2]
         glue = [each for each in tree.children[1::2] if isinstance(each, Token)]
-        first = _GROUPS.get(glue[0].type) if glue else None
+        first = _GROUPS.get(glue[0].kind) if glue else None
         for token in glue:
-            if _GROUPS.get(token.type) != first:
+            if _GROUPS.get(token.kind) != first:
                 self.source.report(
-                    f"{token} and {glue[0]} in one pair of parentheses",
+                    f"{token.text} and {glue[0].text} in one pair of parentheses",
                     self.span(token),
                     "use parentheses to say which belongs together: (A & B), C  or  (A; B) | C",
                     self.span(glue[0]),
@@ -242,36 +237,36 @@ class QueryBuilder(PatternBuilder):
         return step.unit
 
     def _step(self, part: Part, mark: Token | None = None) -> ast.Step:
-        assert isinstance(part, Tree)
+        part = as_tree(part)
         negated = False
         quantifier = None
         unit: Any = None
         for child in part.children:
             if isinstance(child, Tree):
-                if child.data == "quantifier":
+                if child.rule == "quantifier":
                     quantifier = self.quantifier(child)
                 else:
                     unit = self.build(child)
-            elif child.type == "NAME":
-                unit = ast.GpmRef(str(child), self.span(child))
+            elif child.kind == "NAME":
+                unit = ast.GpmRef(child.text, self.span(child))
             else:
                 negated = True
         span = self.span(part)
         if mark is None:
             return ast.Step(None, unit, quantifier, negated, span)
-        operator: Any = str(mark)
+        operator: Any = mark.text
         return ast.Step(operator, unit, quantifier, negated, span, self.span(mark))
 
-    def quantifier(self, tree: Tree[Token]) -> ast.Quantifier:
+    def quantifier(self, tree: Tree) -> ast.Quantifier:
         span = self.span(tree)
-        first, *rest = tree.children
-        assert isinstance(first, Token)
-        if first.type != "INTEGER":
+        head, *rest = tree.children
+        first = as_token(head)
+        if first.kind != "INTEGER":
             least, most, optional = {
                 "PLUS": (1, None, False),
                 "STAR": (0, None, False),
                 "QMARK": (0, 1, True),
-            }[first.type]
+            }[first.kind]
             return ast.Quantifier(least, most, optional, span)
         least = self.integer(first)
         if not rest:

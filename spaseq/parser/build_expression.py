@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import Any, TypeAlias
-
-from lark import Token, Tree
+from typing import Any
 
 from spaseq.errors import Span
 from spaseq.parser import ast
+from spaseq.parser.automaton import Part, Token, Tree, as_token, as_tree
 from spaseq.parser.iri import flaw, is_absolute, resolve
 from spaseq.parser.source import Source
 from spaseq.parser.words import ARITY, SPARQL_AGGREGATES, SYNONYMS
@@ -61,8 +60,6 @@ _ECHAR = {
 _STRING_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _LOCAL_ESCAPE = re.compile(r"\\(.)")
 
-Part: TypeAlias = "Tree[Token] | Token"
-
 
 class ExpressionBuilder:
     """The part of the builder for terms and expressions; `build` serves all parts."""
@@ -74,39 +71,34 @@ class ExpressionBuilder:
         self._unknown_prefixes: set[str] = set()
 
     def build(self, part: Part) -> Any:
-        """The node of a tree or of a token, by the method of its name."""
+        """The node of a variable's token, or of a tree by the method of its rule's name."""
         if isinstance(part, Token):
-            return self.var(part) if part.type == "VAR" else self._by_name(part.type, part)
-        return self._by_name(part.data, part)
-
-    def _by_name(self, name: str, part: Part) -> Any:
-        return getattr(self, name)(part)
+            return self.var(part)
+        return getattr(self, part.rule)(part)
 
     def span(self, part: Part) -> Span:
-        """The place of a tree (one that has tokens) or token in the user's text."""
-        place = part if isinstance(part, Token) else part.meta
-        return self.source.span(place.start_pos or 0, place.end_pos or 0)
+        """The place of a token or tree in the user's text."""
+        return self.source.span(part.start, part.end)
 
     # -------------------------------------------------------------- terms
 
     def var(self, token: Token) -> ast.Var:
-        return ast.Var(token[1:], self.span(token))
+        return ast.Var(token.text[1:], self.span(token))
 
-    def iri(self, tree: Tree[Token]) -> ast.Iri:
-        token = tree.children[0]
-        assert isinstance(token, Token)
-        if token.type == "IRIREF":
+    def iri(self, tree: Tree) -> ast.Iri:
+        token = as_token(tree.children[0])
+        if token.kind == "IRIREF":
             return ast.Iri(self.absolute(token), self.span(token))
         return ast.Iri(self._expanded(token), self.span(token))
 
     def absolute(self, token: Token) -> str:
         """The IRI that `<…>` stands for."""
-        reference = token[1:-1]
+        reference = token.text[1:-1]
         if self.base is not None:
             reference = resolve(reference, self.base)
         elif not is_absolute(reference):
             self.source.report(
-                f"the IRI {token} is relative, and the query declares no BASE",
+                f"the IRI {token.text} is relative, and the query declares no BASE",
                 self.span(token),
                 "write the whole IRI, such as <http://example.org/x>, or put a line "
                 "BASE <http://example.org/> in front of the query",
@@ -114,11 +106,11 @@ class ExpressionBuilder:
             return "urn:relative:" + reference
         wrong = flaw(reference)
         if wrong:
-            self.source.report(f"{token} is no IRI", self.span(token), wrong)
+            self.source.report(f"{token.text} is no IRI", self.span(token), wrong)
         return reference
 
     def _expanded(self, token: Token) -> str:
-        prefix, _, local = token.partition(":")
+        prefix, _, local = token.text.partition(":")
         namespace = self.prefixes.get(prefix)
         if namespace is None:
             self._report_prefix(prefix, token)
@@ -137,29 +129,28 @@ class ExpressionBuilder:
             hint = f"add a line at the top: PREFIX {prefix}: <{namespace}>"
         self.source.report(f"the prefix {prefix}: is not declared", self.span(token), hint)
 
-    def literal(self, tree: Tree[Token]) -> ast.Literal:
-        token = tree.children[0]
-        assert isinstance(token, Token)
+    def literal(self, tree: Tree) -> ast.Literal:
+        token = as_token(tree.children[0])
         span = self.span(tree)
-        if token.type == "BOOLEAN":
-            return ast.Literal(token.lower(), XSD + "boolean", None, span)
-        if token.type != "STRING":
-            return ast.Literal(str(token), XSD + number_type(token), None, span)
+        if token.kind == "BOOLEAN":
+            return ast.Literal(token.text.lower(), XSD + "boolean", None, span)
+        if token.kind != "STRING":
+            return ast.Literal(token.text, XSD + number_type(token.text), None, span)
         text = self.string(token)
         if len(tree.children) == 1:
             return ast.Literal(text, span=span)
         mark = tree.children[1]
         if isinstance(mark, Token):
-            return ast.Literal(text, RDF + "langString", mark[1:], span)
+            return ast.Literal(text, RDF + "langString", mark.text[1:], span)
         return ast.Literal(text, self.iri(mark).value, None, span)
 
     def string(self, token: Token) -> str:
         """The characters a quoted string stands for; wrong escapes are reported."""
-        width = 3 if token[:3] in ('"""', "'''") else 1
-        body = token[width:-width]
+        width = 3 if token.text[:3] in ('"""', "'''") else 1
+        body = token.text[width:-width]
         if "\\" not in body:
             return body
-        start = (token.start_pos or 0) + width
+        start = token.start + width
 
         def character(match: re.Match[str]) -> str:
             if match[3] is None:
@@ -181,26 +172,26 @@ class ExpressionBuilder:
 
     # -------------------------------------------------------------- operators
 
-    def expression(self, tree: Tree[Token]) -> ast.Expr:
+    def expression(self, tree: Tree) -> ast.Expr:
         return self.build(tree.children[0])  # type: ignore[no-any-return]
 
     bracketed = expression
 
-    def logical_or(self, tree: Tree[Token], operator: Any = "||") -> ast.Expr:
+    def logical_or(self, tree: Tree, operator: Any = "||") -> ast.Expr:
         left: ast.Expr = self.build(tree.children[0])
         for child in tree.children[1:]:
             right = self.build(child)
             left = ast.Binary(operator, left, right, self._start(tree).to(self.span(child)))
         return left
 
-    def logical_and(self, tree: Tree[Token]) -> ast.Expr:
+    def logical_and(self, tree: Tree) -> ast.Expr:
         return self.logical_or(tree, "&&")
 
-    def additive(self, tree: Tree[Token]) -> ast.Expr:
+    def additive(self, tree: Tree) -> ast.Expr:
         left: ast.Expr = self.build(tree.children[0])
         rest = tree.children[1:]
         for sign, child in zip(rest[::2], rest[1::2], strict=True):
-            operator: Any = str(sign)
+            operator: Any = as_token(sign).text
             right = self.build(child)
             left = ast.Binary(operator, left, right, self._start(tree).to(self.span(child)))
         return left
@@ -208,14 +199,14 @@ class ExpressionBuilder:
     multiplicative = additive
     relational = additive
 
-    def _start(self, tree: Tree[Token]) -> Span:
+    def _start(self, tree: Tree) -> Span:
         return self.span(tree.children[0])
 
-    def unary(self, tree: Tree[Token]) -> ast.Expr:
-        operator: Any = str(tree.children[0])
+    def unary(self, tree: Tree) -> ast.Expr:
+        operator: Any = as_token(tree.children[0]).text
         return ast.Unary(operator, self.build(tree.children[1]), self.span(tree))
 
-    def membership(self, tree: Tree[Token]) -> ast.Expr:
+    def membership(self, tree: Tree) -> ast.Expr:
         choices = self._arguments(tree.children[-1])
         return ast.In(
             self.build(tree.children[0]), choices, len(tree.children) == 3, self.span(tree)
@@ -224,10 +215,9 @@ class ExpressionBuilder:
     # -------------------------------------------------------------- calls
 
     def _arguments(self, tree: Part) -> tuple[ast.Expr, ...]:
-        assert isinstance(tree, Tree)
         out: list[ast.Expr] = []
-        for child in tree.children:
-            if isinstance(child, Token) and child.type == "DISTINCT":
+        for child in as_tree(tree).children:
+            if isinstance(child, Token) and child.kind == "DISTINCT":
                 self.source.report(
                     "DISTINCT stands only inside an aggregate",
                     self.span(child),
@@ -237,9 +227,10 @@ class ExpressionBuilder:
                 out.append(self.build(child))
         return tuple(out)
 
-    def builtin(self, tree: Tree[Token]) -> ast.Expr:
+    def builtin(self, tree: Tree) -> ast.Expr:
         word, given = tree.children
-        name = SYNONYMS.get(word.upper(), word.upper())  # type: ignore[union-attr]
+        name = as_token(word).text.upper()
+        name = SYNONYMS.get(name, name)
         arguments = self._arguments(given)
         least, most = ARITY[name]
         if len(arguments) < least or (most is not None and len(arguments) > most):
@@ -256,30 +247,30 @@ class ExpressionBuilder:
             )
         return ast.Call(name, arguments, self.span(tree))
 
-    def function_call(self, tree: Tree[Token]) -> ast.Expr:
+    def function_call(self, tree: Tree) -> ast.Expr:
         return ast.FunctionCall(
             self.build(tree.children[0]), self._arguments(tree.children[1]), self.span(tree)
         )
 
-    def exists(self, tree: Tree[Token]) -> ast.Expr:
+    def exists(self, tree: Tree) -> ast.Expr:
         return ast.Exists(self.build(tree.children[-1]), len(tree.children) == 2, self.span(tree))
 
-    def aggregate(self, tree: Tree[Token]) -> ast.Expr:
-        name = str(tree.children[0]).upper()
+    def aggregate(self, tree: Tree) -> ast.Expr:
+        name = as_token(tree.children[0]).text.upper()
         distinct = False
         argument: ast.Expr | ast.GpmName | None = None
         separator: str | None = None
         for child in tree.children[1:]:
             if isinstance(child, Tree):
-                if child.data == "separator":
+                if child.rule == "separator":
                     separator = self._separator(name, child)
                 else:
                     argument = self.build(child)
-            elif child.type == "DISTINCT":
+            elif child.kind == "DISTINCT":
                 distinct = True
-            elif child.type == "NAME":
-                argument = ast.GpmName(str(child), self.span(child))
-            elif child.type == "VAR":
+            elif child.kind == "NAME":
+                argument = ast.GpmName(child.text, self.span(child))
+            elif child.kind == "VAR":
                 argument = self.var(child)
             elif name != "COUNT":
                 self.source.report(
@@ -289,16 +280,15 @@ class ExpressionBuilder:
                 )
         return ast.Aggregate(name, argument, distinct, separator, self.span(tree))
 
-    def _separator(self, name: str, tree: Tree[Token]) -> str:
-        token = tree.children[0]
-        assert isinstance(token, Token)
+    def _separator(self, name: str, tree: Tree) -> str:
+        token = as_token(tree.children[0])
         if name != "GROUP_CONCAT":
             self.source.report(
                 f"{name} has no SEPARATOR", self.span(tree), "only GROUP_CONCAT joins texts"
             )
         return self.string(token)
 
-    def prev(self, tree: Tree[Token]) -> ast.Expr:
+    def prev(self, tree: Tree) -> ast.Expr:
         variable = self.build(tree.children[0])
         default = self.build(tree.children[1]) if len(tree.children) == 2 else None
         return ast.Prev(variable, default, self.span(tree))

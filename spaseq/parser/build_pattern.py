@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lark import Token, Tree
-
 from spaseq.errors import Span
 from spaseq.parser import ast
-from spaseq.parser.build_expression import RDF, ExpressionBuilder, Part
+from spaseq.parser.automaton import Part, Token, Tree, as_token, as_tree
+from spaseq.parser.build_expression import RDF, ExpressionBuilder
 from spaseq.parser.source import Source
 
 _LARGEST = 2**63 - 1
@@ -31,18 +30,18 @@ class PatternBuilder(ExpressionBuilder):
 
     # -------------------------------------------------------------- groups
 
-    def pattern(self, tree: Tree[Token]) -> ast.GroupGraphPattern:
+    def pattern(self, tree: Tree) -> ast.GroupGraphPattern:
         return self.group(tree.children[0])
 
     def group(self, tree: Part) -> ast.GroupGraphPattern:
-        assert isinstance(tree, Tree)
+        tree = as_tree(tree)
         self._check_dots(tree.children)
         outer, self._triples = self._triples, []
         elements: list[ast.Element] = []
         for child in tree.children:
             if isinstance(child, Token):
                 continue  # a dot
-            if child.data == "triples":
+            if child.rule == "triples":
                 elements += self.triples(child)
             else:
                 elements.append(self.build(child))
@@ -58,7 +57,7 @@ class PatternBuilder(ExpressionBuilder):
                 dots.append(child)
                 continue
             beside_filter = any(
-                each is not None and each.data == "filter" for each in (previous, child)
+                each is not None and each.rule == "filter" for each in (previous, child)
             )
             if dots and previous is None:
                 self.source.report(
@@ -72,34 +71,34 @@ class PatternBuilder(ExpressionBuilder):
                 )
             previous, dots = child, []
 
-    def optional(self, tree: Tree[Token]) -> ast.Optional:
+    def optional(self, tree: Tree) -> ast.Optional:
         return ast.Optional(self.group(tree.children[0]), self.span(tree))
 
-    def union(self, tree: Tree[Token]) -> ast.Element:
+    def union(self, tree: Tree) -> ast.Element:
         groups = tuple(self.group(child) for child in tree.children)
         if len(groups) == 1:
             return ast.SubGroup(groups[0], self.span(tree))
         return ast.Union(groups, self.span(tree))
 
-    def minus(self, tree: Tree[Token]) -> ast.Minus:
+    def minus(self, tree: Tree) -> ast.Minus:
         return ast.Minus(self.group(tree.children[0]), self.span(tree))
 
-    def graph(self, tree: Tree[Token]) -> ast.Graph:
+    def graph(self, tree: Tree) -> ast.Graph:
         name, group = tree.children
         return ast.Graph(self.build(name), self.group(group), self.span(tree))
 
-    def service(self, tree: Tree[Token]) -> ast.Service:
+    def service(self, tree: Tree) -> ast.Service:
         *silent, name, group = tree.children
         return ast.Service(self.build(name), bool(silent), self.group(group), self.span(tree))
 
-    def filter(self, tree: Tree[Token]) -> ast.Filter:
+    def filter(self, tree: Tree) -> ast.Filter:
         return ast.Filter(self.build(tree.children[0]), self.span(tree))
 
-    def bind(self, tree: Tree[Token]) -> ast.Bind:
+    def bind(self, tree: Tree) -> ast.Bind:
         expression, variable = tree.children
         return ast.Bind(self.build(expression), self.build(variable), self.span(tree))
 
-    def values(self, tree: Tree[Token]) -> ast.Values:
+    def values(self, tree: Tree) -> ast.Values:
         first = tree.children[0]
         span = self.span(tree)
         if isinstance(first, Token):
@@ -108,7 +107,7 @@ class PatternBuilder(ExpressionBuilder):
         variables = tuple(self.build(child) for child in first.children)
         rows = []
         for row in tree.children[1:]:
-            assert isinstance(row, Tree)
+            row = as_tree(row)
             if len(row.children) != len(variables):
                 self.source.report(
                     f"this row has {len(row.children)} values for {len(variables)} variables",
@@ -125,7 +124,7 @@ class PatternBuilder(ExpressionBuilder):
 
     # -------------------------------------------------------------- triples
 
-    def triples(self, tree: Tree[Token]) -> list[ast.Triple]:
+    def triples(self, tree: Tree) -> list[ast.Triple]:
         """The triples of one subject, those of the nodes inside it first."""
         self._triples = []
         subject = self._node(tree.children[0])
@@ -134,13 +133,11 @@ class PatternBuilder(ExpressionBuilder):
         return self._triples
 
     def _properties(self, subject: ast.Term, tree: Part, start: Span) -> None:
-        assert isinstance(tree, Tree)
+        tree = as_tree(tree)
         for verb, objects in zip(tree.children[::2], tree.children[1::2], strict=True):
             predicate = self._verb(verb)
-            assert isinstance(objects, Tree)
-            for child in objects.children:
-                assert isinstance(child, Tree)
-                term = self._node(child.children[0])
+            for child in as_tree(objects).children:
+                term = self._node(as_tree(child).children[0])
                 span = start.to(self.span(child))
                 self._triples.append(ast.Triple(subject, predicate, term, span))
             start = self.span(tree)
@@ -148,18 +145,18 @@ class PatternBuilder(ExpressionBuilder):
     def _node(self, part: Part) -> ast.Term:
         span = self.span(part)
         if isinstance(part, Token):
-            if part.type == "BLANK_NODE_LABEL":
-                return ast.BlankNode(part[2:], span)
+            if part.kind == "BLANK_NODE_LABEL":
+                return ast.BlankNode(part.text[2:], span)
             return self.var(part)
-        if part.data == "anonymous":
+        if part.rule == "anonymous":
             return self._fresh_node(span)
-        if part.data == "nil":
+        if part.rule == "nil":
             return ast.Iri(RDF + "nil", span)
-        if part.data == "property_node":
+        if part.rule == "property_node":
             node = self._fresh_node(span)
             self._properties(node, part.children[0], span)
             return node
-        if part.data == "collection":
+        if part.rule == "collection":
             return self._collection(part)
         return self.build(part)  # type: ignore[no-any-return]
 
@@ -168,12 +165,11 @@ class PatternBuilder(ExpressionBuilder):
         self._fresh_count += 1
         return ast.BlankNode(label, span)
 
-    def _collection(self, tree: Tree[Token]) -> ast.Term:
+    def _collection(self, tree: Tree) -> ast.Term:
         span = self.span(tree)
         cells = [self._fresh_node(self.span(child)) for child in tree.children]
         for index, (cell, child) in enumerate(zip(cells, tree.children, strict=True)):
-            assert isinstance(child, Tree)
-            term = self._node(child.children[0])
+            term = self._node(as_tree(child).children[0])
             rest = cells[index + 1] if index + 1 < len(cells) else ast.Iri(RDF + "nil", span)
             self._triples.append(ast.Triple(cell, ast.Iri(RDF + "first"), term, cell.span))
             self._triples.append(ast.Triple(cell, ast.Iri(RDF + "rest"), rest, cell.span))
@@ -182,59 +178,62 @@ class PatternBuilder(ExpressionBuilder):
     # -------------------------------------------------------------- paths
 
     def _verb(self, part: Part) -> ast.Var | ast.Path:
-        if isinstance(part, Token) and part.type == "A":
+        if isinstance(part, Token) and part.kind == "A":
             return ast.Iri(RDF + "type", self.span(part))
         return self.build(part)  # type: ignore[no-any-return]
 
-    def path_alternative(self, tree: Tree[Token]) -> ast.Path:
+    def path_alternative(self, tree: Tree) -> ast.Path:
         return ast.AlternativePath(self._paths(tree), self.span(tree))
 
-    def path_sequence(self, tree: Tree[Token]) -> ast.Path:
+    def path_sequence(self, tree: Tree) -> ast.Path:
         return ast.SequencePath(self._paths(tree), self.span(tree))
 
-    def _paths(self, tree: Tree[Token]) -> tuple[Any, ...]:
+    def _paths(self, tree: Tree) -> tuple[Any, ...]:
         return tuple(self._verb(child) for child in tree.children)
 
-    def path_inverse(self, tree: Tree[Token]) -> ast.Path:
+    def path_inverse(self, tree: Tree) -> ast.Path:
         path: Any = self._verb(tree.children[0])
         return ast.InversePath(path, self.span(tree))
 
-    def path_repeat(self, tree: Tree[Token]) -> ast.Path:
+    def path_repeat(self, tree: Tree) -> ast.Path:
         path: Any = self._verb(tree.children[0])
-        modifier: Any = str(tree.children[1])
+        modifier: Any = as_token(tree.children[1]).text
         return ast.RepeatPath(path, modifier, self.span(tree))
 
-    def path_negated(self, tree: Tree[Token]) -> ast.Path:
+    def path_negated(self, tree: Tree) -> ast.Path:
         forward: list[Any] = []
         inverse: list[Any] = []
         for child in tree.children:
-            assert isinstance(child, Tree)
-            iris = forward if child.data == "path_forward" else inverse
+            child = as_tree(child)
+            iris = forward if child.rule == "path_forward" else inverse
             iris.append(self._verb(child.children[0]))
-        return ast.NegatedPath(tuple(forward), tuple(inverse), self.span(tree))
+        span = self.span(tree)
+        if not tree.children:
+            # `!()` is any predicate; not every SPARQL processor reads it, but all read this.
+            one = ast.Iri(RDF + "type", span)
+            return ast.AlternativePath((one, ast.NegatedPath((one,), (), span)), span)
+        return ast.NegatedPath(tuple(forward), tuple(inverse), span)
 
     # -------------------------------------------------------------- sub-queries
 
-    def sub_select(self, tree: Tree[Token]) -> ast.SubSelect:
+    def sub_select(self, tree: Tree) -> ast.SubSelect:
         head, group, *modifiers = tree.children
-        assert isinstance(head, Tree)
-        distinct, reduced, items = self.projection(head)
-        parts: dict[str, Any] = {}
-        for child in modifiers:
-            assert isinstance(child, Tree)
-            parts[child.data] = self.build(child)
+        distinct, reduced, items = self.projection(as_tree(head))
+        if items is not None:
+            items = tuple(dict.fromkeys(items))  # naming a variable twice adds nothing
+        parts: dict[str, Any] = {as_tree(part).rule: self.build(part) for part in modifiers}
         return ast.SubSelect(
             distinct, reduced, items, self.group(group), span=self.span(tree), **parts
         )
 
-    def projection(self, head: Tree[Token]) -> tuple[bool, bool, tuple[ast.Projection, ...] | None]:
+    def projection(self, head: Tree) -> tuple[bool, bool, tuple[ast.Projection, ...] | None]:
         """What stands between `SELECT` and the pattern: DISTINCT, REDUCED, the items."""
-        words = [child.type for child in head.children if isinstance(child, Token)]
+        words = [child.kind for child in head.children if isinstance(child, Token)]
         trees = [child for child in head.children if isinstance(child, Tree)]
         items = None if "STAR" in words else tuple(self.select_item(child) for child in trees)
         return "DISTINCT" in words, "REDUCED" in words, items
 
-    def select_item(self, tree: Tree[Token]) -> ast.Projection:
+    def select_item(self, tree: Tree) -> ast.Projection:
         expression, *alias = tree.children
         return ast.Projection(
             self.build(expression), self.build(alias[0]) if alias else None, self.span(tree)
@@ -242,26 +241,26 @@ class PatternBuilder(ExpressionBuilder):
 
     group_key = select_item
 
-    def group_by(self, tree: Tree[Token]) -> tuple[Any, ...]:
+    def group_by(self, tree: Tree) -> tuple[Any, ...]:
         return tuple(self.build(child) for child in tree.children)
 
     having = group_by
     order_by = group_by
 
-    def order_key(self, tree: Tree[Token]) -> ast.OrderKey:
+    def order_key(self, tree: Tree) -> ast.OrderKey:
         *direction, expression = tree.children
-        descending = bool(direction) and str(direction[0]).upper() == "DESC"
+        descending = bool(direction) and as_token(direction[0]).text.upper() == "DESC"
         return ast.OrderKey(self.build(expression), descending, self.span(tree))
 
-    def limit(self, tree: Tree[Token]) -> int:
+    def limit(self, tree: Tree) -> int:
         return self.integer(tree.children[0])
 
     offset = limit
 
     def integer(self, token: Part) -> int:
         """A count; one that no machine holds is reported, and the largest taken."""
-        assert isinstance(token, Token)
-        value = int(token) if len(token) <= 19 else _LARGEST + 1
+        digits = as_token(token).text
+        value = int(digits) if len(digits) <= 19 else _LARGEST + 1
         if value > _LARGEST:
             self.source.report("this number is too large", self.span(token), "below 2⁶³, please")
             return _LARGEST

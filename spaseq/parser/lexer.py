@@ -1,26 +1,20 @@
-"""Text → tokens, read by what the parser can take at each place.
+"""Text → tokens, read by what the automaton can take at each place.
 
 The terminals are those of `grammar.lark`, joined into one regular expression in the order of
-their priorities (SPARQL's longest-token rule). A token the parser cannot take is read again as
-something shorter: `A:B` as three tokens inside `SEQ`, `-1` as a minus sign and a number after
-an operand, `count` as a name where a graph pattern is named. What can be read in no way
-becomes one token of the type `UNREADABLE`, which no rule takes: every error is the parser's.
-
-Lark's own contextual lexer compiles one regular expression per set of acceptable terminals,
-which costs a one-shot process more than parsing; and it knows the union of all contexts that
-share a parser state. `accepts` runs the pending reductions and so knows the truth.
-Cost: linear in the text.
+their priorities (SPARQL's longest-token rule). A token that the automaton cannot take is read
+again as something shorter: `A:B` as three tokens inside `SEQ`, `-1` as a minus sign and a
+number after an operand, `count` as a name where a graph pattern is named. What can be read in
+no way becomes one token of the kind `UNREADABLE`, which no rule takes: every error is the
+automaton's. Cost: linear in the text.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
 
-from lark.lexer import Lexer, LexerState, PatternStr, Token
-from lark.parsers.lalr_analysis import Shift
-
+from spaseq.parser.automaton import Automaton, Token, tables
 from spaseq.parser.words import FAMILIES
 
 UNREADABLE = "UNREADABLE"
@@ -28,132 +22,103 @@ UNREADABLE = "UNREADABLE"
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
 _CALL = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*\(")
 _CALLS = ("AGGREGATE", "BUILTIN")
+_REREAD = frozenset(("IRIREF", "PNAME_LN", "PNAME_NS", "SIGNED"))
+_SHORTER_SIGNS = frozenset(("COLON", "MINUS", "PLUS", "SIMULTANEOUS"))
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f](?:-[^\x00-\x7f])?")
 
 
-def accepts(parser_state: Any, terminal: str) -> bool:
-    """Whether the parser can shift `terminal` next, after the reductions that it asks for."""
-    states = parser_state.parse_conf.states
-    stack = parser_state.state_stack
-    depth = len(stack)
-    pushed: list[Any] = []  # the simulated stack is stack[:depth] + pushed
-    while True:
-        found = states[pushed[-1] if pushed else stack[depth - 1]].get(terminal)
-        if found is None:
-            return False
-        action, argument = found
-        if action is Shift:
-            return True
-        size = len(argument.expansion)
-        kept = max(len(pushed) - size, 0)
-        depth -= size - (len(pushed) - kept)
-        del pushed[kept:]
-        below = pushed[-1] if pushed else stack[depth - 1]
-        pushed.append(states[below][argument.origin.name][1])
-        if pushed[-1] == parser_state.parse_conf.end_state:
-            return terminal == "$END"
+@cache
+def _expressions(ascii_only: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The regular expression of any token (a sign has no group), and the one of a name.
+
+    Compiling SPARQL's ranges of letters beyond ASCII takes longer than reading most queries;
+    over a text that has none of them the ranges match nothing and can be left out.
+    """
+    known = tables()
+    patterns = dict(known.patterns)
+    if ascii_only:
+        patterns = {name: _BEYOND_ASCII.sub("", text) for name, text in patterns.items()}
+    parts = [f"(?P<{name}>{text})" for name, text in patterns.items()]
+    parts += map(re.escape, sorted(known.signs, key=len, reverse=True))
+    return re.compile("|".join(parts)), re.compile(patterns["NAME"])
 
 
-class ContextLexer(Lexer):
-    """Lark's interface for a lexer that sees the parser's state."""
+@cache
+def _kinds_of(word: str) -> tuple[str, ...]:
+    """What a word can be: keyword, member of a family of words, `a`, name."""
+    keywords = tables().keywords
+    upper = word.upper()
+    kinds = [keywords[upper]] if upper in keywords else []
+    kinds += [family for family, words in FAMILIES.items() if upper in words]
+    if word == "a":
+        kinds.append("A")
+    kinds.append("NAME")
+    return tuple(kinds)
 
-    __future_interface__ = 1
 
-    def __init__(self, lexer_conf: Any):
-        patterns = []
-        self._keywords: dict[str, str] = {}
-        self._signs: dict[str, str] = {}
-        for terminal in lexer_conf.terminals:
-            pattern = terminal.pattern
-            if not isinstance(pattern, PatternStr):
-                patterns.append(terminal)
-            elif "i" in pattern.flags:
-                self._keywords[pattern.value.upper()] = terminal.name
-            elif pattern.value != "a":
-                self._signs[pattern.value] = terminal.name
-        patterns.sort(key=lambda terminal: -terminal.priority)
-        regexps = [f"(?P<{each.name}>{each.pattern.value})" for each in patterns]
-        signs = sorted(self._signs, key=len, reverse=True)
-        regexps.append("|".join(re.escape(sign) for sign in signs))
-        self._token = re.compile("|".join(regexps))
-        self._name = re.compile(
-            next(each.pattern.value for each in patterns if each.name == "NAME")
-        )
-        self._kinds: dict[str, tuple[str, ...]] = {}
+class Lexer:
+    """The tokens of one text, for one automaton that takes each before the next is read."""
 
-    def lex(self, lexer_state: LexerState, parser_state: Any) -> Iterator[Token]:
-        text: Any = lexer_state.text
-        if not isinstance(text, str):
-            text = text.text
-        skip = _BLANK.match
+    def __init__(self, text: str, automaton: Automaton):
+        self._text = text
+        self._accepts = automaton.accepts
+        self._token, self._name = _expressions(text.isascii())
+        self._signs = tables().signs
+
+    def __iter__(self) -> Iterator[Token]:
+        text = self._text
         position = 1 if text.startswith("\ufeff") else 0
         while True:
-            blank = skip(text, position)
+            blank = _BLANK.match(text, position)
             assert blank is not None  # it matches the empty text, too
             position = blank.end()
             if position == len(text):
                 return
-            kind, end = self._read(text, position, parser_state)
-            yield Token(kind, text[position:end], position, 1, 1, 1, 1, end)
+            kind, end = self._read(position)
+            yield Token(kind, text[position:end], position, end)
             position = end
 
-    def _read(self, text: str, position: int, parser_state: Any) -> tuple[str, int]:
-        match = self._token.match(text, position)
+    def _read(self, position: int) -> tuple[str, int]:
+        match = self._token.match(self._text, position)
         if match is None:
-            return UNREADABLE, len(text)
+            return UNREADABLE, len(self._text)
         kind = match.lastgroup
         if kind == "NAME":
-            return self._word(text, match, parser_state), match.end()
+            return self._word(match), match.end()
         if kind is None:
-            return self._sign(text, match, parser_state)
-        if kind in ("IRIREF", "PNAME_LN", "PNAME_NS", "SIGNED") and not accepts(parser_state, kind):
-            return self._shorter(text, match, parser_state)
+            return self._sign(match)
+        if kind in _REREAD and not self._accepts(kind):
+            return self._shorter(match, kind)
         return kind, match.end()
 
-    def _word(self, text: str, match: re.Match[str], parser_state: Any) -> str:
-        """The kind of a word: the first one the parser takes, else the first one there is."""
-        word = match[0]
-        kinds = self._kinds.get(word)
-        if kinds is None:
-            kinds = self._kinds[word] = self._kinds_of(word)
+    def _word(self, match: re.Match[str]) -> str:
+        """The kind of a word: the first one that can come next, else the first one there is."""
+        kinds = _kinds_of(match[0])
         for kind in kinds:
-            if accepts(parser_state, kind):
-                if (
-                    kind in _CALLS
-                    and accepts(parser_state, "NAME")
-                    and not _CALL.match(text, match.end())
-                ):
-                    return "NAME"
-                return kind
+            if self._accepts(kind):
+                called = kind not in _CALLS or _CALL.match(self._text, match.end())
+                return kind if called or not self._accepts("NAME") else "NAME"
         return kinds[0]
 
-    def _kinds_of(self, word: str) -> tuple[str, ...]:
-        upper = word.upper()
-        kinds = [self._keywords[upper]] if upper in self._keywords else []
-        kinds += [family for family, words in FAMILIES.items() if upper in words]
-        if word == "a":
-            kinds.append("A")
-        kinds.append("NAME")
-        return tuple(kinds)
-
-    def _sign(self, text: str, match: re.Match[str], parser_state: Any) -> tuple[str, int]:
-        """The longest sign, or a shorter one that the parser takes (`B+)` but also `!=`)."""
+    def _sign(self, match: re.Match[str]) -> tuple[str, int]:
+        """The longest sign, or a shorter one that can come next."""
         longest = match[0]
         for length in range(len(longest), 0, -1):
             kind = self._signs.get(longest[:length])
-            if kind is not None and accepts(parser_state, kind):
+            if kind is not None and self._accepts(kind):
                 return kind, match.start() + length
         return self._signs[longest], match.end()
 
-    def _shorter(self, text: str, match: re.Match[str], parser_state: Any) -> tuple[str, int]:
-        """Another reading of a token that the parser cannot take, or the token itself."""
+    def _shorter(self, match: re.Match[str], kind: str) -> tuple[str, int]:
+        """Another reading of a token that cannot come next, or the token itself."""
         start = match.start()
-        name = self._name.match(text, start)
+        name = self._name.match(self._text, start)
         if name is not None:
-            kind = self._word(text, name, parser_state)
-            if accepts(parser_state, kind):
-                return kind, name.end()
+            word = self._word(name)
+            if self._accepts(word):
+                return word, name.end()
         for length in (2, 1):
-            sign = self._signs.get(text[start : start + length])
-            if sign in ("SIMULTANEOUS", "COLON", "PLUS", "MINUS") and accepts(parser_state, sign):
+            sign = self._signs.get(self._text[start : start + length])
+            if sign in _SHORTER_SIGNS and self._accepts(sign):
                 return sign, start + length
-        return match.lastgroup or UNREADABLE, match.end()
+        return kind, match.end()

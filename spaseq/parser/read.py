@@ -1,19 +1,15 @@
-"""The way from text to tree: lexer, LALR tables, builder, and SPARQL's rules of scope."""
+"""The way from text to tree: lexer, automaton, builder, and SPARQL's rules of scope."""
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from lark import Lark
-from lark.exceptions import UnexpectedToken
-from lark.lexer import PatternStr
-
+from spaseq.errors import NOWHERE
 from spaseq.parser import ast
+from spaseq.parser.automaton import Automaton, Unexpected, run
 from spaseq.parser.build import QueryBuilder
 from spaseq.parser.diagnose import diagnose
-from spaseq.parser.lexer import ContextLexer
+from spaseq.parser.lexer import Lexer
 from spaseq.parser.scope import check
 from spaseq.parser.source import Source
 
@@ -38,35 +34,19 @@ def parse_expression(text: str, prefixes: dict[str, str] | None = None) -> ast.E
 
 def _read(start: str, text: str, name: str, prefixes: dict[str, str] | None) -> Any:
     source = Source(text, name)
+    automaton = Automaton(start)
+    node = None
     try:
-        tree = _lark().parse(source.lexed, start=start)
-    except UnexpectedToken as error:
-        diagnose(error, source, _shown())
-        source.raise_findings()
-    node = QueryBuilder(source, prefixes).build(tree)
-    check(node, source)
+        tree = run(Lexer(source.lexed, automaton), automaton)
+        node = QueryBuilder(source, prefixes).build(tree)
+        check(node, source)
+    except Unexpected as error:
+        diagnose(error.token, automaton, source)
+    except RecursionError:
+        source.report(
+            "this text is nested too deeply",
+            NOWHERE,
+            "brackets in brackets, or one long chain of operators: split it, or use VALUES or IN",
+        )
     source.raise_findings()
     return node
-
-
-@cache
-def _lark() -> Lark:
-    grammar = files("spaseq.parser").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(
-        grammar,
-        parser="lalr",
-        lexer=ContextLexer,
-        start=["query", "pattern", "expression"],
-        propagate_positions=True,
-        maybe_placeholders=False,
-    )
-
-
-@cache
-def _shown() -> dict[str, str]:
-    """Of each keyword's and sign's terminal, how it is written."""
-    return {
-        terminal.name: terminal.pattern.value
-        for terminal in _lark().terminals
-        if isinstance(terminal.pattern, PatternStr)
-    }

@@ -103,13 +103,13 @@ def _closed_wrongly(stuck: Stuck) -> Slip | None:
     last = stuck.open
     if last is None:
         return Slip(f"this {stuck.text} closes nothing", f"remove it, or open a {opening} before")
-    if last.value == opening:
+    if last.text == opening:
         return None
     return Slip(
-        f"a {CLOSING[last.value]} is missing before this {stuck.text}",
-        f"close the {last.value} first",
+        f"a {CLOSING[last.text]} is missing before this {stuck.text}",
+        f"close the {last.text} first",
         other=stuck.place(last),
-        other_label=f"the {last.value} that is still open",
+        other_label=f"the {last.text} that is still open",
     )
 
 
@@ -120,10 +120,10 @@ def _ends_early(stuck: Stuck) -> Slip | None:
     if last is None:
         return Slip("the query ends here, but it is not complete", expectation(stuck))
     return Slip(
-        f"the text ends, and a {CLOSING[last.value]} is missing",
-        f"close the {last.value}",
+        f"the text ends, and a {CLOSING[last.text]} is missing",
+        f"close the {last.text}",
         other=stuck.place(last),
-        other_label=f"the {last.value} that is still open",
+        other_label=f"the {last.text} that is still open",
     )
 
 
@@ -133,15 +133,15 @@ def _unclosed_group(stuck: Stuck) -> Slip | None:
     last = stuck.open
     if stuck.kind not in clauses or last is None:
         return None
-    in_sequence = last.value == "(" and stuck.inside("SEQ") and not stuck.inside("DEFINE")
+    in_sequence = last.text == "(" and stuck.inside("SEQ") and not stuck.inside("DEFINE")
     in_pattern = stuck.kind != "LBRACE" and stuck.inside("DEFINE") and len(stuck.brackets) > 1
     if not in_sequence and not in_pattern:
         return None
     return Slip(
-        f"a {CLOSING[last.value]} is missing before {stuck.text}",
-        f"close the {last.value} first",
+        f"a {CLOSING[last.text]} is missing before {stuck.text}",
+        f"close the {last.text} first",
         other=stuck.place(last),
-        other_label=f"the {last.value} that is still open",
+        other_label=f"the {last.text} that is still open",
     )
 
 

@@ -43,7 +43,7 @@ def _address(stuck: Stuck) -> Slip | None:
 
 
 def _select(stuck: Stuck) -> Slip | None:
-    last = stuck.before[-1].type if stuck.before else ""
+    last = stuck.before[-1].kind if stuck.before else ""
     in_items = last in ("SELECT", "DISTINCT", "REDUCED") or "SEQ" in stuck.expected
     if stuck.kind in ("BUILTIN", "AGGREGATE") and in_items:
         return Slip(
@@ -102,7 +102,7 @@ def _define(stuck: Stuck) -> Slip | None:
     if "ON" in stuck.expected and stuck.inside("GPM") and stuck.kind == "LBRACE":
         return Slip(
             "the stream of the graph pattern is missing",
-            f"write DEFINE GPM {stuck.before[-1]} ON S1 {{ … }} with the name of a FROM STREAM",
+            f"write DEFINE GPM {stuck.before[-1].text} ON S1 {{ … }}; S1 names a FROM STREAM",
         )
     if "LBRACE" in stuck.expected and _in_heading(stuck):
         return Slip(
@@ -128,11 +128,9 @@ def _define(stuck: Stuck) -> Slip | None:
 
 def _in_heading(stuck: Stuck) -> bool:
     """Whether the parser is between `DEFINE` and the brace of its graph pattern."""
-    defines = [token for token in stuck.before if token.type == "DEFINE"]
+    defines = [token for token in stuck.before if token.kind == "DEFINE"]
     bracket = stuck.open
-    return bool(defines) and (
-        bracket is None or (bracket.start_pos or 0) < (defines[-1].start_pos or 0)
-    )
+    return bool(defines) and (bracket is None or bracket.start < defines[-1].start)
 
 
 def _sequence(stuck: Stuck) -> Slip | None:

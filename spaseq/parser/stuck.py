@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lark import Token
-
 from spaseq.errors import Span
+from spaseq.parser.automaton import Token
 from spaseq.parser.source import Source
 
 CLOSING = {"(": ")", "{": "}", "[": "]"}
@@ -49,11 +48,11 @@ class Stuck:
 
     @property
     def kind(self) -> str:
-        return self.token.type
+        return self.token.kind
 
     @property
     def text(self) -> str:
-        return str(self.token)
+        return self.token.text
 
     @property
     def rest(self) -> str:
@@ -71,9 +70,9 @@ class Stuck:
         """All brackets still open, the outermost first."""
         found: list[Token] = []
         for token in self.before:
-            if token.value in CLOSING:
+            if token.text in CLOSING:
                 found.append(token)
-            elif token.value in OPENING and found:
+            elif token.text in OPENING and found:
                 found.pop()
         return found
 
@@ -81,11 +80,11 @@ class Stuck:
         return self.source.span(start, end)
 
     def place(self, token: Token) -> Span:
-        return self.source.span(token.start_pos or 0, token.end_pos or 0)
+        return self.source.span(token.start, token.end)
 
     def inside(self, keyword: str) -> bool:
         """Whether a construct that begins with the keyword is not finished."""
-        return any(token.type == keyword for token in self.before)
+        return any(token.kind == keyword for token in self.before)
 
 
 _WORDING = {

@@ -116,7 +116,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """One column of a SELECT."""
+    """One column of a SELECT; its expression may also name the columns before it."""
 
     name: str
     value: Condition
@@ -130,7 +130,7 @@ class Output:
     columns: tuple[Projected, ...] = ()
     template: tuple[ast.Triple, ...] = ()
     template_registers: tuple[tuple[str, str], ...] = ()
-    """(variable of the template, register that holds it)."""
+    """(variable, register that holds it), in the order the template names them."""
     distinct: bool = False
     limit: int | None = None
 

@@ -185,8 +185,8 @@ class _Planner:
         if isinstance(form, ast.Ask):
             return Output("ask", limit=limit)
         if isinstance(form, ast.Construct):
-            names = sorted(
-                {node.name for node in ast.walk(form.template) if isinstance(node, ast.Var)}
+            names = dict.fromkeys(
+                node.name for node in ast.walk(form.template) if isinstance(node, ast.Var)
             )
             registers = tuple((name, self.resolver.bare(name, ())) for name in names)
             return Output(

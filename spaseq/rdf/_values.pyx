@@ -116,6 +116,21 @@ cdef class Value:
     def __repr__(self):
         return f"Value({self.term})"
 
+    def __hash__(self):
+        return hash((self.kind, self.number, self.real, self.text, self.form, self.extra))
+
+    def __eq__(self, other):
+        """Whether both are the same value of the same type, however written."""
+        cdef Value o
+        if type(other) is not Value:
+            return NotImplemented
+        o = other
+        return (
+            self.kind == o.kind and self.number == o.number and self.text == o.text
+            and self.form == o.form and self.extra == o.extra
+            and (self.real == o.real or isnan(self.real) and isnan(o.real))
+        )
+
     @property
     def term(self):
         """The term: the one it was decoded from, else one in canonical form."""

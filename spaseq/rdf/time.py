@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias
 import pyoxigraph as ox
 
 from spaseq.errors import EventError
+from spaseq.rdf import calendar
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 
 TimeUnit: TypeAlias = Literal["s", "ms", "us"]
@@ -32,6 +33,7 @@ _INTEGER = ox.NamedNode(XSD + "integer")
 _DECIMAL = ox.NamedNode(XSD + "decimal")
 _DOUBLE = ox.NamedNode(XSD + "double")
 _DAY = 86_400_000_000
+_EPOCH_DAY = calendar.days_before(1970, 1, 1)
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -45,7 +47,6 @@ _DATE_FORM = re.compile(_DATE_PART + _ZONE_PART)
 _DECIMAL_FORM = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE_FORM = re.compile(_DECIMAL_FORM.pattern + r"(?:[eE][+-]?[0-9]+)?")
 _INTEGER_FORM = re.compile(r"[+-]?[0-9]+")
-_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 _NUMBER_FORMS: dict[str, re.Pattern[str]] = {
     XSD + "decimal": _DECIMAL_FORM,
@@ -97,7 +98,7 @@ def from_value(value: object, unit: TimeUnit = "s") -> Timestamp:
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         return from_micros((aware - _EPOCH) // _MICROSECOND, DATE_TIME)
     if isinstance(value, date):
-        return from_micros(_days(value.year, value.month, value.day) * _DAY, DATE_TIME)
+        return from_micros((value.toordinal() - 1 - _EPOCH_DAY) * _DAY, DATE_TIME)
     if isinstance(value, int) and not isinstance(value, bool):
         term = ox.Literal(str(int(value)), datatype=_INTEGER)
         return Timestamp(_in_range(int(value) * MICROS_PER_UNIT[unit], str(value)), NUMBER, term)
@@ -253,31 +254,16 @@ def _zone_micros(zone: str, lexical: str) -> int:
 @lru_cache(maxsize=64)
 def _day_number(years: str, months: str, days: str) -> int:
     year, month, day = int(years), int(months), int(days)
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if not 1 <= month <= 12 or not 1 <= day <= _MONTH_DAYS[month - 1] + (leap and month == 2):
+    if not 1 <= month <= 12 or not 1 <= day <= calendar.days_in_month(year, month):
         raise EventError(f"there is no day {years}-{months}-{days} in the calendar")
-    return _days(year, month, day)
-
-
-def _days(year: int, month: int, day: int) -> int:
-    """Days from 1970-01-01; years run from March here, so that leap days come last."""
-    shifted = year - (month < 3)
-    era, of_era = divmod(shifted, 400)
-    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+    return calendar.days_before(year, month, day) - _EPOCH_DAY
 
 
 @lru_cache(maxsize=64)
 def _date_text(days: int) -> str:
-    """The inverse of `_days`, as text with at least four digits of the year."""
-    era, of_era = divmod(days + 719_468, 146_097)
-    year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    from_march, day = divmod(5 * of_year + 2, 153)
-    month = from_march + 3 if from_march < 10 else from_march - 9
-    year = year_of_era + era * 400 + (month < 3)
-    sign = "-" if year < 0 else ""
-    return f"{sign}{abs(year):04d}-{month:02d}-{day // 5 + 1:02d}"
+    """The inverse of `_day_number`, as text with at least four digits of the year."""
+    year, month, day = calendar.civil(days + _EPOCH_DAY)
+    return f"{'-' if year < 0 else ''}{abs(year):04d}-{month:02d}-{day:02d}"
 
 
 def _number_micros(text: str, unit: TimeUnit) -> int:

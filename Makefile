@@ -1,0 +1,57 @@
+# The verbs of this project; `make help` lists them. Each sets up what it needs in .venv.
+
+PYTHON ?= python3
+VENV   ?= .venv
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+NATIVE := $(shell find spaseq -name '*.pyx' -o -name '*.pxd')
+GRID   := examples/smart-grid
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint docs bench build clean
+
+help: ## list the verbs
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 14
+
+# Rebuilt when the dependencies or the compiled sources have changed.
+$(READY): pyproject.toml $(NATIVE)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "spaseq needs Python 3.11 or later; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "setting up $(VENV) (once: dependencies, and the compiled part of the package) ..." >&2
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## run the smart-grid example and show what it found
+	@$(BIN)/spaseq run $(GRID)/query.rq \
+	  --stream weather=$(GRID)/weather.trig \
+	  --stream power=$(GRID)/power.trig \
+	  --stream storage=$(GRID)/storage.trig \
+	  --kb http://example.org/smart-grid/kb=$(GRID)/kb.ttl \
+	  | $(BIN)/python examples/show.py --about $(GRID)/about.txt
+
+test: $(READY) ## run every test (SPASEQ_DATA names the published data sets, if you have them)
+	@$(BIN)/python -m pytest -n 2
+
+lint: $(READY) ## ruff check, ruff format --check, mypy --strict
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+docs: $(READY) ## run every example in README.md and docs/, and follow their links
+	@$(BIN)/python -m pytest tests/test_docs.py tests/test_source.py -k 'docs or readme or names'
+
+bench: $(READY) ## measure events per second and memory (EVENTS=20000 says how many events)
+	@$(BIN)/python benchmarks/query/three_steps.py --events $(or $(EVENTS),20000)
+
+build: ## compile the Cython modules in place
+	@rm -f $(READY)
+	@$(MAKE) --no-print-directory $(READY)
+
+clean: ## remove .venv and everything that was built
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find spaseq -name '*.so' -delete
+	for source in $(NATIVE); do rm -f "$${source%.*}.c"; done
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

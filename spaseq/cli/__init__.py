@@ -1,0 +1,92 @@
+"""The command line: arguments in, exit status out; no behaviour of its own.
+
+`main` is the only place where an error becomes text and a status: 0 done, 1 a failure while
+running, 2 unusable arguments, query or input. Commands import what they run when they run,
+so that `--help` and shell completion do not wait for the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from spaseq.cli.commands import check, completion, explain, generate, run
+from spaseq.cli.groups import QuietGroup
+from spaseq.cli.reports import say
+from spaseq.errors import EventError, InputError, LimitExceeded, QueryError, SpaseqError
+
+DONE, FAILED, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
+
+
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from spaseq import __version__
+
+        click.echo(f"spaseq {__version__}")
+        context.exit()
+
+
+@click.group(
+    cls=QuietGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""\
+  spaseq generate stock --out demo
+  spaseq run demo/query.rq --stream trades=demo/trades.nq \\
+    --kb http://example.org/stock/kb=demo/kb.ttl
+""",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
+@click.pass_context
+def command_line(context: click.Context) -> None:
+    """Find patterns in time over streams of RDF graphs."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for _command in (run, check, explain, generate, completion):
+    command_line.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit status."""
+    try:
+        status = command_line.main(
+            None if arguments is None else list(arguments),
+            prog_name="spaseq",
+            standalone_mode=False,
+        )
+        return status if isinstance(status, int) else DONE
+    except (click.Abort, KeyboardInterrupt):
+        say("interrupted")
+        return INTERRUPTED
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx is not None else "spaseq"
+        say(f"error: {error.format_message()} (see {command} --help)")
+        return UNUSABLE
+    except click.ClickException as error:
+        say(f"error: {error.format_message()}")
+        return UNUSABLE
+    except QueryError as error:
+        say(str(error), prefix="")
+        return UNUSABLE
+    except InputError as error:
+        say(f"error: {error}")
+        return UNUSABLE
+    except (EventError, LimitExceeded) as error:
+        say(f"error: {error}")
+        return FAILED
+    except SpaseqError as error:
+        say(f"error: {error}")
+        return UNUSABLE
+    except OSError as error:
+        say(f"error: {error}")
+        return FAILED

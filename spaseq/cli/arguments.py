@@ -1,0 +1,200 @@
+"""Arguments to values: queries, streams, knowledge bases and bound variables.
+
+Everything a user can get wrong before the first event is found out here, with a message
+that lists what there is to choose from.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    import pyoxigraph as ox
+
+    from spaseq.engine.program import Program
+
+STDIN = "-"
+_URL = re.compile(r"https?://", re.IGNORECASE)
+_BARE_IRI = re.compile(r"(?:https?|urn|file|mailto|ftp):\S+", re.IGNORECASE)
+_PREFIXED = re.compile(r"[A-Za-z][\w.-]*:[\w.-]*")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?")
+_VARIABLE = re.compile(r"[?$]?(\w+)")
+_PREFIXES = (
+    "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "
+    "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . "
+    "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
+    "@prefix owl: <http://www.w3.org/2002/07/owl#> . "
+    "@prefix prov: <http://www.w3.org/ns/prov#> . "
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFile:
+    """A query as it was read; `name` is what its matches are called."""
+
+    path: str
+    name: str
+    text: str
+
+
+def read_queries(paths: Sequence[str]) -> list[QueryFile]:
+    """The texts of query files; a name is the stem of the file, made unique by a number."""
+    queries: list[QueryFile] = []
+    names: dict[str, int] = {}
+    for path in paths:
+        stem = os.path.splitext(os.path.basename(path))[0]
+        names[stem] = names.get(stem, 0) + 1
+        name = stem if names[stem] == 1 else f"{stem}-{names[stem]}"
+        queries.append(QueryFile(path, name, _text(path)))
+    return queries
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read()
+    except OSError as error:
+        raise click.UsageError(
+            f"the query {path} cannot be read: {error.strerror or error}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"the query {path} is not UTF-8: {error.reason}") from error
+
+
+def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]:
+    """IRI → its files in the order given, the IRIs in the order the queries declare them."""
+    names = program.stream_names
+    known = {iri: iri for iri in program.streams} | {
+        name: iri for name, iri in names.items() if iri in program.streams
+    }
+    files: dict[str, list[str]] = {iri: [] for iri in program.streams}
+    for argument in given:
+        name, path = _pair(argument, known, "--stream", "IRI=FILE")
+        iri = known.get(name)
+        if iri is None:
+            raise click.UsageError(f"no query reads the stream {name}; {_listed(program)}")
+        if path in files[iri]:
+            raise click.UsageError(f"the file {path} is given twice for the stream <{iri}>")
+        files[iri].append(path)
+    missing = [iri for iri, paths in files.items() if not paths]
+    if missing:
+        raise click.UsageError(
+            f"no file for the stream <{missing[0]}>: add --stream '{missing[0]}=FILE'; "
+            f"{_listed(program)}"
+        )
+    every = [path for paths in files.values() for path in paths]
+    if every.count(STDIN) > 1:
+        raise click.UsageError("standard input (-) can be one stream only")
+    for path in every:
+        if path != STDIN and not os.path.isfile(path) and not _is_pipe(path):
+            raise click.UsageError(f"{path}: {_why_not(path)} (named by --stream)")
+    return files
+
+
+def _listed(program: Program) -> str:
+    """The streams with the names their queries give them."""
+    names: dict[str, list[str]] = {}
+    for name, iri in program.stream_names.items():
+        names.setdefault(iri, []).append(name)
+    shown = [
+        f"<{iri}>" + (f" ({', '.join(names[iri])})" if iri in names else "")
+        for iri in program.streams
+    ]
+    return f"the streams read are {', '.join(shown)}" if shown else "no stream is read"
+
+
+def kb_files(given: Iterable[str], program: Program) -> dict[str, str]:
+    """Graph IRI → the file of the knowledge base that holds it."""
+    files: dict[str, str] = {}
+    for argument in given:
+        iri, path = _pair(argument, dict.fromkeys(program.kb_graphs), "--kb", "IRI=FILE")
+        if _URL.match(path):
+            raise click.UsageError(
+                f"{path}: remote knowledge bases are not supported by this version; "
+                "download the graph and give its file"
+            )
+        if iri in files:
+            raise click.UsageError(f"the knowledge base graph <{iri}> is given twice")
+        if not os.path.isfile(path):
+            raise click.UsageError(f"{path}: {_why_not(path)} (named by --kb)")
+        files[iri] = path
+    return files
+
+
+def _pair(argument: str, known: Mapping[str, object], option: str, form: str) -> tuple[str, str]:
+    """The two sides of `IRI=FILE`; an IRI may hold `=` signs, and so may a file name.
+
+    The cut is where the left side is known, else where the right side is a file or a URL,
+    else at the first sign.
+    """
+    cuts = [
+        (argument[: sign.start()].strip().removeprefix("<").removesuffix(">"),
+         argument[sign.end() :].strip())
+        for sign in re.finditer("=", argument)
+    ]  # fmt: skip
+    cuts = [cut for cut in cuts if cut[0] and cut[1]]
+    if not cuts:
+        raise click.UsageError(f"{option} {argument}: it must read {form}")
+    for cut in cuts:
+        if cut[0] in known:
+            return cut
+    for cut in cuts:
+        if os.path.exists(cut[1]) or cut[1] == STDIN or _URL.match(cut[1]):
+            return cut
+    return cuts[0]
+
+
+def _is_pipe(path: str) -> bool:
+    """Whether it is there and can be read, though no regular file: a pipe, `/dev/stdin`."""
+    return os.path.exists(path) and not os.path.isdir(path)
+
+
+def _why_not(path: str) -> str:
+    return "is a folder, not a file" if os.path.isdir(path) else "there is no such file"
+
+
+def bound_values(given: Iterable[str]) -> dict[str, ox.NamedNode | ox.Literal]:
+    """Variable name → term, from `NAME=TERM`."""
+    values: dict[str, ox.NamedNode | ox.Literal] = {}
+    for argument in given:
+        name, sign, text = argument.partition("=")
+        variable = _VARIABLE.fullmatch(name.strip())
+        if not sign or variable is None:
+            raise click.UsageError(f"--bind {argument}: it must read NAME=TERM")
+        if variable[1] in values:
+            raise click.UsageError(f"the variable ?{variable[1]} is bound twice")
+        values[variable[1]] = _bound_term(text.strip(), argument)
+    return values
+
+
+def _bound_term(text: str, argument: str) -> ox.NamedNode | ox.Literal:
+    """A term of Turtle; a bare number or boolean is what it is there, other text a string."""
+    import pyoxigraph as ox
+
+    if text[:1] not in ("<", '"', "'") and not (_NUMBER.fullmatch(text) or _is_term(text)):
+        if _BARE_IRI.fullmatch(text):
+            raise click.UsageError(
+                f"--bind {argument}: write <{text}> for an IRI, or '\"{text}\"' for a string"
+            )
+        return ox.Literal(text)
+    try:
+        (quad,) = ox.parse(f"{_PREFIXES}<urn:s> <urn:p> {text} .", format=ox.RdfFormat.TURTLE)
+    except (SyntaxError, ValueError) as error:
+        raise click.UsageError(f"--bind {argument}: {text} is not an RDF term") from error
+    if not isinstance(quad.object, ox.NamedNode | ox.Literal):
+        raise click.UsageError(f"--bind {argument}: a variable can be an IRI or a literal only")
+    return quad.object
+
+
+def _is_term(text: str) -> bool:
+    """Booleans, and names under the prefixes every query has."""
+    return text in ("true", "false") or (
+        _PREFIXED.fullmatch(text) is not None
+        and text.partition(":")[0] in ("xsd", "rdf", "rdfs", "owl", "prov")
+    )

@@ -1,0 +1,314 @@
+"""The commands `run`, `check`, `explain`, `generate` and `completion`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spaseq.cli import arguments, reports
+from spaseq.cli.arguments import QueryFile
+from spaseq.cli.groups import CommandWithExamples
+
+if TYPE_CHECKING:
+    from spaseq.engine.program import Program
+    from spaseq.io.options import ReadOptions
+    from spaseq.io.source import Source
+
+# Written out, not imported: naming the choices must not cost the import of the readers.
+FORMATS = ("jsonl", "csv", "tsv", "srj", "trig", "nquads")
+SYNTAXES = ("nq", "nt", "trig", "ttl")
+DATASETS = ("smart-home", "stock", "cards", "traffic")
+SHELLS = ("bash", "zsh", "fish")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of `run` that are no argument of another."""
+
+    format: str
+    output: str | None
+    limit: int | None
+    progress: bool
+    stats: bool
+
+
+@click.command(
+    cls=CommandWithExamples,
+    epilog="""\
+  spaseq run query.rq --stream http://example.org/trades=trades.nq
+  spaseq run query.rq --stream trades=monday.nq.gz --stream trades=tuesday.nq.gz --format csv
+  spaseq run query.rq --stream trades=- --lateness 5s < trades.nq
+  spaseq run a.rq b.rq --stream main=data.nt --events triples:2 --kb http://example.org/kb=kb.ttl
+  spaseq run query.rq --stream main=data.trig --bind threshold=20 --output matches.jsonl --stats
+""",
+)
+@click.argument("queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path())
+@click.option(
+    "--stream",
+    "streams",
+    multiple=True,
+    metavar="IRI=FILE",
+    help="A stream's file, by the stream's IRI or its NAME in the query; again for more "
+    "files of it. - is standard input. Needed for every stream the queries read.",
+)
+@click.option(
+    "--kb", "kbs", multiple=True, metavar="IRI=FILE", help="A graph of the knowledge base."
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="jsonl",
+    show_default=True,
+    help="How matches are written.",
+)
+@click.option("--output", "-o", metavar="FILE", help="Where to; standard output by default.")
+@click.option(
+    "--events",
+    "framing",
+    default="auto",
+    show_default=True,
+    metavar="auto|graph|message|triples:N",
+    help="How a file is cut into events: one per named graph, per message, or per N triples.",
+)
+@click.option(
+    "--time-predicate",
+    metavar="IRI",
+    help="The predicate of an event's timestamp; prov:generatedAtTime by default.",
+)
+@click.option("--arrival-time", is_flag=True, help="Timestamps are the clock's at reading.")
+@click.option(
+    "--time-unit",
+    type=click.Choice(("s", "ms", "us")),
+    default="s",
+    show_default=True,
+    help="What a timestamp that is a plain number counts.",
+)
+@click.option(
+    "--input-format",
+    type=click.Choice(SYNTAXES),
+    help="The syntax of all streams, where file extensions do not tell.",
+)
+@click.option(
+    "--bind",
+    "bound",
+    multiple=True,
+    metavar="NAME=TERM",
+    help="Fix a variable of the queries to a term, a number or a string.",
+)
+@click.option(
+    "--on-error",
+    type=click.Choice(("stop", "skip")),
+    default="stop",
+    show_default=True,
+    help="What a malformed line or event does.",
+)
+@click.option(
+    "--lateness",
+    metavar="DURATION",
+    help="Put events in order that come late by no more than this (10s, 500ms, PT1M); "
+    "later ones are left out, counted and told.",
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N matches.")
+@click.option("--progress", is_flag=True, help="A progress bar, where there is a terminal.")
+@click.option("--stats", is_flag=True, help="Statistics on standard error at the end.")
+def run(
+    queries: Sequence[str],
+    streams: Sequence[str],
+    kbs: Sequence[str],
+    bound: Sequence[str],
+    format_: str,
+    output: str | None,
+    limit: int | None,
+    progress: bool,
+    stats: bool,
+    **reading: Any,
+) -> None:
+    """Run queries over streams and print their matches.
+
+    Several queries share the work, and read the streams that others of them register.
+    """
+    options = read_options(**reading)
+    values = arguments.bound_values(bound)
+    program = compiled(arguments.read_queries(queries), values)
+    files = arguments.stream_files(streams, program)
+    graphs = arguments.kb_files(kbs, program)
+    from spaseq.pipeline import file_sources
+
+    sources = file_sources(files, options, log=reports.say)
+    _run(program, graphs, sources, RunOptions(format_, output, limit, progress, stats))
+
+
+def _run(
+    program: Program, kb: dict[str, str], sources: Sequence[Source], options: RunOptions
+) -> None:
+    from spaseq.io.merge import merge
+    from spaseq.io.sinks import open_sink
+    from spaseq.pipeline import BATCH, pump, shapes
+
+    started = program.start(kb=kb)
+    live = any(source.live for source in sources)
+    path = None if options.output == arguments.STDIN else options.output
+    elapsed = reports.stopwatch()
+    flushed = live or (path is None and sys.stdout.isatty())
+    sink = open_sink(options.format, shapes(program), path, flushed)  # type: ignore[arg-type]
+    try:
+        with sink, reports.progress_bar(options.progress, sources) as observe:
+            pump(started, merge(sources), sink, 1 if live else BATCH, options.limit, observe)
+    finally:
+        reports.report_left_out(sources)
+        if options.stats:
+            reports.print_statistics(sources, started.stats, sink.written, elapsed())
+
+
+def read_options(
+    framing: str,
+    time_predicate: str | None,
+    arrival_time: bool,
+    time_unit: str,
+    input_format: str | None,
+    on_error: str,
+    lateness: str | None,
+) -> ReadOptions:
+    """The options of the readers, each checked."""
+    import pyoxigraph as ox
+
+    from spaseq.errors import EventError
+    from spaseq.io.options import Framing, ReadOptions
+    from spaseq.rdf.time import duration_micros
+
+    if time_predicate is not None and arrival_time:
+        raise click.UsageError("--time-predicate and --arrival-time exclude each other")
+    try:
+        if time_predicate is not None:
+            time_predicate = ox.NamedNode(time_predicate.strip("<>")).value
+    except ValueError as error:
+        raise click.UsageError(f"--time-predicate {time_predicate} is not an IRI") from error
+    try:
+        cut = Framing.parse(framing)
+        late = None if lateness is None else duration_micros(lateness)
+    except ValueError as error:
+        raise click.UsageError(f"--events: {error}") from error
+    except EventError as error:
+        raise click.UsageError(f"--lateness: {error}") from error
+    return ReadOptions(
+        framing=cut,
+        time_predicate=time_predicate,
+        arrival_time=arrival_time,
+        unit=time_unit,  # type: ignore[arg-type]
+        on_error=on_error,  # type: ignore[arg-type]
+        lateness=late,
+        syntax=input_format,  # type: ignore[arg-type]
+    )
+
+
+def compiled(queries: Sequence[QueryFile], values: dict[str, Any] | None = None) -> Program:
+    """The program of some query files; its warnings are printed, its errors name the files."""
+    from spaseq.engine.program import compile_queries
+    from spaseq.errors import QueryError, render
+
+    paths = {query.text: query.path for query in queries}
+    try:
+        program = compile_queries(
+            [query.text for query in queries],
+            names=[query.name for query in queries],
+            bind=values or None,
+        )
+    except QueryError as error:
+        path = paths.get(error.source, error.name)
+        raise type(error)(error.diagnostics, error.source, path) from error
+    except ValueError as error:
+        raise click.UsageError(f"--bind: {error}") from error
+    for compiled_query in program.queries:
+        plan = compiled_query.plan
+        for warning in plan.warnings:
+            shown = render([warning], plan.source, paths.get(plan.source, plan.name))
+            reports.say(shown, prefix="")
+    return program
+
+
+@click.command(cls=CommandWithExamples, epilog="  spaseq check query.rq\n")
+@click.argument("queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path())
+def check(queries: Sequence[str]) -> None:
+    """Parse and analyse queries; print "ok", or every error with line and column."""
+    compiled(arguments.read_queries(queries))
+    click.echo("ok")
+
+
+@click.command(
+    cls=CommandWithExamples,
+    epilog="  spaseq explain query.rq\n  spaseq explain query.rq --svg > query.svg\n",
+)
+@click.argument("queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path())
+@click.option("--dot", is_flag=True, help="The automaton in the language of Graphviz.")
+@click.option("--svg", is_flag=True, help="The automaton as a picture.")
+def explain(queries: Sequence[str], dot: bool, svg: bool) -> None:
+    """Show how queries will be evaluated: graph patterns, places, registers, indexes."""
+    if dot and svg:
+        raise click.UsageError("--dot and --svg exclude each other")
+    program = compiled(arguments.read_queries(queries))
+    text = program.to_dot() if dot else program.to_svg() if svg else program.explain()
+    click.echo(text.rstrip("\n"))
+
+
+@click.command(
+    cls=CommandWithExamples,
+    epilog="  spaseq generate stock --events 10000 --out demo\n"
+    "  spaseq run demo/query.rq --stream trades=demo/trades.nq --kb http://…=demo/kb.ttl\n",
+)
+@click.argument(
+    "datasets", nargs=-1, required=True, metavar="DATASET...", type=click.Choice(DATASETS)
+)
+@click.option(
+    "--events",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="How many events, of all streams together.",
+)
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="The same seed gives the same files."
+)
+@click.option(
+    "--out",
+    "--output",
+    "-o",
+    "out",
+    default=".",
+    show_default=True,
+    metavar="FOLDER",
+    help="Where to; with several data sets, each has a folder of its own in it.",
+)
+def generate(datasets: Sequence[str], events: int, seed: int, out: str) -> None:
+    """Write synthetic streams, a knowledge base and a query; print the files' names.
+
+    DATASET is smart-home, stock, cards or traffic.
+    """
+    from spaseq.generate import write
+
+    for dataset in datasets:
+        folder = Path(out) / dataset if len(datasets) > 1 else Path(out)
+        for path in write(dataset, events, seed, folder):
+            click.echo(path)
+
+
+@click.command(
+    cls=CommandWithExamples,
+    epilog='  eval "$(spaseq completion bash)"\n'
+    "  spaseq completion fish > ~/.config/fish/completions/spaseq.fish\n",
+)
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script that teaches a shell to complete this command."""
+    from click.shell_completion import get_completion_class
+
+    script = get_completion_class(shell)
+    root = context.find_root()
+    assert script is not None
+    click.echo(script(root.command, {}, "spaseq", "_SPASEQ_COMPLETE").source())

@@ -1,0 +1,142 @@
+"""What goes to standard error: messages, the progress of a run, and its statistics."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spaseq.io.source import Source
+    from spaseq.pipeline import Progress
+
+
+def say(message: str, prefix: str = "spaseq: ") -> None:
+    """One message on standard error."""
+    print(f"{prefix}{message}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def progress_bar(
+    wanted: bool, sources: Sequence[Source]
+) -> Iterator[Callable[[Progress], None] | None]:
+    """A bar on standard error where that is a terminal; gives the observer that moves it."""
+    if not wanted or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    total = _size([path for source in sources for path in source.files])
+    bar = Bar(
+        BarColumn(),
+        TextColumn("{task.fields[events]:,} events"),
+        TextColumn("{task.fields[matches]:,} matches"),
+        TextColumn("at {task.fields[at]}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task("", total=total, events=0, matches=0, at="-")
+    read: dict[int, tuple[object, int]] = {}
+
+    def observe(progress: Progress) -> None:
+        bar.update(
+            task,
+            completed=_bytes_read(sources, read) if total else None,
+            events=progress.events,
+            matches=progress.matches,
+            at=progress.last.time.term.value,
+        )
+
+    with bar:
+        yield observe
+
+
+def _size(files: Sequence[str]) -> int | None:
+    """The bytes of all files; None where that cannot be told."""
+    try:
+        return sum(os.stat(path).st_size for path in files if os.path.isfile(path)) or None
+    except OSError:
+        return None
+
+
+def _bytes_read(sources: Sequence[Source], read: dict[int, tuple[object, int]]) -> int:
+    """The bytes of files left behind and of those being read; `read` remembers the former."""
+    total = 0
+    for source in sources:
+        if source.lines is None:
+            continue
+        done = sum(os.stat(path).st_size for path in _left_behind(source))
+        total += done + source.lines.position()
+    return total
+
+
+def _left_behind(source: Source) -> list[str]:
+    names = [path for path in source.files if os.path.isfile(path)]
+    current = source.lines.name if source.lines is not None else ""
+    return names[: names.index(current)] if current in names else []
+
+
+def report_left_out(sources: Sequence[Source]) -> None:
+    """A last word on what was skipped or late, however quiet the run was."""
+    skipped = sum(source.counters.skipped for source in sources)
+    late = sum(source.counters.late for source in sources)
+    if skipped:
+        say(f"{skipped} error{'s' if skipped > 1 else ''} skipped (--on-error skip)")
+    if late:
+        say(f"{late} event{'s' if late > 1 else ''} came too late and were left out (--lateness)")
+
+
+def print_statistics(
+    sources: Sequence[Source], stats: Mapping[str, Any], written: int, seconds: float
+) -> None:
+    """Two tables on standard error: what was read, and what the run counted."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(stderr=True, highlight=False)
+    read = Table(title="streams")
+    read.add_column("stream", overflow="fold")
+    for column in ("events", "triples", "skipped", "late", "unused triples"):
+        read.add_column(column, justify="right")
+    for source in sources:
+        counters = source.counters
+        numbers = (
+            counters.events, counters.statements, counters.skipped, counters.late,
+            counters.unused,
+        )  # fmt: skip
+        read.add_row(f"<{source.stream}>", *(f"{number:,}" for number in numbers))
+    console.print(read)
+    counted = Table(title="run")
+    counted.add_column("counter", overflow="fold")
+    counted.add_column("value", justify="right")
+    events = sum(source.counters.events for source in sources)
+    counted.add_row("matches written", f"{written:,}")
+    counted.add_row("seconds", f"{seconds:.3f}")
+    counted.add_row("events per second", f"{events / seconds:,.0f}" if seconds else "-")
+    for name, value in _flat(stats):
+        counted.add_row(name, f"{value:,}" if isinstance(value, int | float) else str(value))
+    console.print(counted)
+
+
+def _flat(stats: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in stats.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name} ")
+        elif isinstance(value, list | tuple):
+            for place, item in enumerate(value):
+                inner = item if isinstance(item, Mapping) else {str(place): item}
+                yield from _flat(inner, f"{prefix}{name} ")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def stopwatch() -> Callable[[], float]:
+    """A function that tells the seconds since this one was called."""
+    begun = time.perf_counter()
+    return lambda: time.perf_counter() - begun

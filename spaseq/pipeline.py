@@ -1,0 +1,216 @@
+"""The loop: sources → run → sink. Everything that moves events and matches, and nothing else.
+
+Events are handed to the run in batches, one by one where somebody may be waiting for the
+matches. Invariant: when an input fails, the matches of every event before the failure have
+been written before the error is raised, and the run is not finished, since its input is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from os import PathLike
+from typing import Any, Protocol, TypeAlias
+
+import pyoxigraph as ox
+
+from spaseq.engine.program import Program, compile_queries
+from spaseq.engine.triples import facts_of
+from spaseq.errors import EventError, InputError, SpaseqError
+from spaseq.io.merge import merge
+from spaseq.io.options import ReadOptions, log_warning
+from spaseq.io.sinks import Shape, Sink
+from spaseq.io.source import Source, TimeDomain
+from spaseq.rdf.event import Event
+from spaseq.rdf.time import from_value
+from spaseq.results import Match
+
+Path: TypeAlias = str | PathLike[str]
+BATCH = 256
+
+
+class Engine(Protocol):
+    """What the loop needs of a `Run`."""
+
+    def push_batch(self, events: Iterable[Event]) -> Iterable[Match]: ...
+
+    def finish(self) -> Iterable[Match]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: counted after every batch."""
+
+    events: int
+    matches: int
+    last: Event
+
+
+Observer: TypeAlias = Callable[[Progress], None]
+
+
+def shapes(program: Program) -> list[Shape]:
+    """What the results of each query look like."""
+    return [
+        Shape(
+            query.plan.name,
+            query.plan.output.form,
+            tuple(column.name for column in query.plan.output.columns),
+        )
+        for query in program.queries
+    ]
+
+
+def file_sources(
+    streams: Mapping[str, Sequence[str]],
+    options: ReadOptions,
+    log: Callable[[str], None] = log_warning,
+) -> list[Source]:
+    """A source per stream IRI, in the order given; they share one domain of time."""
+    domain = TimeDomain()
+    return [
+        Source(iri, files, options, number, domain, log)
+        for number, (iri, files) in enumerate(streams.items())
+    ]
+
+
+def matches(
+    run: Engine, events: Iterable[Event], batch: int = BATCH, observe: Observer | None = None
+) -> Iterator[Match]:
+    """All matches of ordered events, to the end of the run.
+
+    Raises:
+        InputError: of the events' source, when the matches before it have been yielded.
+    """
+    seen = found = 0
+    for some, failure in _batches(events, batch):
+        for match in run.push_batch(some):
+            found += 1
+            yield match
+        seen += len(some)
+        if observe is not None and some:
+            observe(Progress(seen, found, some[-1]))
+        if failure is not None:
+            raise failure
+    yield from run.finish()
+
+
+def pump(
+    run: Engine,
+    events: Iterable[Event],
+    sink: Sink,
+    batch: int = BATCH,
+    limit: int | None = None,
+    observe: Observer | None = None,
+) -> None:
+    """Write the matches of ordered events to a sink, at most `limit` of them."""
+    if limit is not None and limit < 1:
+        return
+    for match in matches(run, events, batch, observe):
+        sink.write(match)
+        if limit is not None and sink.written >= limit:
+            return
+
+
+def _batches(events: Iterable[Event], size: int) -> Iterator[tuple[list[Event], InputError | None]]:
+    """The events in lists of `size`; the last list may come with the error that ended them."""
+    iterator = iter(events)
+    while True:
+        batch: list[Event] = []
+        try:
+            for event in iterator:
+                batch.append(event)
+                if len(batch) == size:
+                    break
+        except InputError as error:
+            yield batch, error
+            return
+        yield batch, None
+        if len(batch) < size:
+            return
+
+
+def run(
+    program: Program | str | Sequence[str],
+    streams: Mapping[str, Any],
+    kb: Mapping[str, Any] | None = None,
+    bind: Mapping[str, object] | None = None,
+    options: ReadOptions | None = None,
+) -> Iterator[Match]:
+    """The matches of queries over streams: the whole package in one call.
+
+    `streams` gives each stream, by IRI or by the name a query calls it, its file, a list
+    of files, or an iterable in the order of time: of `Event`s, or of (timestamp, graph) or
+    (timestamp, graph, name) as `Run.push` takes them. `options` says how files are read.
+
+    Raises:
+        QueryError, SpaseqError: at once, for a query or streams that do not fit together.
+        InputError, EventError: while iterating, after the matches of all that came before.
+    """
+    if not isinstance(program, Program):
+        program = compile_queries(program, bind=bind)
+    elif bind:
+        program = program.bind(bind)
+    given = _by_iri(program, streams)
+    domain, sources = TimeDomain(), list[Iterable[Event]]()
+    for number, (iri, content) in enumerate(given.items()):
+        files = _files(content)
+        if files is None:
+            sources.append(_pushed(iri, content, number))
+        else:
+            sources.append(Source(iri, files, options or ReadOptions(), number, domain))
+    started = program.start(kb=kb)
+    live = any(not isinstance(s, Source) or s.live for s in sources)
+    return matches(started, merge(sources), 1 if live else BATCH)
+
+
+def _by_iri(program: Program, streams: Mapping[str, Any]) -> dict[str, Any]:
+    """The contents by stream IRI, in the order the queries declare the streams."""
+    named = {program.stream_names.get(name, name): content for name, content in streams.items()}
+    known = ", ".join(f"<{iri}>" for iri in program.streams) or "none"
+    for iri in named:
+        if iri not in program.streams:
+            raise SpaseqError(f"no query reads the stream <{iri}>; they read {known}")
+    for iri in program.streams:
+        if iri not in named:
+            raise SpaseqError(f"the stream <{iri}> was not given; the queries read {known}")
+    return {iri: named[iri] for iri in program.streams}
+
+
+def _files(content: Any) -> list[str] | None:
+    """The paths, where the content of a stream is files."""
+    if isinstance(content, str | PathLike):
+        return [str(content)]
+    listed = isinstance(content, list | tuple) and content
+    if listed and all(isinstance(item, str | PathLike) for item in content):
+        return [str(item) for item in content]
+    return None
+
+
+def _pushed(stream: str, items: Iterable[Any], number: int) -> Iterator[Event]:
+    """Events made of what a caller gives; ordinals are counted here."""
+    last: int | None = None
+    ordinal = 0
+    for place, item in enumerate(items):
+        if isinstance(item, Event):
+            stamp, facts, name = item.time, item.facts, item.name
+        else:
+            try:
+                timestamp, graph, *rest = item
+            except TypeError:
+                raise EventError(
+                    f"{item!r} is no event: give an Event or (timestamp, graph)"
+                ) from None
+            stamp = from_value(timestamp)
+            facts = facts_of(graph, f"s{number}e{place + 1}")
+            name = next(chain(rest), None)
+            name = ox.NamedNode(name) if isinstance(name, str) else name
+        if last is not None and stamp.micros < last:
+            raise EventError(
+                f"time runs backwards in <{stream}>: {stamp.term.value} is before the event "
+                "in front of it; sort the events"
+            )
+        ordinal = ordinal + 1 if stamp.micros == last else 0
+        last = stamp.micros
+        yield Event(stream, stamp, ordinal, facts, name)

@@ -1,0 +1,230 @@
+"""The sources themselves: style, types, layers, sizes, and whether the paths they name exist.
+
+Run with the other tests, so that one command is the gate. The layers are those of
+docs/architecture.md: a module imports only from stages to the left of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import spaseq
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "spaseq"
+
+ORDER = [
+    {"errors"},
+    {"rdf"},
+    {"parser"},
+    {"plan"},
+    {"gpm", "nfa", "kb"},
+    {"results"},
+    {"engine", "io"},
+    {"pipeline"},
+    {"generate"},
+    {"cli"},
+]
+RANK = {stage: rank for rank, stages in enumerate(ORDER) for stage in stages}
+
+BUDGETS = {".py": 400, ".pyx": 600}
+TEST_BUDGET = 800
+TEXTS = {".py", ".pyx", ".pxd", ".pyi", ".lark", ".md", ".toml", ".rq", ".sh", ".txt"}
+BUILT = {"build", "dist", "site"}
+
+# Import and cimport alike, in Python and in Cython.
+IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\S+)[ \t]+c?import|c?import[ \t]+(\S+))", re.MULTILINE)
+MACHINE = re.compile(r"/(?:work|tmp|root|home|Users|mnt)/\w")
+NAMED = re.compile(
+    r"(?<![\w/:.-])((?:spaseq|docs|tests|examples|ontologies|benchmarks|\.ci)/[\w./*-]*)"
+)
+FILE = re.compile(r"`([\w./-]+\.(?:py|pyx|pyi|md|lark|toml))`")
+MODULE = re.compile(r"(?<![\w/.-])spaseq(?:\.\w+)+")
+
+
+def sources(*suffixes: str) -> list[Path]:
+    """The package's own modules, in a fixed order."""
+    return sorted(path for path in PACKAGE.rglob("*") if path.suffix in suffixes)
+
+
+@cache
+def texts() -> tuple[Path, ...]:
+    """Every text that people wrote; what tools built or keep is left out."""
+    found = [ROOT / "Makefile", ROOT / ".ci" / "run"]
+    for path in ROOT.rglob("*"):
+        first = path.relative_to(ROOT).parts[0]
+        kept = first.startswith(".") or first in BUILT or first.endswith(".egg-info")
+        if path.suffix in TEXTS and path.is_file() and not kept:
+            found.append(path)
+    return tuple(sorted(found))
+
+
+def shown(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+# ------------------------------------------------------------------ style and types
+
+
+def run(*command: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, f"\n{result.stdout}{result.stderr}"
+
+
+def test_ruff_finds_nothing() -> None:
+    run("ruff", "check", "--quiet", ".")
+
+
+def test_ruff_would_format_nothing() -> None:
+    run("ruff", "format", "--check", ".")
+
+
+def test_mypy_finds_nothing() -> None:
+    run("mypy")
+
+
+def test_the_version_is_told_once() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert spaseq.__version__ == project["version"]
+    assert f"## {spaseq.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+# ------------------------------------------------------------------ layers
+
+
+def stage(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].partition(".")[0]
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """The modules a file imports, with their lines; those for the type checker too."""
+    text = path.read_text("utf-8")
+    for found in IMPORT.finditer(text):
+        yield text.count("\n", 0, found.start()) + 1, found[1] or found[2]
+
+
+@pytest.mark.parametrize("path", sources(".py", ".pyx", ".pxd", ".pyi"), ids=shown)
+def test_a_module_imports_only_from_stages_before_its_own(path: Path) -> None:
+    if path == PACKAGE / "__init__.py":
+        return
+    own = stage(path)
+    assert own in RANK, f"{own} has no place in the order of the stages"
+    for line, module in imports(path):
+        where = f"{shown(path)}:{line}"
+        assert not module.startswith("."), f"{where}: a relative import"
+        parts = module.rstrip(",").split(".")
+        if parts[0] != "spaseq":
+            continue
+        assert len(parts) > 1, f"{where}: imports must name the module, not the package"
+        if parts[1] != own:
+            assert RANK[parts[1]] < RANK[own], f"{where}: {own} must not import {module}"
+
+
+def test_the_docstring_of_the_package_shows_the_order() -> None:
+    """The line in `spaseq/__init__.py` that shows the order agrees with the one tested."""
+    line = next(line for line in (spaseq.__doc__ or "").splitlines() if "→" in line)
+    said = [set(part.replace("|", " ").split()) for part in line.split("→")]
+    assert all(part <= RANK.keys() for part in said)
+    ranks = [{RANK[name] for name in part} for part in said]
+    assert all(len(rank) == 1 for rank in ranks)
+    assert ranks == sorted(ranks, key=min)
+
+
+# ------------------------------------------------------------------ sizes
+
+
+def test_no_file_has_outgrown_one_idea() -> None:
+    too_long = []
+    for path in texts():
+        budget = BUDGETS.get(path.suffix)
+        if budget is None:
+            continue
+        if ROOT / "tests" in path.parents:
+            budget = TEST_BUDGET
+        lines = len(path.read_text("utf-8").splitlines())
+        if lines > budget:
+            too_long.append(f"{shown(path)}: {lines} lines, at most {budget}: split by concept")
+    assert not too_long, "\n".join(too_long)
+
+
+# ------------------------------------------------------------------ what is named exists
+
+
+def docstrings(path: Path) -> str:
+    """All docstrings of a Python file; all of the text of any other."""
+    text = path.read_text("utf-8")
+    if path.suffix != ".py":
+        return text
+    owners = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    found = (
+        ast.get_docstring(node) for node in ast.walk(ast.parse(text)) if isinstance(node, owners)
+    )
+    return "\n".join(filter(None, found))
+
+
+def documents() -> list[Path]:
+    return [
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sources(".py", ".pyx", ".pyi", ".lark"),
+        *sorted((ROOT / "tests").rglob("*.py")),
+        *sorted((ROOT / "benchmarks").rglob("*.py")),
+    ]
+
+
+@pytest.mark.parametrize("path", documents(), ids=shown)
+def test_every_named_path_exists(path: Path) -> None:
+    text = docstrings(path)
+    missing = []
+    for name in {found[1].rstrip(".,-*/") for found in NAMED.finditer(text)}:
+        if not list(ROOT.glob(name)):
+            missing.append(name)
+    for name in {found[1] for found in FILE.finditer(text)}:
+        homes = (ROOT, PACKAGE, path.parent, ROOT / "tests")
+        if not any((home / name).exists() for home in homes):
+            missing.append(name)
+    assert not missing, f"{shown(path)} names what is not there: {', '.join(sorted(missing))}"
+
+
+@pytest.mark.parametrize("path", documents(), ids=shown)
+def test_every_named_module_exists(path: Path) -> None:
+    for name in {found[0] for found in MODULE.finditer(docstrings(path))}:
+        parts = name.split(".")
+        found: object = spaseq
+        for number, part in enumerate(parts[1:], 2):
+            if not hasattr(found, part):
+                try:
+                    importlib.import_module(".".join(parts[:number]))
+                except ImportError:
+                    pytest.fail(f"{shown(path)} names {name}, which is not there")
+            found = getattr(found, part)
+
+
+def test_the_sections_that_docstrings_name_are_in_the_manual() -> None:
+    manual = (ROOT / "docs" / "language.md").read_text("utf-8")
+    sections = set(re.findall(r"^## (\d)\. ", manual, re.MULTILINE))
+    assert sections == set("12345678")
+    for path in [*sources(".py", ".pyx", ".lark"), *(ROOT / "tests").rglob("*.py")]:
+        text = path.read_text("utf-8")
+        for found in re.finditer(r"docs/language\.md,?\s+section\s+(\d+)", text):
+            assert found[1] in sections, f"{shown(path)} names section {found[1]}"
+
+
+def test_no_text_names_a_place_on_somebody_s_machine() -> None:
+    for path in texts():
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            found = MACHINE.search(line)
+            assert not found, f"{shown(path)}:{number}: {found[0] if found else ''}"

@@ -1,0 +1,333 @@
+"""The hand-made suite on everything that claims to know the language.
+
+Each case of `tests/suite` runs on every adapter: the reference semantics, and the engine
+fed in all the ways in which it may be fed. An adapter turns a case into the `Result`s it
+sees; a case may `skip` an adapter, with a reason.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyoxigraph as ox
+import pytest
+from cases import (
+    EXAMPLE,
+    XSD,
+    Arrival,
+    Case,
+    Result,
+    Witness,
+    differences,
+    is_date,
+    load,
+    micros_of,
+)
+from oracle import evaluate
+
+import spaseq
+from spaseq.cli import main
+from spaseq.errors import NOWHERE
+from spaseq.parser import format_query, parse
+from spaseq.rdf.event import Event, Fact, Term
+from spaseq.results import Match
+
+CASES = load()
+RUNNABLE = [case for case in CASES if case.error is None]
+SEEDS = 3
+GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
+
+
+# ------------------------------------------------------------------ the reference
+
+
+def oracle(case: Case, tmp_path: Path) -> list[Result]:
+    queries = case.queries[0] if len(case.queries) == 1 else list(case.queries)
+    return [
+        _result(
+            case,
+            match.query,
+            [Witness(gpm, stream, time, ordinal) for gpm, stream, time, ordinal, _ in witnesses],
+            match.end,
+            match.solution,
+        )
+        for match in evaluate(queries, case.streams, case.kb, "q1" if len(case.queries) == 1 else "q")
+        for witnesses in [match.witnesses]
+    ]
+
+
+def _result(
+    case: Case, query: str, witnesses: Sequence[Witness], end: int, solution: Any
+) -> Result:
+    number = case.names.index(query) if query in case.names else int(query.removeprefix("q")) - 1
+    if solution is True:
+        return Result(number, None, end, boolean=True)
+    if isinstance(solution, tuple):
+        return Result(number, tuple(witnesses), end, graph=frozenset(solution))
+    return Result(number, tuple(witnesses), end, dict(solution))
+
+
+# ------------------------------------------------------------------ the engine
+
+
+def engine(case: Case, tmp_path: Path) -> list[Result]:
+    """All events in one batch."""
+    run = _program(case).start(kb=_knowledge(case))
+    events = [case.streams[a.stream][_position(case, a)] for a in case.merged]
+    return _results(case, [*run.push_batch(events), *run.finish()])
+
+
+def event_by_event(case: Case, tmp_path: Path) -> list[Result]:
+    """Events as N-Triples, one at a time; what needs no more events comes out at once."""
+    run = _program(case).start(kb=_knowledge(case))
+    seen: list[Match] = []
+    for arrival in case.merged:
+        found = list(run.push(arrival.stream, arrival.python_time, _n_triples(arrival.facts)))
+        seen += found
+        if _immediate(case):
+            _check_moment(found, arrival)
+    last = list(run.finish())
+    if _immediate(case):
+        assert not [match for match in last if _ends_with_an_event(match)]
+    return _results(case, seen + last)
+
+
+def _immediate(case: Case) -> bool:
+    """Whether every match is due when its last event is processed (section 5).
+
+    In a window of no length a match that waited cannot be told by its end.
+    """
+    words = ("EMIT", "LIMIT", "AFTER MATCH", "ASK", "DISTINCT", "EVENTS", "WITHIN 0 ")
+    return case.single_stream and not any(word in case.queries[0] for word in words)
+
+
+def _ends_with_an_event(match: Match) -> bool:
+    return match.end.micros == match.events[-1].time.micros
+
+
+def _check_moment(found: Iterable[Match], arrival: Arrival) -> None:
+    for match in found:
+        if _ends_with_an_event(match):
+            last = match.events[-1]
+            assert (last.time.micros, last.ordinal) == (arrival.micros, arrival.ordinal)
+        else:
+            assert match.end.micros <= arrival.micros
+
+
+def interleavings(case: Case, tmp_path: Path) -> list[Result]:
+    """Simultaneous events of different streams in several orders: the results are the same."""
+    program = _program(case)
+    orders = []
+    for seed in range(SEEDS):
+        run = program.start(kb=_knowledge(case))
+        seen: list[Match] = []
+        for arrival in _shuffled(case.merged, random.Random(seed)):
+            facts = [ox.Triple(*fact) for fact in arrival.facts]  # type: ignore[arg-type]
+            seen += run.push(arrival.stream, arrival.python_time, facts)
+        orders.append(_results(case, [*seen, *run.finish()]))
+    for other in orders[1:]:
+        assert not differences(orders[0], other), "the order of arrival shows in the results"
+    return orders[0]
+
+
+def _shuffled(arrivals: Sequence[Arrival], chance: random.Random) -> Iterator[Arrival]:
+    """The events with the streams of each timestamp interleaved at random."""
+    times = sorted({arrival.micros for arrival in arrivals})
+    for micros in times:
+        queues: dict[str, list[Arrival]] = {}
+        for arrival in arrivals:
+            if arrival.micros == micros:
+                queues.setdefault(arrival.stream, []).append(arrival)
+        while queues:
+            stream = chance.choice(sorted(queues))
+            yield queues[stream].pop(0)
+            queues = {name: queue for name, queue in queues.items() if queue}
+
+
+def save_and_resume(case: Case, tmp_path: Path) -> list[Result]:
+    """The state put down and taken up by a copy of the program after each event."""
+    program = pickle.loads(pickle.dumps(_program(case)))
+    run = program.start(kb=_knowledge(case))
+    seen: list[Match] = []
+    for arrival in case.merged:
+        run = program.resume(run.save(), kb=_knowledge(case))
+        seen += run.push(arrival.stream, arrival.python_time, _n_triples(arrival.facts))
+    run = program.resume(run.save(), kb=_knowledge(case))
+    return _results(case, [*seen, *run.finish()])
+
+
+def _program(case: Case) -> spaseq.Program:
+    names = [f"q{number}" for number in range(1, len(case.queries) + 1)]
+    return spaseq.compile(list(case.queries), names=names)
+
+
+def _knowledge(case: Case) -> dict[str, list[ox.Triple]]:
+    return {
+        iri: [ox.Triple(*fact) for fact in facts]  # type: ignore[arg-type]
+        for iri, facts in case.kb.items()
+    }
+
+
+def _position(case: Case, arrival: Arrival) -> int:
+    ordered = [a for a in case.arrivals if a.stream == arrival.stream]
+    return ordered.index(arrival)
+
+
+def _n_triples(facts: Iterable[Fact]) -> bytes:
+    return "".join(f"{s} {p} {o} .\n" for s, p, o in facts).encode()
+
+
+def _results(case: Case, matches: Iterable[Match]) -> list[Result]:
+    results = []
+    for match in matches:
+        witnesses = [
+            Witness(event.gpm, event.stream, event.time.micros, event.ordinal)
+            for event in match.events
+        ]
+        if match.boolean is None:
+            assert match.start.micros == witnesses[0].micros
+        solution: Any = match.boolean or match.graph
+        if match.boolean is None and match.graph is None:
+            solution = match.bindings
+        results.append(_result(case, match.query, witnesses, match.end.micros, solution))
+    return results
+
+
+# ------------------------------------------------------------------ the command line
+
+
+def command_line(case: Case, tmp_path: Path) -> list[Result]:
+    """Files in, JSON lines out."""
+    arguments = ["run"]
+    for number, query in enumerate(case.queries, 1):
+        path = tmp_path / f"q{number}.rq"
+        path.write_text(query, encoding="utf-8")
+        arguments.append(str(path))
+    for number, iri in enumerate(_program(case).streams):
+        path = tmp_path / f"s{number}.nq"
+        path.write_text("".join(_n_quads(case, iri)), encoding="utf-8")
+        arguments += ["--stream", f"{iri}={path}"]
+    for number, (iri, facts) in enumerate(case.kb.items()):
+        path = tmp_path / f"kb{number}.nt"
+        path.write_bytes(_n_triples(facts))
+        arguments += ["--kb", f"{iri}={path}"]
+    output = tmp_path / "matches.jsonl"
+    assert main([*arguments, "--output", str(output)]) == 0
+    lines = output.read_text(encoding="utf-8").splitlines()
+    return [_from_json(case, json.loads(line, parse_float=Decimal)) for line in lines]
+
+
+def _n_quads(case: Case, stream: str) -> Iterator[str]:
+    """The stream as a file: a timestamp triple in front of each event's graph."""
+    for number, arrival in enumerate(case.arrivals):
+        if arrival.stream != stream:
+            continue
+        graph = f"<{EXAMPLE}graph/{number}>"
+        kind = "dateTime" if is_date(arrival.text) else "decimal"
+        kind = "date" if is_date(arrival.text) and len(arrival.text) == 10 else kind
+        if kind == "decimal" and "." not in arrival.text:
+            kind = "integer"
+        yield f'{graph} {GENERATED_AT} "{arrival.text}"^^<{XSD}{kind}> .\n'
+        for subject, predicate, object_ in arrival.facts:
+            yield f"{subject} {predicate} {object_} {graph} .\n"
+
+
+def _from_json(case: Case, line: dict[str, Any]) -> Result:
+    end = micros_of(str(line["end"]))
+    if "boolean" in line:
+        return _result(case, line["query"], [], end, line["boolean"])
+    witnesses = [
+        Witness(e["gpm"], e["stream"], micros_of(str(e["time"])), e["ordinal"])
+        for e in line["events"]
+    ]
+    solution: Any = {name: _json_term(term) for name, term in line.get("bindings", {}).items()}
+    if "graph" in line:
+        triples = ox.parse(line["graph"], format=ox.RdfFormat.N_TRIPLES)
+        solution = tuple((t.subject, t.predicate, t.object) for t in triples)
+    return _result(case, line["query"], witnesses, end, solution)
+
+
+def _json_term(term: dict[str, str]) -> Term:
+    if term["type"] == "uri":
+        return ox.NamedNode(term["value"])
+    if term["type"] == "bnode":
+        return ox.BlankNode(term["value"])
+    if "xml:lang" in term:
+        return ox.Literal(term["value"], language=term["xml:lang"])
+    datatype = term.get("datatype", XSD + "string")
+    return ox.Literal(term["value"], datatype=ox.NamedNode(datatype))
+
+
+ADAPTERS: dict[str, Callable[[Case, Path], list[Result]]] = {
+    "oracle": oracle,
+    "engine": engine,
+    "event-by-event": event_by_event,
+    "interleavings": interleavings,
+    "save-resume": save_and_resume,
+    "command-line": command_line,
+}
+
+
+# ------------------------------------------------------------------ the tests
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("case", RUNNABLE, ids=str)
+def test_matches(case: Case, adapter: str, tmp_path: Path) -> None:
+    if adapter in case.skip:
+        pytest.skip(case.skip[adapter])
+    seen = ADAPTERS[adapter](case, tmp_path)
+    found = [differences(wanted, seen) for wanted in case.alternatives]
+    assert not all(found), f"{case}\n{found[0]}"
+
+
+@pytest.mark.parametrize("case", RUNNABLE, ids=str)
+def test_warnings(case: Case) -> None:
+    """What a case says is warned of, and nothing else, with places and hints."""
+    findings = _program(case).warnings
+    messages = [finding.message for finding in findings]
+    assert len(messages) == len(case.warnings), messages
+    for part in case.warnings:
+        assert any(part in message for message in messages), (part, messages)
+    assert all(finding.hint and finding.span != NOWHERE for finding in findings)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.error is not None], ids=str)
+def test_errors(case: Case) -> None:
+    with pytest.raises(spaseq.QueryError) as caught:
+        _program(case)
+    error = caught.value
+    assert case.error is not None
+    assert case.error in error.diagnostics[0].message
+    if case.line is not None:
+        assert error.line == case.line
+    if case.column is not None:
+        assert error.column == case.column
+    assert all(finding.hint and finding.span != NOWHERE for finding in error.diagnostics)
+
+
+@pytest.mark.parametrize("case", RUNNABLE, ids=str)
+def test_formatting_keeps_the_query(case: Case) -> None:
+    for text in case.queries:
+        query = parse(text)
+        assert parse(format_query(query)) == query
+
+
+def test_every_adapter_named_by_a_skip_exists() -> None:
+    named = {adapter for case in CASES for adapter in case.skip}
+    assert named <= set(ADAPTERS)
+
+
+def test_events_of_a_case_stand_in_order() -> None:
+    """Inside a stream the lines of a case go forwards in time, as a stream does."""
+    for case in CASES:
+        for events in case.streams.values():
+            instants = [event.instant for event in events]
+            assert instants == sorted(instants), str(case)
+            assert all(isinstance(event, Event) for event in events)

@@ -1,0 +1,392 @@
+"""The command line as its users meet it: output, messages, exit status."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spaseq import cli, generate
+from spaseq.cli import commands
+from spaseq.io import options as reading
+from spaseq.io import sinks
+
+QUERY = """PREFIX : <http://example.org/>
+SELECT ?x ?y WITHIN 10 SECONDS FROM STREAM s :s WHERE {
+  SEQ(A; B)
+  DEFINE GPM A ON s { [] :a ?x }
+  DEFINE GPM B ON s { [] :b ?y }
+}
+"""
+S = "http://example.org/s"
+AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
+INTEGER = "<http://www.w3.org/2001/XMLSchema#integer>"
+
+
+def one(name: str, second: int, prop: str, value: str) -> str:
+    graph = f"<http://example.org/{name}>"
+    return (
+        f'{graph} {AT} "{second}"^^{INTEGER} .\n'
+        f'<e:s> <http://example.org/{prop}> "{value}" {graph} .\n'
+    )
+
+
+STREAM = one("1", 0, "a", "1") + one("2", 4, "b", "2") + one("3", 5, "a", "3")
+FIRST = (
+    '{"query": "q", "start": 0, "end": 4, "bindings": {"x": {"type": "literal", "value": "1"}, '
+    '"y": {"type": "literal", "value": "2"}}, "events": [{"gpm": "A", "stream": '
+    '"http://example.org/s", "time": 0, "ordinal": 0, "graph": "http://example.org/1", '
+    '"bindings": {"x": {"type": "literal", "value": "1"}}}, {"gpm": "B", "stream": '
+    '"http://example.org/s", "time": 4, "ordinal": 0, "graph": "http://example.org/2", '
+    '"bindings": {"y": {"type": "literal", "value": "2"}}}]}\n'
+)
+
+
+class Shell:
+    """Runs commands in a folder of their own."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]):
+        self.folder = folder
+        self._capsys = capsys
+        self.out = self.err = ""
+
+    def file(self, name: str, text: str | bytes) -> str:
+        path = self.folder / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return str(path)
+
+    def __call__(self, *arguments: str) -> int:
+        status = cli.main(list(arguments))
+        self.out, self.err = self._capsys.readouterr()
+        return status
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    made = Shell(tmp_path, capsys)
+    made.file("q.rq", QUERY)
+    made.file("s.nq", STREAM)
+    return made
+
+
+@pytest.mark.parametrize("name", [S, f"<{S}>", "s"])
+def test_run(shell: Shell, name: str) -> None:
+    assert shell("run", "q.rq", "--stream", f"{name}=s.nq") == 0
+    assert (shell.out, shell.err) == (FIRST, "")
+
+
+def test_several_files_of_a_stream(shell: Shell) -> None:
+    shell.file("1.nq", one("1", 0, "a", "1"))
+    shell.file("2.nq.gz", gzip.compress(one("2", 4, "b", "2").encode()))
+    assert shell("run", "q.rq", "--stream", "s=1.nq", "--stream", f"{S}=2.nq.gz") == 0
+    assert shell.out == FIRST
+
+
+def test_formats_and_output(shell: Shell) -> None:
+    run = ("run", "q.rq", "--stream", "s=s.nq", "--format")
+    assert shell(*run, "csv") == 0
+    assert shell.out == "x,y\r\n1,2\r\n"
+    assert shell(*run, "tsv") == 0
+    assert shell.out == '?x\t?y\n"1"\t"2"\n'
+    assert shell(*run, "srj", "--output", "out.srj") == 0
+    assert shell.out == ""
+    assert json.loads((shell.folder / "out.srj").read_text())["head"] == {"vars": ["x", "y"]}
+    assert shell(*run, "trig", "-o", "-") == 0
+    assert "<urn:spaseq:q:1> prov:generatedAtTime" in shell.out
+    assert shell(*run, "nquads", "-o", "none/out") == 2
+    assert shell.err == "spaseq: error: none/out: cannot be written: No such file or directory\n"
+
+
+def test_no_match_still_has_a_header(shell: Shell) -> None:
+    shell.file("empty.nq", "")
+    assert shell("run", "q.rq", "--stream", "s=empty.nq", "--format", "csv") == 0
+    assert shell.out == "x,y\r\n"
+
+
+def test_names_of_several_queries(shell: Shell) -> None:
+    shell.file("r.rq", QUERY.replace("SELECT", "REGISTER QUERY found AS SELECT", 1))
+    (shell.folder / "sub").mkdir()
+    shell.file("sub/q.rq", QUERY.replace("?x ?y W", "?y W"))
+    assert shell("run", "q.rq", "r.rq", "sub/q.rq", "--stream", "s=s.nq") == 0
+    assert [json.loads(line)["query"] for line in shell.out.splitlines()] == ["q", "found", "q-2"]
+    assert shell("run", "q.rq", "r.rq", "--stream", "s=s.nq", "--format", "csv") == 2
+    assert "the results of one query" in shell.err
+
+
+def test_limit(shell: Shell) -> None:
+    again = STREAM + one("4", 6, "b", "4") + "this is never read"
+    shell.file("s.nq", again)
+    assert shell("run", "q.rq", "--stream", "s=s.nq", "--limit", "1") == 0
+    assert (shell.out, shell.err) == (FIRST, "")
+    assert shell("run", "q.rq", "--stream", "s=s.nq", "--limit", "0") == 2
+    assert "'--limit'" in shell.err
+
+
+def test_bind(shell: Shell) -> None:
+    shell.file("q.rq", QUERY.replace("?y }", "?y FILTER(STR(?y) = ?wanted) }"))
+    run = ("run", "q.rq", "--stream", "s=s.nq")
+    assert shell(*run, "--bind", "wanted=2") == 0
+    assert shell.out == ""
+    for text in ("two", '"2"', "?wanted='2'", '"2"^^xsd:string'):
+        name = "" if text.startswith("?") else "wanted="
+        assert shell(*run, "--bind", name + text) == 0
+        assert bool(shell.out) == (text != "two")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nobody=2", "no query uses the variable ?nobody"),
+        ("x", "it must read NAME=TERM"),
+        ("a b=1", "it must read NAME=TERM"),
+        ("x=<not an iri>", "is not an RDF term"),
+        ("x=http://example.org/", "write <http://example.org/> for an IRI"),
+    ],
+)
+def test_bad_binds(shell: Shell, text: str, said: str) -> None:
+    assert shell("run", "q.rq", "--stream", "s=s.nq", "--bind", text) == 2
+    assert said in shell.err
+    assert shell.err.count("\n") == 1
+    assert shell("run", "q.rq", "--stream", "s=s.nq", "--bind", "x=1", "--bind", "?x=2") == 2
+    assert "bound twice" in shell.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["q.rq"], f"no file for the stream <{S}>"),
+        (["q.rq", "--stream", "t=s.nq"], f"reads the stream t; the streams read are <{S}> (s)"),
+        (["q.rq", "--stream", "s.nq"], "it must read IRI=FILE"),
+        (["q.rq", "--stream", "s="], "it must read IRI=FILE"),
+        (["q.rq", "--stream", "s=none.nq"], "none.nq: there is no such file"),
+        (["q.rq", "--stream", "s=."], ".: is a folder"),
+        (["q.rq", "--stream", "s=s.nq", "--stream", f"{S}=s.nq"], "s.nq is given twice"),
+        (["q.rq", "--stream", "s=-", "--stream", "s=-"], "- is given twice"),
+        (["q.rq", "--stream", "s=q.rq"], "known are .nq, .nt, .trig, .ttl"),
+        (["none.rq", "--stream", "s=s.nq"], "the query none.rq cannot be read: No such file"),
+        (["latin.rq", "--stream", "s=s.nq"], "the query latin.rq is not UTF-8"),
+        (["q.rq", "--stream", "s=s.nq", "--events", "triples:0"], "triples:N"),
+        (["q.rq", "--stream", "s=s.nq", "--lateness", "soon"], "is not a duration"),
+        (["q.rq", "--stream", "s=s.nq", "--time-predicate", "a b"], "is not an IRI"),
+        (["q.rq", "--stream", "s=s.nq", "--time-predicate", "e:t", "--arrival-time"], "exclude"),
+        (["q.rq", "--stream", "s=s.nq", "--kb", "e:kb=http://example.org/"], "remote knowledge"),
+        (["q.rq", "--stream", "s=s.nq", "--kb", "e:kb=none.ttl"], "none.ttl: there is no such"),
+        (["q.rq", "--stream", "s=s.nq", "--format", "xml"], "'xml' is not one of"),
+        (["--stream", "s=s.nq"], "Missing argument"),
+        (["q.rq", "--nonsense"], "No such option"),
+    ],
+)
+def test_unusable_arguments_are_one_line_and_status_2(
+    shell: Shell, arguments: list[str], said: str
+) -> None:
+    shell.file("latin.rq", b"SELECT \xe9")
+    assert shell("run", *arguments) == 2
+    assert said in shell.err
+    assert shell.err.startswith("spaseq: error: ")
+    assert shell.err.count("\n") == 1
+    assert shell.out == ""
+
+
+def test_iris_and_files_may_hold_equals_signs(shell: Shell) -> None:
+    iri = "http://example.org/?id=s"
+    shell.file("q.rq", QUERY.replace(":s W", f"<{iri}> W"))
+    shell.file("a=b.nq", STREAM)
+    for name in ("s", iri):
+        assert shell("run", "q.rq", "--stream", f"{name}=a=b.nq") == 0
+        assert shell.out.count("\n") == 1
+
+
+def test_a_broken_input_gives_what_was_before_it_and_status_2(shell: Shell) -> None:
+    shell.file("s.nq", STREAM + "what?\n" + one("4", 6, "b", "4"))
+    assert shell("run", "q.rq", "--stream", "s=s.nq") == 2
+    assert shell.out == FIRST
+    assert shell.err.startswith("spaseq: error: s.nq:7: not N-Quads, column 1: ")
+    assert shell("run", "q.rq", "--stream", "s=s.nq", "--on-error", "skip") == 0
+    assert [json.loads(line)["end"] for line in shell.out.splitlines()] == [4, 6]
+    assert shell.err.startswith("spaseq: skipped: s.nq:7: not N-Quads")
+    assert shell.err.endswith("spaseq: 1 error skipped (--on-error skip)\n")
+
+
+def test_no_window_closes_at_a_broken_end(shell: Shell) -> None:
+    shell.file("q.rq", QUERY.replace("A; B", "A; !B").replace("?x ?y", "?x"))
+    shell.file("s.nq", one("1", 0, "a", "1") + "what?\n")
+    assert shell("run", "q.rq", "--stream", "s=s.nq") == 2
+    assert shell.out == ""
+
+
+def test_lateness(shell: Shell) -> None:
+    shell.file("s.nq", one("2", 4, "b", "2") + one("1", 0, "a", "1") + one("0", 3, "b", "0"))
+    assert shell("run", "q.rq", "--stream", "s=s.nq") == 2
+    assert "s.nq:3: time runs backwards" in shell.err
+    assert shell("run", "q.rq", "--stream", "s=s.nq", "--lateness", "5s") == 0
+    assert json.loads(shell.out)["bindings"]["y"]["value"] == "0"
+    assert shell("run", "q.rq", "--stream", "s=s.nq", "--lateness", "1000ms") == 0
+    assert shell.out == ""
+    assert "late event left out: s.nq:3" in shell.err
+    assert shell.err.endswith("1 event came too late and were left out (--lateness)\n")
+
+
+def test_reading_options(shell: Shell) -> None:
+    shell.file("s.data", "".join(f"<e:s> <http://example.org/{p}> 1 .\n" for p in "ab"))
+    run = ("run", "q.rq", "--stream", "s=s.data", "--input-format", "ttl", "--events", "triples:1")
+    assert shell(*run) == 0
+    assert json.loads(shell.out)["end"] == 1
+    shell.file("ms.nq", STREAM.replace(AT, "<e:t>"))
+    timed = ("--time-predicate", "<e:t>", "--time-unit", "ms")
+    assert shell("run", "q.rq", "--stream", "s=ms.nq", *timed) == 0
+    assert json.loads(shell.out)["end"] == 0.004
+    assert shell("run", "q.rq", "--stream", "s=s.nq", "--arrival-time") == 0
+    assert json.loads(shell.out)["end"].endswith("Z")
+
+
+def test_kb(shell: Shell) -> None:
+    in_kb = "?x GRAPH <http://example.org/kb> { ?k :value ?x } }"
+    shell.file("q.rq", QUERY.replace("?x }", in_kb))
+    shell.file("kb.ttl", '<e:k> <http://example.org/value> "1" .')
+    run = ("run", "q.rq", "--stream", "s=s.nq", "--kb")
+    assert shell(*run, "http://example.org/kb=kb.ttl") == 0
+    assert shell.out.count("\n") == 1
+    shell.file("kb.ttl", '<e:k> <http://example.org/value> "1')
+    assert shell(*run, "http://example.org/kb=kb.ttl") == 2
+    assert shell.err.startswith("spaseq: error: ")
+    given = "http://example.org/kb=kb.ttl"
+    assert shell(*run, given, "--kb", given) == 2
+    assert "<http://example.org/kb> is given twice" in shell.err
+
+
+def test_query_errors_have_a_picture(shell: Shell) -> None:
+    shell.file("bad.rq", QUERY.replace("SEQ(A; B)", "SEQ(A; C)"))
+    for command in (["check"], ["explain"], ["run", "--stream", "s=s.nq"]):
+        assert shell(*command, "bad.rq") == 2
+        assert shell.out == ""
+        assert "bad.rq:3:10: error: " in shell.err
+        assert "    3 |   SEQ(A; C)\n                 ^" in shell.err
+
+
+def test_check_and_warnings(shell: Shell) -> None:
+    assert shell("check", "q.rq") == 0
+    assert (shell.out, shell.err) == ("ok\n", "")
+    shell.file("w.rq", QUERY.replace("WITHIN 10 SECONDS", "WITHIN UNBOUNDED"))
+    assert shell("check", "q.rq", "w.rq") == 0
+    assert shell.out == "ok\n"
+    assert "w.rq:2:14: warning: " in shell.err
+
+
+def test_explain(shell: Shell) -> None:
+    assert shell("explain", "q.rq") == 0
+    assert "A" in shell.out
+    assert shell("explain", "q.rq", "--dot") == 0
+    assert shell.out.startswith("digraph")
+    assert shell("explain", "q.rq", "--svg") == 0
+    assert "<svg" in shell.out
+    assert shell("explain", "q.rq", "--svg", "--dot") == 2
+
+
+def test_stats(shell: Shell) -> None:
+    assert shell("run", "q.rq", "--stream", "s=s.nq", "--stats") == 0
+    assert shell.out == FIRST
+    assert "matches written" in shell.err
+    assert f"<{S}>" in shell.err
+
+
+def test_generate(shell: Shell) -> None:
+    assert shell("generate", "stock", "--events", "30", "--out", "demo") == 0
+    assert (shell.folder / "demo" / "query.rq").exists()
+    paths = shell.out.split()
+    assert all(Path(path).exists() for path in paths)
+    assert shell("check", "demo/query.rq") == 0
+    assert shell("generate", "stock", "cards", "--events", "5", "--out", "both") == 0
+    assert (shell.folder / "both" / "cards" / "query.rq").exists()
+    assert shell("generate", "nothing") == 2
+
+
+def test_choices_are_those_of_the_modules_they_stand_for() -> None:
+    assert commands.FORMATS == sinks.FORMATS
+    assert commands.SYNTAXES == reading.SYNTAXES
+    assert set(commands.DATASETS) == set(generate.DATASETS)
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_completion(shell: Shell, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shell("completion", name) == 0
+    assert "_SPASEQ_COMPLETE" in shell.out
+    assert shell("completion", "tcsh") == 2
+
+
+def test_help_and_version(shell: Shell) -> None:
+    assert shell() == 0
+    assert "Examples:" in shell.out
+    for command in ("run", "check", "explain", "generate", "completion"):
+        assert shell(command, "--help") == 0
+        assert "Examples:\n  " in shell.out
+    assert shell("--version") == 0
+    assert shell.out.startswith("spaseq 0.")
+
+
+def test_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spaseq.pipeline.file_sources", interrupted)
+    assert shell("run", "q.rq", "--stream", "s=s.nq") == 130
+    assert shell.err == "\nspaseq: interrupted\n"
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "spaseq.cli", *arguments]
+
+
+def environment() -> dict[str, str]:
+    root = str(Path(cli.__file__).parents[2])
+    return {**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "error"}
+
+
+def test_a_live_match_is_there_before_the_stream_ends(shell: Shell) -> None:
+    with subprocess.Popen(
+        command("run", "q.rq", "--stream", "s=-"),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(STREAM)
+        process.stdin.flush()
+        assert process.stdout.readline() == FIRST
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+
+
+def test_a_closed_pipe_ends_quietly(shell: Shell) -> None:
+    text = "".join(one(f"{n}", n, "ab"[n % 2], f"{n}") for n in range(4000))
+    shell.file("s.nq", text)
+    with subprocess.Popen(
+        command("run", "q.rq", "--stream", "s=s.nq"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(20) == 0
+
+
+def test_the_progress_bar_is_for_terminals(shell: Shell) -> None:
+    assert shell("run", "q.rq", "--stream", "s=s.nq", "--progress") == 0
+    assert (shell.out, shell.err) == (FIRST, "")
+    leader, terminal = os.openpty()
+    done = subprocess.run(
+        command("run", "q.rq", "--stream", "s=s.nq", "--progress"),
+        stdout=subprocess.PIPE, stderr=terminal, text=True, env=environment(), check=True,
+    )  # fmt: skip
+    os.close(terminal)
+    shown = os.read(leader, 100_000).decode()
+    os.close(leader)
+    assert done.stdout == FIRST
+    assert "3 events" in shown
