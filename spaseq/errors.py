@@ -29,9 +29,7 @@ class Span:
 
     def to(self, other: Span) -> Span:
         """The stretch from the start of this span to the end of `other`."""
-        return Span(
-            self.start, other.end, self.line, self.column, other.end_line, other.end_column
-        )
+        return Span(self.start, other.end, self.line, self.column, other.end_line, other.end_column)
 
 
 NOWHERE = Span(0, 0, 1, 1, 1, 1)
@@ -129,8 +127,7 @@ def render(diagnostics: Sequence[Diagnostic], source: str, name: str = "query") 
 def _render_one(finding: Diagnostic, source: str, name: str) -> str:
     lines = source.splitlines() or [""]
     out = [
-        f"{name}:{finding.span.line}:{finding.span.column}: "
-        f"{finding.severity}: {finding.message}"
+        f"{name}:{finding.span.line}:{finding.span.column}: {finding.severity}: {finding.message}"
     ]
     out += _picture(finding.span, lines)
     if finding.other is not None:

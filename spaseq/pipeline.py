@@ -17,7 +17,7 @@ import pyoxigraph as ox
 
 from spaseq.engine.program import Program, compile_queries
 from spaseq.engine.triples import facts_of
-from spaseq.errors import EventError, InputError, SpaseqError
+from spaseq.errors import EventError, SpaseqError
 from spaseq.io.merge import merge
 from spaseq.io.options import ReadOptions, log_warning
 from spaseq.io.sinks import Shape, Sink
@@ -81,7 +81,7 @@ def matches(
     """All matches of ordered events, to the end of the run.
 
     Raises:
-        InputError: of the events' source, when the matches before it have been yielded.
+        SpaseqError: of the events' source, when the matches before it have been yielded.
     """
     seen = found = 0
     for some, failure in _batches(events, batch):
@@ -113,7 +113,9 @@ def pump(
             return
 
 
-def _batches(events: Iterable[Event], size: int) -> Iterator[tuple[list[Event], InputError | None]]:
+def _batches(
+    events: Iterable[Event], size: int
+) -> Iterator[tuple[list[Event], SpaseqError | None]]:
     """The events in lists of `size`; the last list may come with the error that ended them."""
     iterator = iter(events)
     while True:
@@ -123,7 +125,7 @@ def _batches(events: Iterable[Event], size: int) -> Iterator[tuple[list[Event], 
                 batch.append(event)
                 if len(batch) == size:
                     break
-        except InputError as error:
+        except SpaseqError as error:
             yield batch, error
             return
         yield batch, None
@@ -165,16 +167,40 @@ def run(
     return matches(started, merge(sources), 1 if live else BATCH)
 
 
+def stream_iri(program: Program, name: str) -> str:
+    """The IRI of a stream from outside, by that IRI or by the name queries give it.
+
+    Raises:
+        SpaseqError: for what no query reads, and a name that queries use for different streams.
+    """
+    if name in program.streams:
+        return name
+    called = {s.iri.value for query in program.sources for s in query.streams if s.name == name}
+    found = [iri for iri in program.streams if iri in called]
+    if len(found) > 1:
+        shown = " and ".join(f"<{iri}>" for iri in found)
+        raise SpaseqError(f"the queries call both {shown} {name}; use the IRI")
+    if not found:
+        raise SpaseqError(f"no query reads the stream {name}; {shown_streams(program)}")
+    return found[0]
+
+
+def shown_streams(program: Program) -> str:
+    """The streams from outside, with the names that queries give them, for messages."""
+    names: dict[str, dict[str, None]] = {iri: {} for iri in program.streams}
+    for query in program.sources:
+        for stream in query.streams:
+            names.get(stream.iri.value, {})[stream.name] = None
+    shown = ", ".join(f"<{iri}> ({', '.join(called)})" for iri, called in names.items())
+    return f"the streams read are {shown}" if shown else "no stream is read"
+
+
 def _by_iri(program: Program, streams: Mapping[str, Any]) -> dict[str, Any]:
     """The contents by stream IRI, in the order the queries declare the streams."""
-    named = {program.stream_names.get(name, name): content for name, content in streams.items()}
-    known = ", ".join(f"<{iri}>" for iri in program.streams) or "none"
-    for iri in named:
-        if iri not in program.streams:
-            raise SpaseqError(f"no query reads the stream <{iri}>; they read {known}")
+    named = {stream_iri(program, name): content for name, content in streams.items()}
     for iri in program.streams:
         if iri not in named:
-            raise SpaseqError(f"the stream <{iri}> was not given; the queries read {known}")
+            raise SpaseqError(f"the stream <{iri}> was not given; {shown_streams(program)}")
     return {iri: named[iri] for iri in program.streams}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,13 @@ _PREFIXES = (
     "@prefix owl: <http://www.w3.org/2002/07/owl#> . "
     "@prefix prov: <http://www.w3.org/ns/prov#> . "
 )
+
+
+_PREDICATE_PREFIXES = {
+    "prov": "http://www.w3.org/ns/prov#",
+    "sosa": "http://www.w3.org/ns/sosa/",
+    "as": "https://www.w3.org/ns/activitystreams#",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +76,13 @@ def _text(path: str) -> str:
 
 def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]:
     """IRI → its files in the order given, the IRIs in the order the queries declare them."""
-    names = program.stream_names
-    known = {iri: iri for iri in program.streams} | {
-        name: iri for name, iri in names.items() if iri in program.streams
-    }
+    from spaseq.pipeline import shown_streams, stream_iri
+
+    known = {*program.streams, *program.stream_names}
     files: dict[str, list[str]] = {iri: [] for iri in program.streams}
     for argument in given:
         name, path = _pair(argument, known, "--stream", "IRI=FILE")
-        iri = known.get(name)
-        if iri is None:
-            raise click.UsageError(f"no query reads the stream {name}; {_listed(program)}")
+        iri = stream_iri(program, name)
         if path in files[iri]:
             raise click.UsageError(f"the file {path} is given twice for the stream <{iri}>")
         files[iri].append(path)
@@ -86,7 +90,7 @@ def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]
     if missing:
         raise click.UsageError(
             f"no file for the stream <{missing[0]}>: add --stream '{missing[0]}=FILE'; "
-            f"{_listed(program)}"
+            f"{shown_streams(program)}"
         )
     every = [path for paths in files.values() for path in paths]
     if every.count(STDIN) > 1:
@@ -97,23 +101,11 @@ def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]
     return files
 
 
-def _listed(program: Program) -> str:
-    """The streams with the names their queries give them."""
-    names: dict[str, list[str]] = {}
-    for name, iri in program.stream_names.items():
-        names.setdefault(iri, []).append(name)
-    shown = [
-        f"<{iri}>" + (f" ({', '.join(names[iri])})" if iri in names else "")
-        for iri in program.streams
-    ]
-    return f"the streams read are {', '.join(shown)}" if shown else "no stream is read"
-
-
 def kb_files(given: Iterable[str], program: Program) -> dict[str, str]:
     """Graph IRI → the file of the knowledge base that holds it."""
     files: dict[str, str] = {}
     for argument in given:
-        iri, path = _pair(argument, dict.fromkeys(program.kb_graphs), "--kb", "IRI=FILE")
+        iri, path = _pair(argument, program.kb_graphs, "--kb", "IRI=FILE")
         if _URL.match(path):
             raise click.UsageError(
                 f"{path}: remote knowledge bases are not supported by this version; "
@@ -127,7 +119,7 @@ def kb_files(given: Iterable[str], program: Program) -> dict[str, str]:
     return files
 
 
-def _pair(argument: str, known: Mapping[str, object], option: str, form: str) -> tuple[str, str]:
+def _pair(argument: str, known: Collection[str], option: str, form: str) -> tuple[str, str]:
     """The two sides of `IRI=FILE`; an IRI may hold `=` signs, and so may a file name.
 
     The cut is where the left side is known, else where the right side is a file or a URL,
@@ -198,3 +190,16 @@ def _is_term(text: str) -> bool:
         _PREFIXED.fullmatch(text) is not None
         and text.partition(":")[0] in ("xsd", "rdf", "rdfs", "owl", "prov")
     )
+
+
+def predicate_iri(text: str) -> str:
+    """An IRI, in angle brackets or not, or a name under `prov:`, `sosa:` or `as:`."""
+    import pyoxigraph as ox
+
+    prefix, colon, local = text.partition(":")
+    if colon and prefix in _PREDICATE_PREFIXES:
+        text = _PREDICATE_PREFIXES[prefix] + local
+    try:
+        return ox.NamedNode(text.removeprefix("<").removesuffix(">")).value
+    except ValueError as error:
+        raise click.UsageError(f"--time-predicate {text} is not an IRI") from error

@@ -176,19 +176,14 @@ def read_options(
     lateness: str | None,
 ) -> ReadOptions:
     """The options of the readers, each checked."""
-    import pyoxigraph as ox
-
     from spaseq.errors import EventError
     from spaseq.io.options import Framing, ReadOptions
     from spaseq.rdf.time import duration_micros
 
     if time_predicate is not None and arrival_time:
         raise click.UsageError("--time-predicate and --arrival-time exclude each other")
-    try:
-        if time_predicate is not None:
-            time_predicate = ox.NamedNode(time_predicate.strip("<>")).value
-    except ValueError as error:
-        raise click.UsageError(f"--time-predicate {time_predicate} is not an IRI") from error
+    if time_predicate is not None:
+        time_predicate = arguments.predicate_iri(time_predicate)
     try:
         cut = Framing.parse(framing)
         late = None if lateness is None else duration_micros(lateness)

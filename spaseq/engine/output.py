@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 import pyoxigraph as ox
 
 from spaseq.gpm.aggregate import order_key
 from spaseq.gpm.expression import Scope, compile_expression
+from spaseq.kb.snapshot import Kb
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.emission import choose
 from spaseq.nfa.registers import Environment, RegisterFile
@@ -46,14 +46,14 @@ class OutputStage:
         plan: QueryPlan,
         registers: RegisterFile,
         acceptors: Sequence[Acceptor],
-        kb: Any,
+        kb: Kb,
         remembers: bool,
     ):
         """`remembers`: whether a match can come up again when its window closes."""
         self._plan = plan
         self._registers = registers
         self._acceptors = acceptors
-        self._scope = Scope(None, kb)
+        self._scope = Scope(None, kb, plan.kb_graphs)
         self._streams = {iri: number for number, iri in enumerate(plan.streams)}
         self.variables = tuple(column.name for column in plan.output.columns)
         self._columns = [self._compiled(column.value) for column in plan.output.columns]
@@ -84,7 +84,10 @@ class OutputStage:
         """The matches of one batch, and the paths they come from."""
         derived = self._derived(paths, end.micros, run.clock)
         chosen = set(
-            map(id, choose([r.path for r in derived], self._plan.emit, self._streams, run.contiguity))
+            map(
+                id,
+                choose([r.path for r in derived], self._plan.emit, self._streams, run.contiguity),
+            )
         )
         results = [result for result in derived if id(result.path) in chosen]
         if not results:
@@ -144,8 +147,7 @@ class OutputStage:
         env = self.environment(path)
         if self._plan.output.form == "construct":
             return tuple(
-                self._read(env, register)
-                for _, register in self._plan.output.template_registers
+                self._read(env, register) for _, register in self._plan.output.template_registers
             )
         for column in self._columns:
             env.append(column(env))

@@ -93,7 +93,9 @@ def _replaced(node: Any, constants: Mapping[str, ast.Iri | ast.Literal]) -> Any:
         return node if constant is None else replace(constant, span=node.span)
     if isinstance(node, ast.Projection) and isinstance(node.expression, ast.Var):
         constant = constants.get(node.expression.name)
-        return node if constant is None else replace(node, expression=constant, alias=node.expression)
+        return (
+            node if constant is None else replace(node, expression=constant, alias=node.expression)
+        )
     if isinstance(node, tuple):
         return tuple(_replaced(item, constants) for item in node)
     if not is_dataclass(node) or isinstance(node, Span):

@@ -9,17 +9,20 @@ depend on how streams interleave.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
+from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.matching import EventRows
 from spaseq.engine.output import OutputStage
 from spaseq.engine.program import CompiledQuery
-from spaseq.engine.aggregates import RunningAggregates
 from spaseq.gpm.expression import Scope, compile_expression, compile_filter
+from spaseq.kb.snapshot import Kb
 from spaseq.nfa.acceptor import Acceptor, Compiled
 from spaseq.nfa.registers import RegisterFile
-from spaseq.nfa.run import AutomatonRun
+from spaseq.nfa.run import AutomatonRun, Path
 from spaseq.nfa.tecs import Row
+from spaseq.parser import ast
+from spaseq.plan.logical import Occurrence
 from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
@@ -28,10 +31,11 @@ from spaseq.results import Match
 class QueryRun:
     """The state of one query."""
 
-    def __init__(self, compiled: CompiledQuery, kb: Any):
+    def __init__(self, compiled: CompiledQuery, kb: Kb):
         plan = compiled.plan
         self.plan = plan
         self._tasks = compiled.tasks
+        self._keeps_facts = any(map(_looks_at_graphs, plan.occurrences))
         registers = RegisterFile(plan, RunningAggregates())
         slots = registers.slots()
         acceptors = [
@@ -46,14 +50,12 @@ class QueryRun:
                     ),
                     tuple(compile_filter(c.expression, slots) for c in occurrence.residual),
                 ),
-                _scopes(kb),
+                _scopes(occurrence, kb, plan.kb_graphs),
             )
             for occurrence in plan.occurrences
         ]
         self.automaton = AutomatonRun(plan, compiled.automaton, registers, acceptors)
-        self.output = OutputStage(
-            plan, registers, acceptors, kb, compiled.automaton.waits
-        )
+        self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton.waits)
         self._readers = {
             iri: tuple(n for n, gpm in enumerate(plan.gpms) if iri in gpm.streams)
             for iri in plan.streams
@@ -109,6 +111,9 @@ class QueryRun:
         filtered: dict[int, list[Row]] = {}
         for gpm in self._readers[event.stream]:
             unfiltered[gpm], filtered[gpm] = rows.of(event, self._tasks[gpm])
+        if not self._keeps_facts:
+            # Partial matches outlive the event: only EXISTS still asks for its graph.
+            event = replace(event, facts=())
         self.automaton.feed(event, unfiltered, filtered)
         if not self._waits:
             self._emit(list(self.automaton.take()), event.time, found)
@@ -136,7 +141,7 @@ class QueryRun:
         self.ordinal = 0
         self.delivered = dict.fromkeys(self.delivered, 0)
 
-    def _emit(self, paths: list[Any], end: Timestamp, found: list[Match]) -> None:
+    def _emit(self, paths: list[Path], end: Timestamp, found: list[Match]) -> None:
         if not paths:
             return
         matches, shown = self.output.batch(paths, end, self.automaton)
@@ -147,8 +152,20 @@ class QueryRun:
         found += matches
 
 
-def _scopes(kb: Any) -> Callable[[Event], Scope]:
-    def scope_of(event: Event) -> Scope:
-        return Scope(event, kb)
+def _scopes(
+    occurrence: Occurrence, kb: Kb, kb_graphs: tuple[str, ...] | None
+) -> Callable[[Event], Scope]:
+    """What the occurrence's expressions are evaluated over; only EXISTS asks for the event."""
+    if not _looks_at_graphs(occurrence):
+        constant = Scope(None, kb, kb_graphs)
+        return lambda event: constant
+    return lambda event: Scope(event, kb, kb_graphs)
 
-    return scope_of
+
+def _looks_at_graphs(occurrence: Occurrence) -> bool:
+    conditions = [*occurrence.residual, *(a.value for a in occurrence.assignments)]
+    return any(
+        isinstance(node, ast.Exists)
+        for condition in conditions
+        for node in ast.walk(condition.expression)
+    )

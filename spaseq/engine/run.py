@@ -17,7 +17,6 @@ from spaseq.engine.program import Program
 from spaseq.engine.query_run import QueryRun
 from spaseq.engine.triples import facts_of
 from spaseq.errors import EventError, KbError
-from spaseq.engine.kb_view import restricted
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import from_micros, from_value, json_value
@@ -38,9 +37,7 @@ class Run:
                 f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
             )
         self.rows = EventRows(program.tasks, self.kb)
-        self.queries = [
-            QueryRun(query, restricted(self.kb, query.plan.kb_graphs)) for query in program.queries
-        ]
+        self.queries = [QueryRun(query, self.kb) for query in program.queries]
         self._external = program.streams
         self._known = set(self._external)
         written = {q.plan.registers_stream for q in self.queries} - {None}
@@ -64,9 +61,7 @@ class Run:
 
     # ------------------------------------------------------------------ input
 
-    def push(
-        self, stream: str, timestamp: Any, graph: Any, name: Any = None
-    ) -> list[Match]:
+    def push(self, stream: str, timestamp: Any, graph: Any, name: Any = None) -> list[Match]:
         """One event of one stream; the matches it completes.
 
         `timestamp` is a datetime, a number of seconds or a `Timestamp`; `graph` an rdflib
@@ -180,7 +175,9 @@ class Run:
     def _hand_over(self, number: int, query: QueryRun, micros: int | None) -> list[Match]:
         waiting = self.delayed[number]
         ready = [e for e in waiting if micros is None or e.time.micros < micros]
-        self.delayed[number] = [e for e in waiting if micros is not None and e.time.micros >= micros]
+        self.delayed[number] = [
+            e for e in waiting if micros is not None and e.time.micros >= micros
+        ]
         ready.sort(key=lambda event: event.instant)
         found: list[Match] = []
         for event in ready:

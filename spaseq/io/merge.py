@@ -10,10 +10,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 
-from spaseq.errors import InputError
+from spaseq.errors import SpaseqError
 from spaseq.rdf.event import Event
 
-_Entry = tuple[int, int, int, Event | InputError]
+_Entry = tuple[int, int, int, Event | SpaseqError]
 
 
 def merge(sources: Sequence[Iterable[Event]]) -> Iterator[Event]:
@@ -30,21 +30,21 @@ def merge(sources: Sequence[Iterable[Event]]) -> Iterator[Event]:
     heapq.heapify(waiting)
     while waiting:
         micros, ordinal, place, event = waiting[0]
-        if isinstance(event, InputError):
+        if isinstance(event, SpaseqError):
             raise event
         yield event
         following = _following(iterators[place])
         if following is None:
             heapq.heappop(waiting)
-        elif isinstance(following, InputError):
+        elif isinstance(following, SpaseqError):
             # The failed event would have been at the next instant of its source at the least.
             heapq.heapreplace(waiting, (micros, ordinal + 1, place, following))
         else:
             heapq.heapreplace(waiting, (*following.instant, place, following))
 
 
-def _following(iterator: Iterator[Event]) -> Event | InputError | None:
+def _following(iterator: Iterator[Event]) -> Event | SpaseqError | None:
     try:
         return next(iterator, None)
-    except InputError as error:
+    except SpaseqError as error:
         return error

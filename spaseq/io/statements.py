@@ -79,14 +79,19 @@ def _plain_block(
         ]
         if not numbers:
             return
+        left = iter(numbers)
         try:
-            yield from zip(ox.parse(block, format=FORMATS[syntax]), numbers, strict=False)
+            # zip asks the parser first, so after an error `left` begins with the first line
+            # that gave no quad.
+            yield from zip(ox.parse(block, format=FORMATS[syntax]), left, strict=False)
             return
         except SyntaxError as error:
-            bad = min(max(error.lineno or 1, 1), len(parts))
-            troubles.report(explained(error, syntax), lines.name, first + bad - 1)
-            block = b"\n".join(parts[bad:])
-            first += bad
+            # A statement without its dot is only missed where the next line begins.
+            said = first - 1 + max(error.lineno or 1, 1)
+            bad = min(said, next(left, said))
+            troubles.report(explained(error, syntax, bad == said), lines.name, bad)
+            block = b"\n".join(parts[bad - first + 1 :])
+            first = bad + 1
 
 
 def _has_statement(line: bytes) -> bool:
@@ -94,10 +99,10 @@ def _has_statement(line: bytes) -> bool:
     return bool(text) and not text.startswith(b"#")
 
 
-def explained(error: SyntaxError, syntax: Syntax) -> str:
-    """The parser's message without its place, and what was being read."""
+def explained(error: SyntaxError, syntax: Syntax, placed: bool = True) -> str:
+    """The parser's message without its line, and what was being read."""
     said = _WHERE.sub("", error.msg or "").rstrip(".")
-    column = f", column {error.offset}" if error.offset else ""
+    column = f", column {error.offset}" if error.offset and placed else ""
     hint = ""
     if "version" in said.lower() or "MESSAGE" in said or "@message" in said:
         hint = (

@@ -66,6 +66,11 @@ class Acceptor:
             for test, condition in zip(compiled.residual, occurrence.residual, strict=True)
         )
         self._scope_of = scope_of
+        # Why rows were turned down since the run started or resumed; for people.
+        self.disagreed = 0
+        """Rows that did not agree with the bindings of a partial match."""
+        self.untrue = [0] * len(self._residual)
+        """Per residual filter: how often it was not true."""
 
     def join(self, env: Environment, row: Row) -> bool:
         """Bind the row's variables; False where one disagrees (env is then spoilt)."""
@@ -73,6 +78,7 @@ class Acceptor:
         for column, number in self._columns:
             value = row[column]
             if value is not None and not bind(env, number, value):
+                self.disagreed += 1
                 return False
         for number in self._counts:
             env[number] += 1
@@ -97,10 +103,11 @@ class Acceptor:
         if not self._residual:
             return True
         scope = self._scope_of(event)
-        for test, views in self._residual:
+        for number, (test, views) in enumerate(self._residual):
             if views:
                 self._registers.refresh(env, views)
             if not test(env, scope):
+                self.untrue[number] += 1
                 return False
         return True
 
@@ -116,8 +123,6 @@ class Acceptor:
     def replay(self, env: Environment, row: Row) -> None:
         """Bind an accepted row again, its stateful BINDs included."""
         self.join(env, row)
-        for (_, _, number), value in zip(
-            self._assignments, row[len(self._columns) :], strict=True
-        ):
+        for (_, _, number), value in zip(self._assignments, row[len(self._columns) :], strict=True):
             if value is not None:
                 self._registers.bind(env, number, value)

@@ -170,8 +170,7 @@ class Automaton:
 
     def _edge(self, edge: Edge, names: Sequence[str]) -> str:
         actions = "".join(
-            f" {'again' if action.again else 'begin'} unit {action.unit}"
-            for action in edge.actions
+            f" {'again' if action.again else 'begin'} unit {action.unit}" for action in edge.actions
         )
         return self.atom_text(edge.atom, names) + actions
 
@@ -179,7 +178,9 @@ class Automaton:
         return ", ".join(
             "accept" + (" at closing" if link.guards else "")
             if link.target == ACCEPT
-            else "done" if link.target == DONE else str(link.target)
+            else "done"
+            if link.target == DONE
+            else str(link.target)
             for link in self.atoms[edge.atom].links
         )
 

@@ -66,9 +66,7 @@ class CandidateFinder:
         """Every candidate whose events all lie strictly between two instants."""
         atom = self._atoms[edge.atom]
         start = self.entered(env, edge)
-        options = [
-            self._operand(operand, low, high, negated) for operand in atom.operands
-        ]
+        options = [self._operand(operand, low, high, negated) for operand in atom.operands]
         yield from self._combined(edge, start, options)
 
     def completions(
@@ -247,9 +245,7 @@ class CandidateFinder:
                     best = first
         return best
 
-    def first_step_acceptable(
-        self, edge: Edge, env: Environment, low: int, high: int
-    ) -> int:
+    def first_step_acceptable(self, edge: Edge, env: Environment, low: int, high: int) -> int:
         """The latest instant in between at which one operand alone accepts an event.
 
         It is how an `AND` group stands for its side of a disjunction. -1: there is none.

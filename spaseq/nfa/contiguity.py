@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from itertools import pairwise
 
 from spaseq.nfa.candidates import Candidate
 from spaseq.nfa.registers import RegisterFile
@@ -45,11 +46,10 @@ class Contiguity:
     def contiguous(self, key: Key, instants: list[int]) -> bool:
         """Whether no other instant with an event lies between successive ones of these."""
         if not self._partitioned:
-            return all(b - a <= 1 for a, b in zip(instants, instants[1:], strict=False))
+            return all(b - a <= 1 for a, b in pairwise(instants))
         known = self.instants.get(key, [])
         return all(
-            bisect_left(known, b) - bisect_right(known, a) <= 0
-            for a, b in zip(instants, instants[1:], strict=False)
+            bisect_left(known, b) - bisect_right(known, a) <= 0 for a, b in pairwise(instants)
         )
 
     def evict(self, bound: int) -> None:

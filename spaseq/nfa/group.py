@@ -62,6 +62,8 @@ class PlaceState:
         # What happened here since the run started or resumed; for people, read by nothing.
         self.reached = 0
         """Nodes that came to wait."""
+        self.unkeyed = 0
+        """Rows that leave a partition variable unbound."""
         self.early = 0
         """Rows that found nobody waiting."""
         self.unjoined = 0

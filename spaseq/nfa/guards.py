@@ -55,10 +55,10 @@ class GuardKeeper:
     ) -> int:
         """The latest start of an occurrence strictly between two instants, or NEVER.
 
-        `at_start`: the guard stands before the first step of a match, where a step skipped
-        at the start of the guarded unit looks back one window of its own. `before` is the partial match's environment, `after` that of what was joined by
+        `before` is the partial match's environment, `after` that of what was joined by
         `edge`: a guard inside an iterated unit that the edge enters anew still sees its own
-        iteration.
+        iteration. `at_start`: the guard stands before the first step of a match, where a
+        step skipped at the start of the guarded unit looks back one window of its own.
         """
         guard = self._automaton.guards[number]
         env = self._context(guard, before, after, edge)

@@ -183,10 +183,8 @@ def _kept(names: Names, edge: Edge, registers: dict[str, Register]) -> Names:
     return frozenset(name for name in names if registers[name].unit not in fresh)
 
 
-def _keys(
-    flow: _Flow, place: Place, sure: Names
-) -> tuple[tuple[tuple[int, str], ...], ...]:
-    keys = []
+def _keys(flow: _Flow, place: Place, sure: Names) -> tuple[tuple[tuple[int, str], ...], ...]:
+    keys: list[tuple[tuple[int, str], ...]] = []
     for edge in place.edges:
         atom = flow.automaton.atoms[edge.atom]
         if atom.kind != "single" or place.start:

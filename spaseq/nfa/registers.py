@@ -99,7 +99,7 @@ class RegisterFile:
 
     def enter(self, env: Environment, unit: int, again: bool) -> None:
         """Begin a run of the unit, or its next iteration."""
-        for number, register in self._scoped[unit]:
+        for number, _ in self._scoped[unit]:
             env[number] = self._blank[number]
         for number, register in self._following[unit]:
             if register.kind == "previous":
@@ -146,9 +146,7 @@ class RegisterFile:
         if register.kind in ("iterations", "count"):
             return 0
         if register.kind == "aggregate":
-            return self._aggregates.start(
-                register.function, register.separator, register.distinct
-            )
+            return self._aggregates.start(register.function, register.separator, register.distinct)
         return None
 
     def _view(self, name: str, number: int, kind: str) -> None:

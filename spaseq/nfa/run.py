@@ -24,7 +24,17 @@ from spaseq.nfa.contiguity import Contiguity, Key
 from spaseq.nfa.group import Group, PlaceState
 from spaseq.nfa.guards import NEVER, GuardKeeper
 from spaseq.nfa.registers import Environment, RegisterFile
-from spaseq.nfa.tecs import Chain, Node, Row, Step, Witnessed, chained, nodes, paths
+from spaseq.nfa.tecs import (
+    Chain,
+    Node,
+    Row,
+    Step,
+    Witnessed,
+    chained,
+    members_since,
+    nodes,
+    paths,
+)
 from spaseq.nfa.window import WindowClock
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import Event
@@ -111,6 +121,8 @@ class AutomatonRun:
         self.accepted: list[Accepted] = []
         self.waiting: list[tuple[int, int, Waiting]] = []
         self.waited = 0
+        self.forbidden_at_close = 0
+        """Matches that a trailing guard forbade when their window closed; for people."""
         self.skipped: dict[Key, int] = {}
         self.beginnings: list[tuple[PlaceState, Group, Candidate]] = []
         """Starts that can be decided only when all events of the instant are counted."""
@@ -159,8 +171,12 @@ class AutomatonRun:
         for state in self.places:
             if state.strict and not self.registers.partition and state.groups:
                 stale = self.clock.timestamp_start - 1
-                for group in [g for g in state.groups.values() if _newest(g) < stale]:
-                    state.drop(group)
+                for group in list(state.groups.values()):
+                    recent = list(members_since(group.chain, stale, 0))
+                    if recent:
+                        group.keep(recent)
+                    else:
+                        state.drop(group)
         for (number, _), (env, members) in self.pending.items():
             self.places[number].reached += len(members)
             group = self.places[number].group(env)
@@ -240,6 +256,7 @@ class AutomatonRun:
         meeting = None
         for row in entry.rows:
             if not self._positive(acceptor.gpm, row):
+                state.unkeyed += 1
                 continue
             groups = state.matching(position, row, columns)
             if not groups:
@@ -296,9 +313,7 @@ class AutomatonRun:
         elif state.strict:
             needed = self.contiguity.threshold(candidate)
         if place.guards:
-            forbidden = self.guards.forbidden_until(
-                place, group.env, candidate, group.oldest
-            )
+            forbidden = self.guards.forbidden_until(place, group.env, candidate, group.oldest)
             needed = max(needed, forbidden)
         before = self._followed(group, needed, candidate)
         if before is not None:
@@ -316,9 +331,7 @@ class AutomatonRun:
 
     def _next_threshold(self, state: PlaceState, group: Group, candidate: Candidate) -> int:
         if state.looks_back:
-            return self.guards.earlier_acceptable(
-                state.place, group.env, candidate, group.oldest
-            )
+            return self.guards.earlier_acceptable(state.place, group.env, candidate, group.oldest)
         needed = max((t for t in group.taken if t < candidate.first), default=NEVER)
         kind = self.automaton.atoms[candidate.edge.atom].kind
         if kind == "single" and not state.takes_at_once and candidate.first not in group.taken:
@@ -334,7 +347,8 @@ class AutomatonRun:
             return None
         if needed <= group.oldest and candidate.first == self.clock.now:
             return chain
-        members = [n for n in nodes(chain, bound) if needed <= n.last < candidate.first]
+        since = members_since(chain, needed, bound)
+        members = [node for node in since if node.last < candidate.first]
         members.reverse()
         return chained(members)
 
@@ -359,9 +373,7 @@ class AutomatonRun:
             if link.target != ACCEPT:
                 live = self.places[link.target].place.live
                 values = tuple(candidate.env[number] for number in live)
-                waiting = self.pending.setdefault(
-                    (link.target, values), (candidate.env, [])
-                )
+                waiting = self.pending.setdefault((link.target, values), (candidate.env, []))
                 waiting[1].append(node)
             elif link.guards:
                 self._wait(link, candidate, node)
@@ -378,7 +390,9 @@ class AutomatonRun:
 
     def _forbids(self, guard: int, waiting: Waiting) -> bool:
         env, high = waiting.env, self.clock.now + 1
-        return self.guards.latest(guard, env, env, None, waiting.last, high) != NEVER
+        forbids = self.guards.latest(guard, env, env, None, waiting.last, high) != NEVER
+        self.forbidden_at_close += forbids
+        return forbids
 
     # ------------------------------------------------------------------ partitions
 
@@ -395,10 +409,6 @@ class AutomatonRun:
             if -1 not in columns:
                 keys.update(tuple(row[column] for column in columns) for row in rows)
         return {key for key in keys if None not in key}
-
-
-def _newest(group: Group) -> int:
-    return max((node.last for node in nodes(group.chain, 0)), default=-1)
 
 
 def _fragment_places(automaton: Automaton) -> frozenset[int]:

@@ -69,12 +69,20 @@ class StateWriter:
             ],
             "accepted": [[self._node(a.node), self._values(a.key)] for a in run.accepted],
             "waiting": [
-                [closing, number, self._waiting(waiting)] for closing, number, waiting in run.waiting
+                [closing, number, self._waiting(waiting)]
+                for closing, number, waiting in run.waiting
             ],
             "waited": run.waited,
             "skipped": [[self._values(key), bound] for key, bound in run.skipped.items()],
             "beginnings": [
-                [state.number, self._edge(c.edge), self._env(c.env), self._step(c.step), c.first, c.last]
+                [
+                    state.number,
+                    self._edge(c.edge),
+                    self._env(c.env),
+                    self._step(c.step),
+                    c.first,
+                    c.last,
+                ]
                 for state, _, c in run.beginnings
             ],
             "steps": self._steps,
@@ -112,7 +120,12 @@ class StateWriter:
         known = self._numbers.get(id(step))
         if known is None:
             witnesses = [
-                [w.occurrence, self._writer.event(w.event, facts=False), self._values(w.row), w.instant]
+                [
+                    w.occurrence,
+                    self._writer.event(w.event, facts=False),
+                    self._values(w.row),
+                    w.instant,
+                ]
                 for w in step.witnesses
             ]
             known = self._new(step, self._steps, [self._edge(step.edge), witnesses])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from spaseq.nfa.automaton import Edge
 from spaseq.rdf.event import Event, Term
@@ -60,7 +61,7 @@ class Chain:
     def __init__(self, node: Node, rest: Chain | None):
         self.node = node
         self.rest = rest
-        self.latest = node.latest if rest is None else max(node.latest, rest.latest)
+        self.latest: int = node.latest if rest is None else max(node.latest, rest.latest)
 
 
 def nodes(chain: Chain | None, bound: int) -> Iterator[Node]:
@@ -69,6 +70,14 @@ def nodes(chain: Chain | None, bound: int) -> Iterator[Node]:
         if chain.node.latest >= bound:
             yield chain.node
         chain = chain.rest
+
+
+def members_since(chain: Chain | None, last: int, bound: int) -> Iterator[Node]:
+    """The nodes of a group's chain whose last instant is not before `last`, newest first.
+
+    Groups grow at the close of each instant by nodes that end there: the older ones follow.
+    """
+    return takewhile(lambda node: node.last >= last, nodes(chain, bound))
 
 
 def chained(members: list[Node]) -> Chain | None:

@@ -189,17 +189,7 @@ class Prev:
 
 
 Expr: TypeAlias = (
-    Var
-    | Iri
-    | Literal
-    | Unary
-    | Binary
-    | In
-    | Call
-    | FunctionCall
-    | Exists
-    | Aggregate
-    | Prev
+    Var | Iri | Literal | Unary | Binary | In | Call | FunctionCall | Exists | Aggregate | Prev
 )
 
 

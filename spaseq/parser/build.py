@@ -226,14 +226,14 @@ class QueryBuilder(PatternBuilder):
     def _operand(self, part: Part, sign: str) -> ast.Unit:
         step = self._step(part)
         if step.negated or step.quantifier is not None:
+            if step.negated:
+                hint = f"write the negation as a step of its own, beside the ({sign}) group"
+            elif sign == "|":
+                hint = "put the operand into parentheses of its own, such as (B+)"
+            else:
+                hint = f"operands of {sign} are GPMs, or groups of GPMs joined by & or |"
             what = "a negation" if step.negated else "a quantifier"
-            self.source.report(
-                f"{what} on an operand of {sign}",
-                step.span,
-                "put the operand into parentheses of its own, such as (B+), if you mean that"
-                if not step.negated
-                else f"write the negation as a step of its own, beside the ({sign}) group",
-            )
+            self.source.report(f"{what} on an operand of {sign}", step.span, hint)
         return step.unit
 
     def _step(self, part: Part, mark: Token | None = None) -> ast.Step:

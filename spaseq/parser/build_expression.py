@@ -61,6 +61,19 @@ _STRING_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re
 _LOCAL_ESCAPE = re.compile(r"\\(.)")
 
 
+# Everything that comes after works on trees by recursion, and must not overflow the stack.
+DEEPEST = 100
+LONGEST_CHAIN = 250
+
+
+class TooDeep(Exception):
+    """Brackets within brackets, or a chain of operators, beyond what any later stage holds."""
+
+    def __init__(self, part: Part):
+        self.part = part
+        super().__init__(part)
+
+
 class ExpressionBuilder:
     """The part of the builder for terms and expressions; `build` serves all parts."""
 
@@ -69,12 +82,18 @@ class ExpressionBuilder:
         self.base: str | None = None
         self.prefixes = dict(PREDECLARED if prefixes is None else PREDECLARED | prefixes)
         self._unknown_prefixes: set[str] = set()
+        self._depth = 0
 
     def build(self, part: Part) -> Any:
         """The node of a variable's token, or of a tree by the method of its rule's name."""
         if isinstance(part, Token):
             return self.var(part)
-        return getattr(self, part.rule)(part)
+        if self._depth == DEEPEST:
+            raise TooDeep(part)
+        self._depth += 1
+        node = getattr(self, part.rule)(part)
+        self._depth -= 1
+        return node
 
     def span(self, part: Part) -> Span:
         """The place of a token or tree in the user's text."""
@@ -179,6 +198,8 @@ class ExpressionBuilder:
 
     def logical_or(self, tree: Tree, operator: Any = "||") -> ast.Expr:
         left: ast.Expr = self.build(tree.children[0])
+        if len(tree.children) > LONGEST_CHAIN:
+            raise TooDeep(tree)
         for child in tree.children[1:]:
             right = self.build(child)
             left = ast.Binary(operator, left, right, self._start(tree).to(self.span(child)))
@@ -190,6 +211,8 @@ class ExpressionBuilder:
     def additive(self, tree: Tree) -> ast.Expr:
         left: ast.Expr = self.build(tree.children[0])
         rest = tree.children[1:]
+        if len(rest) > 2 * LONGEST_CHAIN:
+            raise TooDeep(tree)
         for sign, child in zip(rest[::2], rest[1::2], strict=True):
             operator: Any = as_token(sign).text
             right = self.build(child)
@@ -237,7 +260,7 @@ class ExpressionBuilder:
             self.source.report(
                 f"{name} takes {_count(least, most)}, here it has {len(arguments)}",
                 self.span(tree),
-                _SIGNATURES.get(name, ""),
+                "write " + _SIGNATURES.get(name, f"{name}({', '.join('…' * least)})"),
             )
         elif name == "BOUND" and not isinstance(arguments[0], ast.Var):
             self.source.report(
@@ -309,11 +332,12 @@ def _count(least: int, most: int | None) -> str:
     return f"{least} or {most} arguments"
 
 
+# What to write where the number alone does not tell.
 _SIGNATURES = {
+    "BNODE": "BNODE() or BNODE(text)",
     "CONTAINS": "CONTAINS(text, part)",
     "IF": "IF(condition, then, else)",
     "LANGMATCHES": "LANGMATCHES(LANG(?v), range)",
-    "NOW": "NOW()",
     "REGEX": "REGEX(text, pattern, flags?)",
     "REPLACE": "REPLACE(text, pattern, replacement, flags?)",
     "SAMETERM": "sameTerm(a, b)",

@@ -110,7 +110,7 @@ class PatternBuilder(ExpressionBuilder):
             row = as_tree(row)
             if len(row.children) != len(variables):
                 self.source.report(
-                    f"this row has {len(row.children)} values for {len(variables)} variables",
+                    f"a row of {len(row.children)} for {len(variables)} variables",
                     self.span(row),
                     "give each variable a value; UNDEF leaves one open",
                     self.span(first),
@@ -143,36 +143,32 @@ class PatternBuilder(ExpressionBuilder):
             start = self.span(tree)
 
     def _node(self, part: Part) -> ast.Term:
-        span = self.span(part)
-        if isinstance(part, Token):
-            if part.kind == "BLANK_NODE_LABEL":
-                return ast.BlankNode(part.text[2:], span)
-            return self.var(part)
-        if part.rule == "anonymous":
-            return self._fresh_node(span)
-        if part.rule == "nil":
-            return ast.Iri(RDF + "nil", span)
-        if part.rule == "property_node":
-            node = self._fresh_node(span)
-            self._properties(node, part.children[0], span)
-            return node
-        if part.rule == "collection":
-            return self._collection(part)
+        if isinstance(part, Token) and part.kind == "BLANK_NODE_LABEL":
+            return ast.BlankNode(part.text[2:], self.span(part))
         return self.build(part)  # type: ignore[no-any-return]
 
-    def _fresh_node(self, span: Span) -> ast.BlankNode:
+    def anonymous(self, tree: Tree) -> ast.BlankNode:
         label = f"{self._fresh}{self._fresh_count}"
         self._fresh_count += 1
-        return ast.BlankNode(label, span)
+        return ast.BlankNode(label, self.span(tree))
 
-    def _collection(self, tree: Tree) -> ast.Term:
-        span = self.span(tree)
-        cells = [self._fresh_node(self.span(child)) for child in tree.children]
-        for index, (cell, child) in enumerate(zip(cells, tree.children, strict=True)):
-            term = self._node(as_tree(child).children[0])
-            rest = cells[index + 1] if index + 1 < len(cells) else ast.Iri(RDF + "nil", span)
-            self._triples.append(ast.Triple(cell, ast.Iri(RDF + "first"), term, cell.span))
-            self._triples.append(ast.Triple(cell, ast.Iri(RDF + "rest"), rest, cell.span))
+    def nil(self, tree: Tree) -> ast.Iri:
+        return ast.Iri(RDF + "nil", self.span(tree))
+
+    def property_node(self, tree: Tree) -> ast.BlankNode:
+        node = self.anonymous(tree)
+        self._properties(node, tree.children[0], node.span)
+        return node
+
+    def collection(self, tree: Tree) -> ast.BlankNode:
+        nodes = [as_tree(child).children[0] for child in tree.children]
+        cells = [self.anonymous(as_tree(child)) for child in tree.children]
+        for index, (cell, node) in enumerate(zip(cells, nodes, strict=True)):
+            last = index + 1 == len(cells)
+            rest = self.nil(tree) if last else cells[index + 1]
+            first, following = ast.Iri(RDF + "first"), ast.Iri(RDF + "rest")
+            self._triples.append(ast.Triple(cell, first, self._node(node), cell.span))
+            self._triples.append(ast.Triple(cell, following, rest, cell.span))
         return cells[0]
 
     # -------------------------------------------------------------- paths
@@ -220,7 +216,9 @@ class PatternBuilder(ExpressionBuilder):
         head, group, *modifiers = tree.children
         distinct, reduced, items = self.projection(as_tree(head))
         if items is not None:
-            items = tuple(dict.fromkeys(items))  # naming a variable twice adds nothing
+            # Naming a variable twice adds nothing; an alias twice is an error found later.
+            once = dict.fromkeys(item for item in items if item.alias is None)
+            items = tuple(item for item in items if item.alias or once.pop(item, 1) is None)
         parts: dict[str, Any] = {as_tree(part).rule: self.build(part) for part in modifiers}
         return ast.SubSelect(
             distinct, reduced, items, self.group(group), span=self.span(tree), **parts

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaseq.errors import NOWHERE
 from spaseq.parser import ast
 from spaseq.parser.automaton import Automaton, Unexpected, run
 from spaseq.parser.build import QueryBuilder
+from spaseq.parser.build_expression import DEEPEST, LONGEST_CHAIN, TooDeep
 from spaseq.parser.diagnose import diagnose
 from spaseq.parser.lexer import Lexer
 from spaseq.parser.scope import check
@@ -42,11 +42,12 @@ def _read(start: str, text: str, name: str, prefixes: dict[str, str] | None) -> 
         check(node, source)
     except Unexpected as error:
         diagnose(error.token, automaton, source)
-    except RecursionError:
+    except TooDeep as error:
         source.report(
-            "this text is nested too deeply",
-            NOWHERE,
-            "brackets in brackets, or one long chain of operators: split it, or use VALUES or IN",
+            "this is nested too deeply, or too long a chain of operators",
+            source.span(error.part.start, error.part.start + 1),
+            f"at most {DEEPEST} brackets within each other, and {LONGEST_CHAIN} operands in a row; "
+            "IN and VALUES say many comparisons at once",
         )
     source.raise_findings()
     return node

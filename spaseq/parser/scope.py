@@ -112,10 +112,11 @@ class _Rules:
     def _introduce(self, variable: ast.Var, scope: _Scope, words: str) -> None:
         place = scope.get(variable.name)
         if place is not None:
+            compare = "; to compare two values write FILTER(… = …)" if words == "BIND" else ""
             self._report(
                 f"{words} gives a value to ?{variable.name}, which already has one here",
                 variable.span,
-                "take a new name after AS; to compare two values write FILTER(… = …)",
+                f"take a new name after AS{compare}",
                 place,
                 "bound first",
             )
@@ -203,7 +204,7 @@ class _Rules:
         if self._sub_queries:
             if node.name in SEQUENCE_AGGREGATES or isinstance(node.argument, ast.GpmName):
                 self._report(
-                    f"{node.name} over a sequence inside a sub-query", node.span, _TOP_LEVEL
+                    f"{node.name} over iterations inside a sub-query", node.span, _TOP_LEVEL
                 )
             elif forbidden is not None:
                 where = f" in {forbidden}" if forbidden else " in the pattern of a sub-query"

@@ -17,9 +17,7 @@ from typing import Literal
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
 
-RegisterKind = Literal[
-    "value", "previous", "first", "last", "aggregate", "count", "iterations"
-]
+RegisterKind = Literal["value", "previous", "first", "last", "aggregate", "count", "iterations"]
 
 
 @dataclass(frozen=True, slots=True)

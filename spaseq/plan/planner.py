@@ -166,9 +166,7 @@ class _Planner:
         assignments = tuple(
             Assignment(
                 bind.variable.name,
-                self.resolver.condition(
-                    bind.expression, units, format_expression(bind.expression)
-                ),
+                self.resolver.condition(bind.expression, units, format_expression(bind.expression)),
             )
             for bind in scope.stateful
         )

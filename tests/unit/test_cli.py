@@ -242,6 +242,9 @@ def test_reading_options(shell: Shell) -> None:
     timed = ("--time-predicate", "<e:t>", "--time-unit", "ms")
     assert shell("run", "q.rq", "--stream", "s=ms.nq", *timed) == 0
     assert json.loads(shell.out)["end"] == 0.004
+    named = ("--time-predicate", "prov:generatedAtTime")
+    assert shell("run", "q.rq", "--stream", "s=s.nq", *named) == 0
+    assert shell.out == FIRST
     assert shell("run", "q.rq", "--stream", "s=s.nq", "--arrival-time") == 0
     assert json.loads(shell.out)["end"].endswith("Z")
 

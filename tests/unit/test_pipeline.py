@@ -158,10 +158,13 @@ def pipeline_framing(text: str):  # type: ignore[no-untyped-def]
 
 
 def test_streams_that_do_not_fit() -> None:
-    with pytest.raises(SpaseqError, match=r"no query reads the stream <urn:x>; they read <.*/s>"):
+    with pytest.raises(SpaseqError, match=r"no query reads the stream urn:x; .* <.*/s> \(s\)"):
         pipeline.run(QUERY, {"urn:x": []})
     with pytest.raises(SpaseqError, match=r"the stream <.*/t> was not given"):
         pipeline.run(QUERY, {S: []})
+    both = [QUERY, QUERY.replace(":s ", ":u ")]
+    with pytest.raises(SpaseqError, match=r"call both <.*/s> and <.*/u> s; use the IRI"):
+        pipeline.run(both, {"s": []})
 
 
 def test_events_that_do_not_fit() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pyoxigraph as ox
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,10 @@ from tests.unit.gpm.pattern_strategies import facts, knowledge, patterns
 from tests.unit.gpm.whole_pattern import reference_rows
 
 TIME = Timestamp(1, NUMBER, ox.Literal(1))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
+"""Random cases of each test; more of them on request."""
+
+CORE = ("optional", "union", "minus", "group", "filter", "bind", "values")
 
 
 def _check(pattern, event_facts, graphs, at=None):
@@ -25,13 +31,36 @@ def _check(pattern, event_facts, graphs, at=None):
     assert set(found) == reference_rows(program, event, graphs)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(patterns(exists=False), facts(), knowledge, st.sampled_from((None, "a", "t")))
-def test_patterns_mean_what_pyoxigraph_says(pattern, event_facts, graphs, at):
+def differential(kinds, at=st.none()):
+    def decorate(test):
+        quiet = settings(
+            max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck)
+        )
+        return quiet(given(patterns(kinds), facts(), knowledge, at)(test))
+
+    return decorate
+
+
+@differential(CORE, st.sampled_from((None, "a", "t")))
+def test_algebra(pattern, event_facts, graphs, at):
     _check(pattern, event_facts, graphs, at)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(patterns(exists=True), facts(), knowledge)
-def test_patterns_with_exists_mean_what_pyoxigraph_says(pattern, event_facts, graphs):
+@differential((*CORE, "path", "path", "path"))
+def test_property_paths(pattern, event_facts, graphs, at):
+    _check(pattern, event_facts, graphs)
+
+
+@differential((*CORE, "graph", "graph", "graph"))
+def test_knowledge_base(pattern, event_facts, graphs, at):
+    _check(pattern, event_facts, graphs)
+
+
+@differential((*CORE, "select", "select", "select"))
+def test_sub_queries(pattern, event_facts, graphs, at):
+    _check(pattern, event_facts, graphs)
+
+
+@differential((*CORE, "graph", "exists", "exists", "exists"))
+def test_exists(pattern, event_facts, graphs, at):
     _check(pattern, event_facts, graphs)

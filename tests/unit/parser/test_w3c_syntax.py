@@ -88,7 +88,9 @@ def _solutions(solutions: pyoxigraph.QuerySolutions, names: list[str]) -> Counte
     for solution in solutions:
         values = [solution[name] for name in names]
         found[
-            " ".join("_:" if isinstance(each, pyoxigraph.BlankNode) else str(each) for each in values)
+            " ".join(
+                "_:" if isinstance(each, pyoxigraph.BlankNode) else str(each) for each in values
+            )
         ] += 1
     return found
 

@@ -18,9 +18,7 @@ _QT = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#"
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 BASE = "http://base.example/dir/query"
 
-_PROLOGUE = re.compile(
-    r"(?:\s|#[^\n]*|(?:BASE\s*|PREFIX\s+[^\s:<]*:\s*)<[^>]*>)*", re.IGNORECASE
-)
+_PROLOGUE = re.compile(r"(?:\s|#[^\n]*|(?:BASE\s*|PREFIX\s+[^\s:<]*:\s*)<[^>]*>)*", re.IGNORECASE)
 _DATASET = re.compile(r"\bFROM\s+(?:NAMED\s+)?(?:<[^>]*>|\S*:\S*)", re.IGNORECASE)
 _FORM = re.compile(r"(SELECT|ASK|CONSTRUCT)\b", re.IGNORECASE)
 
