@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 VENV   ?= .venv
+SHELL  := bash
+.SHELLFLAGS := -eu -o pipefail -c
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BIN    := $(VENV)/bin
@@ -30,7 +32,12 @@ demo: $(READY) ## run the smart-grid example and show what it found
 	  --stream power=$(GRID)/power.trig \
 	  --stream storage=$(GRID)/storage.trig \
 	  --kb http://example.org/smart-grid/kb=$(GRID)/kb.ttl \
-	  | $(BIN)/python examples/show.py --about $(GRID)/about.txt
+	  | $(BIN)/python examples/show.py
+	@echo
+	@echo "Each match: the sky darkened twice over a district, then a house there drew power with"
+	@echo "its battery more than half full. Look at house, districtName and capacity: no event"
+	@echo "says which house a meter is in, or what its battery holds. The knowledge base does:"
+	@echo "$(GRID)/kb.ttl. The query is $(GRID)/query.rq."
 
 test: $(READY) ## run every test (SPASEQ_DATA names the published data sets, if you have them)
 	@$(BIN)/python -m pytest -n 2

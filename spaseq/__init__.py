@@ -2,7 +2,7 @@
 
 The package is one pipeline, and a module imports only from stages to its left:
 
-    errors → rdf → parser → plan → gpm | nfa | kb → results → engine | io → pipeline → cli
+    errors → rdf → parser → plan → gpm | nfa | kb → results → engine | io → pipeline → generate → cli
 
 `compile` turns query texts into a `Program`, `Program.start` makes a `Run`, `Run.push`
 yields a `Match` the moment its last event arrives; `run` does all of it over files.
@@ -18,6 +18,7 @@ from spaseq.errors import InputError as InputError
 from spaseq.errors import KbError as KbError
 from spaseq.errors import QueryError as QueryError
 from spaseq.errors import SpaseqError as SpaseqError
+from spaseq.pipeline import run as run
 from spaseq.rdf.event import Event as Event
 from spaseq.results import Match as Match
 
@@ -34,4 +35,5 @@ __all__ = [
     "Run",
     "SpaseqError",
     "compile",
+    "run",
 ]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyoxigraph as ox
+
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp
 
 T = TypeVar("T")
@@ -118,9 +119,7 @@ class Case:
     @property
     def names(self) -> list[str]:
         """What the queries' results say they come from: the registered name, or `q1`, …"""
-        return [
-            _registered(query) or f"q{number}" for number, query in enumerate(self.queries, 1)
-        ]
+        return [_registered(query) or f"q{number}" for number, query in enumerate(self.queries, 1)]
 
     @property
     def single_stream(self) -> bool:
@@ -295,9 +294,7 @@ def _expected_witness(token: str, query: str) -> Witness:
     if parts is None:
         raise ValueError(f"{token!r} is no witness (GPM@[STREAM/]TIME[#ordinal])")
     declared = _declared(query)
-    reads = re.search(
-        rf"\bDEFINE\s+GPM\s+{parts['gpm']}\s+ON\s+(\w+(?:\s*,\s*\w+)*)", query, re.I
-    )
+    reads = re.search(rf"\bDEFINE\s+GPM\s+{parts['gpm']}\s+ON\s+(\w+(?:\s*,\s*\w+)*)", query, re.I)
     if reads is None:
         raise ValueError(f"{token!r}: the query defines no such GPM")
     streams = {declared[name.strip()] for name in reads[1].split(",")}

@@ -45,6 +45,7 @@ class OracleMatch:
     witnesses: tuple[Chosen, ...]
     partition: tuple[Term | None, ...] = ()
     events: frozenset[tuple[Instant, int]] = frozenset()
+    row: tuple[Term | None, ...] = ()
     order: tuple[Any, ...] = ()
 
     @property
@@ -142,12 +143,13 @@ class Reference:
         if waited:
             end = self.window.closing(first)
             moment = (end, -1 if self.window.clause.kind == "tumbling" else 1, 0)
+        solution = self.solution(entries)
         return OracleMatch(
             self.name,
             first.time.micros,
             end,
             moment,
-            self.solution(entries),
+            solution,
             tuple(
                 (
                     e.place.gpm.name,
@@ -159,6 +161,7 @@ class Reference:
             ),
             self.derivations.group_key(entries),
             frozenset((e.event.instant, self.declared.index(e.event.stream)) for e in entries),
+            self._row(solution, entries),
         )
 
     def solution(self, entries: Sequence[Entry]) -> Solution:
@@ -211,20 +214,28 @@ class Reference:
 
     # -------------------------------------------------------------- order
 
+    def _row(self, solution: Solution, entries: Sequence[Entry]) -> tuple[Term | None, ...]:
+        """The solution in columns: what is selected, or the variables of the template."""
+        form = self.query.form
+        if isinstance(form, ast.Construct):
+            variables = (node for node in ast.walk(form.template) if isinstance(node, ast.Var))
+            names = dict.fromkeys(variable.name for variable in variables)
+            return tuple(self.reading.bare(name, (), entries) for name in names)
+        if not isinstance(solution, dict):
+            return ()
+        columns = sorted(solution)
+        if isinstance(form, ast.Select) and form.items is not None:
+            columns = [(i.alias or i.expression).name for i in form.items]  # type: ignore[union-attr]
+        return tuple(solution.get(name) for name in columns)
+
     def _ranks(self, matches: Iterable[OracleMatch]) -> dict[Term, int]:
-        terms = {t for m in matches if isinstance(m.solution, dict) for t in m.solution.values()}
+        terms = {term for m in matches for term in m.row if term is not None}
         return {term: rank for rank, term in enumerate(ordered(sorted(terms, key=str)), 1)}
 
     def _order(self, match: OracleMatch, ranks: Mapping[Term, int]) -> tuple[Any, ...]:
         """Section 6: the events' instants in sequence order, then the solution."""
         instants = tuple(witness[2:4] for witness in match.witnesses)
-        if not isinstance(match.solution, dict):
-            return (instants, sorted(map(str, match.witnesses)))
-        form = self.query.form
-        names = sorted(match.solution)
-        if isinstance(form, ast.Select) and form.items is not None:
-            names = [(i.alias or i.expression).name for i in form.items]  # type: ignore[union-attr]
-        row = tuple(ranks[match.solution[n]] if n in match.solution else 0 for n in names)
+        row = tuple(ranks[term] if term is not None else 0 for term in match.row)
         return (instants, row, sorted(map(str, match.witnesses)))
 
     # -------------------------------------------------------------- what comes out

@@ -152,26 +152,25 @@ class Guard:
     """`!N`, or a skipped `N?`: N must not occur before whatever is joined next."""
 
     node: Node
-    link: Link
     path: Path
-
-
-@dataclass(frozen=True)
-class Link:
-    """The operator in front of a step; `free`: the first step is bound by no obligation."""
-
-    operator: str | None
-    free: bool = False
+    optional: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """A partial match m. `entries` may hold more context than was joined (`first`, `last`)."""
+    """A partial match m. `entries` may hold more context than was joined (`first`, `last`).
+
+    `free`: the next step, the first of all or of what a guard forbids, may be anywhere later.
+    """
 
     entries: tuple[Entry, ...] = ()
     first: Event | None = None
     last: Instant | None = None
     waiting: tuple[Guard, ...] = ()
+    free: bool = True
+
+    def obliges(self, operator: str | None) -> bool:
+        return not self.free and operator == ";"
 
 
 Joined = tuple[tuple[Entry, ...], ...]
@@ -396,7 +395,7 @@ class Derivations:
         def within(m: Partial, event: Event) -> bool:
             return m.first is None or self.window.fits(m.first, event)
 
-        for m in self.run(self.root, Link(None), Partial(), (), within):
+        for m in self.run(self.root, None, Partial(), (), within):
             first, last = m.first, max((e.event for e in m.entries), key=lambda e: e.instant)
             if first is None or not self.window.fits(first, last):
                 continue
@@ -526,25 +525,27 @@ class Derivations:
         raise AssertionError(node)
 
     def join(
-        self, m: Partial, x: Joined, link: Link, rivals: Sequence[Rival], within: Within
+        self, m: Partial, x: Joined, operator: str | None, rivals: Sequence[Rival], within: Within
     ) -> Iterator[Partial]:
         first, entries = earliest(x), m.entries + flat(x)
-        if m.last is not None and not link.free:
-            if link.operator == ";" and any(rival.precedes(x) for rival in rivals):
-                return
-            if link.operator == "," and not self.contiguous(
-                m.last, first.instant, self.group_key(m.entries)
-            ):
+        if m.obliges(operator) and any(rival.precedes(x) for rival in rivals):
+            return
+        if operator == "," and not m.free and m.last is not None:
+            key = self.group_key(m.entries)
+            if not self.contiguous(m.last, first.instant, key):
                 return
         if any(self.occurs(guard, m, x, within) for guard in m.waiting):
             return
-        yield Partial(entries, m.first or first, max(e.event.instant for e in flat(x)))
+        last = max(entry.event.instant for entry in flat(x))
+        yield Partial(entries, m.first or first, last, free=False)
 
     def occurs(self, guard: Guard, m: Partial, x: Joined | None, within: Within) -> bool:
         """Whether a guard's unit occurs strictly between m and x, or after m in its window.
 
-        Before the first step of all (m joined nothing), wherever it fits the window with x.
+        An optional before the first step of all: wherever it fits the window with x.
         """
+        if m.last is None and not guard.optional:
+            return False
         bounds: Within = within
         if x is not None:
             first = earliest(x)
@@ -558,7 +559,7 @@ class Derivations:
         context = Partial(m.entries + (flat(x) if x else ()), m.first, m.last)
         return any(
             not any(self.occurs(later, found, x, within) for later in found.waiting)
-            for found in self.run(guard.node, guard.link, context, guard.path, bounds)
+            for found in self.run(guard.node, None, context, guard.path, bounds)
         )
 
     # -------------------------------------------------------------- any unit
@@ -566,76 +567,72 @@ class Derivations:
     def run(
         self,
         node: Node,
-        link: Link,
+        operator: str | None,
         m: Partial,
         path: Path,
         within: Within,
         rivals: Sequence[Rival] | None = None,
     ) -> Iterator[Partial]:
         """Every way to join the unit to m. `rivals`: of the disjunction whose side it is."""
-        obliged = link.operator == ";" and not link.free and m.last is not None
+        obliged = m.obliges(operator)
         match node:
             case Place() | Together():
                 if rivals is None:
                     rivals = self.rivals(node, m, path, within) if obliged else ()
                 for way in self.alternatives(node):
                     for x in self.combine([way], m, path, within):
-                        yield from self.join(m, x, link, rivals, within)
+                        yield from self.join(m, x, operator, rivals, within)
             case AnyOrder():
                 for ways in product(*map(self.alternatives, node.operands)):
                     for x in self.combine(ways, m, path, within):
                         if not (obliged and self._earlier(node, x, m, path, within)):
-                            yield from self.join(m, x, link, rivals or (), within)
+                            yield from self.join(m, x, operator, rivals or (), within)
             case Either():
                 if rivals is None:
                     rivals = self.rivals(node, m, path, within) if obliged else ()
                 for side in node.operands:
-                    yield from self.run(side, link, m, path, within, rivals)
+                    yield from self.run(side, operator, m, path, within, rivals)
             case Steps():
-                yield from self._steps(node.steps, link, m, path, within, rivals)
+                yield from self._steps(node.steps, operator, m, path, within, rivals)
             case Repeat():
-                yield from self._iterate(node, 1, link, m, path, within, rivals)
+                yield from self._iterate(node, 1, operator, m, path, within, rivals)
             case Maybe():
-                yield from self.run(node.node, link, m, path, within, rivals)
-                yield self._waiting(node.node, link, m, path)
+                yield from self.run(node.node, operator, m, path, within, rivals)
+                yield replace(m, waiting=(*m.waiting, Guard(node.node, path, optional=True)))
             case Never():
-                yield self._waiting(node.node, link, m, path)
-
-    def _waiting(self, node: Node, link: Link, m: Partial, path: Path) -> Partial:
-        guard = Guard(node, Link(link.operator, free=True), path)
-        return replace(m, waiting=(*m.waiting, guard))
+                yield replace(m, waiting=(*m.waiting, Guard(node.node, path, optional=False)))
 
     def _steps(
         self,
         steps: Sequence[tuple[str | None, Node]],
-        link: Link,
+        operator: str | None,
         m: Partial,
         path: Path,
         within: Within,
         rivals: Sequence[Rival] | None,
     ) -> Iterator[Partial]:
-        for joined in self.run(steps[0][1], link, m, path, within, rivals):
+        for joined in self.run(steps[0][1], operator, m, path, within, rivals):
             if len(steps) == 1:
                 yield joined
             else:
-                yield from self._steps(steps[1:], Link(steps[1][0]), joined, path, within, None)
+                yield from self._steps(steps[1:], steps[1][0], joined, path, within, None)
 
     def _iterate(
         self,
         node: Repeat,
         number: int,
-        link: Link,
+        operator: str | None,
         m: Partial,
         path: Path,
         within: Within,
         rivals: Sequence[Rival] | None,
     ) -> Iterator[Partial]:
         inside = (*path, (node.unit, number))
-        for joined in self.run(node.node, link, m, inside, within, rivals):
+        for joined in self.run(node.node, operator, m, inside, within, rivals):
             if number >= node.least:
                 yield joined
             if node.most is None or number < node.most:
-                again = Link(link.operator or ";")
+                again = operator or ";"
                 yield from self._iterate(node, number + 1, again, joined, path, within, None)
 
     def _earlier(self, node: AnyOrder, x: Joined, m: Partial, path: Path, within: Within) -> bool:

@@ -279,7 +279,7 @@ class _SequenceDraw:
         if self._room >= 2:
             kinds += ["&", "|", "AND"]
             if depth:
-                kinds += ["seq", "seq"]
+                kinds += ["seq"] * 3
         kind = self._choose.of(kinds)
         match kind:
             case "ref":
@@ -405,7 +405,11 @@ class _GpmDraw:
         predicate = self._pick(*PREDICATES)
         value = f"?{gpm.value}"
         triple = f"{subject} :{predicate} {value} ."
-        match self._choose.number(0, 11):
+        match self._choose.number(0, 13):
+            case 7:
+                triple = f"{subject} :{predicate}|:{self._pick(*PREDICATES)} {value} ."
+            case 8:
+                triple += f" VALUES {value} {{ 0 1 3 }}"
             case 0 | 1:
                 other = self._pick(*PREDICATES)
                 gpm.extra.add(f"o{low}")
@@ -464,11 +468,14 @@ class _GpmDraw:
             if name in self.units and all(self.units[name] in p.units for p in gpm.places)
         ]
 
-    def term(self) -> str:
-        """A number out of the iterations, for any place."""
+    def term(self, concatenated: bool = False) -> str:
+        """A number (or a text) out of the iterations, for any place."""
         grouped = [name for name in self._values() if name in self.units]
         if not grouped or self._one_in(4):
             return f"COUNT({self._pick(*(gpm.name for gpm in self.gpms))})"
+        if concatenated:
+            separator = self._pick("", '; SEPARATOR=", "')
+            return f"GROUP_CONCAT(?{self._pick(*grouped)}{separator})"
         function = self._pick("FIRST", "LAST", "COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE")
         distinct = "DISTINCT " if function in ("COUNT", "SUM") and self._one_in(4) else ""
         return f"{function}({distinct}?{self._pick(*grouped)})"
@@ -520,10 +527,14 @@ class _GpmDraw:
 
 
 def query_of(
-    choose: Choices, streams: Sequence[str], dates: bool = False, corners: bool = False
+    choose: Choices,
+    streams: Sequence[str],
+    dates: bool = False,
+    corners: bool = False,
+    register: str = "",
 ) -> str:
-    """A valid query over the streams."""
-    room = choose.of((3, 4, 5, 2, 3, 4, 1))
+    """A valid query over the streams; with `register`, a CONSTRUCT of that stream."""
+    room = choose.of((3, 4, 5, 2, 3, 4, 5, 6, 1))
     tree = _SequenceDraw(choose, room, corners).sequence(2, False, outermost=True)
     keyed = choose.number(0, 3) == 3
     written = _GpmDraw(choose, tree, streams, keyed, dates)
@@ -534,7 +545,7 @@ def query_of(
     emit = choose.of(("", "", "", "", "", "ANY", "NEXT", "LAST", "MAX", "STRICT"))
     if emit:
         clauses.append(f"EMIT {emit}")
-    form = _form(choose, written)
+    form = _registered(choose, written, register) if register else _form(choose, written)
     if choose.number(0, 5) == 5 and not (form == "ASK" and keyed):
         clauses.append("AFTER MATCH SKIP PAST LAST EVENT")
     limit = " LIMIT 1" if choose.number(0, 9) == 9 else ""
@@ -573,9 +584,18 @@ def _form(choose: Choices, written: _GpmDraw) -> str:
     return f"SELECT {' '.join(items + [f'({t} AS ?x{n})' for n, t in enumerate(sorted(terms))])}"
 
 
+def _registered(choose: Choices, written: _GpmDraw, register: str) -> str:
+    positive = [g for g in written.gpms if any(not place.negated for place in g.places)]
+    triples = {
+        f"{choose.of((':a', ':b'))} :{choose.of(PREDICATES)} ?{choose.of(positive).value}"
+        for _ in range(choose.number(1, 3))
+    }
+    return f"REGISTER STREAM :{register} AS CONSTRUCT {{ {' . '.join(sorted(triples))} }}"
+
+
 def _number(choose: Choices, written: _GpmDraw, names: Sequence[str]) -> str:
     if choose.number(0, 1):
-        return written.term()
+        return written.term(concatenated=choose.number(0, 4) == 4)
     value = choose.of([name for name in names if name.startswith("v")])
     return choose.of((f"?{value} + 1", f"COALESCE(?{value}, 7)", f"BOUND(?{value})"))
 
@@ -622,6 +642,8 @@ def case_of(choose: Choices, corners: bool = False) -> Case:
     dates = choose.number(0, 4) == 4
     query = query_of(choose, streams, dates, corners)
     kb = dict(_kb(choose)) if "GRAPH" in query else {}
+    if EXAMPLE + "kb" in kb and choose.number(0, 3) == 3:
+        query = query.replace("\nFROM STREAM", "\nFROM NAMED :kb\nFROM STREAM", 1)
     return Case(query, events_of(choose, streams, dates, query), kb)
 
 
@@ -630,6 +652,16 @@ def _kb(choose: Choices) -> Iterator[tuple[str, list[Fact]]]:
         rows = {(choose.of(SUBJECTS), choose.of("xy")) for _ in range(choose.number(0, 3))}
         if rows:
             yield EXAMPLE + graph, [(iri(s), iri("type"), iri(o)) for s, o in sorted(rows)]
+
+
+def random_chain(seed: int) -> tuple[str, Case]:
+    """A query that registers a stream `:D`, and a case of a query that reads it."""
+    choose = _Random(random.Random(seed))
+    streams = STREAMS[: choose.of((1, 2))]
+    first = query_of(choose, streams, register="D")
+    second = query_of(choose, ("D", *streams[: choose.number(0, 1)]))
+    kb = dict(_kb(choose)) if "GRAPH" in first + second else {}
+    return first, Case(second, events_of(choose, streams, False, first), kb)
 
 
 @st.composite

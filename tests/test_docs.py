@@ -97,12 +97,18 @@ class Example:
                 "name": str(self.at),
                 "section": "",
                 "queries": list(self.queries),
-                "events": self.events,
+                "events": "\n".join(self._read()),
                 "kb": dict(self.kb),
                 "alternatives": alternatives or [[]],
             },
             self.at.document,
         )
+
+    def _read(self) -> Iterator[str]:
+        """The events of the streams that the queries declare."""
+        text = " ".join(self.queries)
+        declared = set(re.findall(r"FROM\s+STREAM\s+\w+\s+:(\w+)", text, re.IGNORECASE))
+        return (line for line in self.events.splitlines() if line.split()[0] in declared)
 
 
 def examples(path: Path, language: str) -> Iterator[Example]:

@@ -48,18 +48,13 @@ GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
 
 
 def oracle(case: Case, tmp_path: Path) -> list[Result]:
-    queries = case.queries[0] if len(case.queries) == 1 else list(case.queries)
-    return [
-        _result(
-            case,
-            match.query,
-            [Witness(gpm, stream, time, ordinal) for gpm, stream, time, ordinal, _ in witnesses],
-            match.end,
-            match.solution,
-        )
-        for match in evaluate(queries, case.streams, case.kb, "q1" if len(case.queries) == 1 else "q")
-        for witnesses in [match.witnesses]
-    ]
+    single = len(case.queries) == 1
+    queries = case.queries[0] if single else list(case.queries)
+    results = []
+    for match in evaluate(queries, case.streams, case.kb, "q1" if single else "q"):
+        witnesses = [Witness(*chosen[:4]) for chosen in match.witnesses]
+        results.append(_result(case, match.query, witnesses, match.end, match.solution))
+    return results
 
 
 def _result(

@@ -23,28 +23,24 @@ from spaseq.gpm import reference
 from spaseq.rdf import calendar
 from spaseq.rdf._values import (
     BLANK,
-    BOOLEAN,
     INTEGER,
     IRI,
     LANG,
     POINT,
     STRING,
     Value,
-    absolute,
     boolean,
-    ceiling,
     datatype,
     decimal,
     decode,
     double,
-    floored,
     integer,
     lang_string,
     lexical,
-    rounded,
     span,
     string,
 )
+from spaseq.rdf.conversion import absolute, ceiling, floored, rounded
 
 Function: TypeAlias = Callable[..., Value | None]
 
@@ -374,5 +370,3 @@ CASTS = frozenset(
     )
 )
 REFERENCE_CASTS = frozenset(("gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"))
-
-assert BOOLEAN < INTEGER, "casts and tests rely on the order of the kinds"

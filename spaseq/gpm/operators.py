@@ -28,7 +28,6 @@ from spaseq.rdf._values import (
     Value,
     add,
     boolean,
-    cast,
     decode,
     divide,
     ebv,
@@ -36,10 +35,9 @@ from spaseq.rdf._values import (
     less,
     less_equal,
     multiply,
-    negate,
-    plus,
     subtract,
 )
+from spaseq.rdf.conversion import cast, negate, plus
 from spaseq.rdf.event import Term
 
 Env: TypeAlias = Sequence[Term | None]

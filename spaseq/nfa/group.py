@@ -58,6 +58,7 @@ class PlaceState:
         self.looks_back = place.operator == ";" and "any-order" in kinds
         """A `;` place that decides by searching the buffers."""
         self.strict = place.operator == ","
+        self.conjoined = kinds != {"single"}
         self.groups: dict[Values, Group] = {}
         # What happened here since the run started or resumed; for people, read by nothing.
         self.reached = 0

@@ -13,7 +13,7 @@ since the window's first instant.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from spaseq.nfa.acceptor import Acceptor
@@ -245,6 +245,8 @@ class AutomatonRun:
 
     def bound(self, key: Key) -> int:
         """The least start of a match of this partition that ends now."""
+        if not self.skipped:
+            return self.clock.bound
         return max(self.clock.bound, self.skipped.get(key, 0))
 
     # ------------------------------------------------------------------ one event
@@ -264,6 +266,8 @@ class AutomatonRun:
                     state.unjoined += 1
                 else:
                     state.early += 1
+            if state.strict and self.registers.partition and not state.conjoined:
+                groups = self._still_contiguous(state, groups)
             state.visited += len(groups)
             for group in groups:
                 env = self._finder.entered(group.env, edge)
@@ -276,6 +280,18 @@ class AutomatonRun:
                     edge, env, Step(edge, (witness,)), entry.instant, entry.instant, (meeting,)
                 )
                 self._hit(state, group, candidate)
+
+    def _still_contiguous(self, state: PlaceState, groups: Collection[Group]) -> list[Group]:
+        """Drop the groups of a `,` place that an event of their partition has passed over."""
+        alive = []
+        for group in list(groups):
+            key = self.registers.key(group.env)
+            newest = -1 if group.chain is None else group.chain.node.last
+            if newest < self.contiguity.before(key, self.clock.now):
+                state.drop(group)
+            else:
+                alive.append(group)
+        return alive
 
     def _feed_conjunction(self, state: PlaceState, edge: Edge, entry: Entry, gpm: int) -> None:
         if not self._every_operand_met(edge):

@@ -8,13 +8,13 @@ that one run finds all undeclared prefixes, wrong escapes and wrong arities.
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import Any
 
 from spaseq.errors import Span
 from spaseq.parser import ast
 from spaseq.parser.automaton import Part, Token, Tree, as_token, as_tree
 from spaseq.parser.iri import flaw, is_absolute, resolve
+from spaseq.parser.language_tag import is_language_tag
 from spaseq.parser.source import Source
 from spaseq.parser.words import ARITY, SPARQL_AGGREGATES, SYNONYMS
 
@@ -123,10 +123,13 @@ class ExpressionBuilder:
                 "BASE <http://example.org/> in front of the query",
             )
             return "urn:relative:" + reference
-        wrong = flaw(reference)
+        self._check_flaw(reference, token)
+        return reference
+
+    def _check_flaw(self, iri: str, token: Token) -> None:
+        wrong = flaw(iri)
         if wrong:
             self.source.report(f"{token.text} is no IRI", self.span(token), wrong)
-        return reference
 
     def _expanded(self, token: Token) -> str:
         prefix, _, local = token.text.partition(":")
@@ -134,12 +137,16 @@ class ExpressionBuilder:
         if namespace is None:
             self._report_prefix(prefix, token)
             namespace = f"urn:undeclared:{prefix}:"
-        return namespace + _LOCAL_ESCAPE.sub(r"\1", local)
+        iri = namespace + _LOCAL_ESCAPE.sub(r"\1", local)
+        self._check_flaw(iri, token)
+        return iri
 
     def _report_prefix(self, prefix: str, token: Token) -> None:
         if prefix in self._unknown_prefixes:
             return
         self._unknown_prefixes.add(prefix)
+        from difflib import get_close_matches  # loaded for the wrong query only
+
         close = get_close_matches(prefix, self.prefixes, 1, 0.6)
         if close and prefix not in _WELL_KNOWN:
             hint = f"did you mean {close[0]}:? Otherwise declare it: PREFIX {prefix}: <…>"
@@ -160,6 +167,12 @@ class ExpressionBuilder:
             return ast.Literal(text, span=span)
         mark = tree.children[1]
         if isinstance(mark, Token):
+            if not is_language_tag(mark.text[1:]):
+                self.source.report(
+                    f"{mark.text} is no language tag",
+                    self.span(mark),
+                    "tags look like @en, @de-AT or @zh-Hant (RFC 5646)",
+                )
             return ast.Literal(text, RDF + "langString", mark.text[1:], span)
         return ast.Literal(text, self.iri(mark).value, None, span)
 

@@ -8,6 +8,8 @@ never changed: SPARQL 1.1 (section 4.1.1.2) asks for no normalisation.
 from __future__ import annotations
 
 import re
+from functools import cache
+from ipaddress import IPv6Address
 
 # RFC 3986 appendix B: scheme, authority, path, query, fragment.
 _PARTS = re.compile(
@@ -15,6 +17,24 @@ _PARTS = re.compile(
 )
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+# RFC 3987 section 2.2: characters beyond ASCII, and those that only a query may hold.
+_LETTERS = "\\u00A0-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFEF" + "".join(
+    f"\\U000{plane:X}{'1' if plane == 14 else '0'}000-\\U000{plane:X}FFFD" for plane in range(1, 15)
+)
+_PRIVATE = "\\uE000-\\uF8FF\\U000F0000-\\U000FFFFD\\U00100000-\\U0010FFFD"
+
+
+@cache
+def _syntax(ascii_only: bool) -> re.Pattern[str]:
+    """An absolute IRI: RFC 3987 section 2.2; the ranges beyond ASCII take long to compile."""
+    letters, private = ("", "") if ascii_only else (_LETTERS, _PRIVATE)
+    plain = rf"A-Za-z0-9\-._~!$&'()*+,;=%{letters}"
+    return re.compile(
+        rf"[A-Za-z][A-Za-z0-9+.\-]*:"
+        rf"(?://(?:[{plain}:]*@)?(?:\[(?P<address>[^\]]*)\]|[{plain}]*)(?::[0-9]*)?(?=[/?#]|\Z)|(?!//))"
+        rf"[{plain}:@/]*(?:\?[{plain}{private}:@/?]*)?(?:\#[{plain}:@/?]*)?"
+    )
 
 
 def is_absolute(iri: str) -> bool:
@@ -26,6 +46,14 @@ def flaw(iri: str) -> str:
     """What keeps an absolute reference from being an IRI, in words; empty if nothing does."""
     if _BAD_PERCENT.search(iri):
         return "'%' must be followed by two hexadecimal digits (write %25 for the sign itself)"
+    match = _syntax(iri.isascii()).fullmatch(iri)
+    if match is None:
+        return "an IRI is scheme://host:port/path?query#fragment, other characters %-encoded"
+    if match["address"] is not None:
+        try:
+            IPv6Address(match["address"])
+        except ValueError:
+            return "brackets around a host hold an IPv6 address"
     return ""
 
 

@@ -8,7 +8,6 @@ from spaseq.parser import ast
 from spaseq.parser.automaton import Automaton, Unexpected, run
 from spaseq.parser.build import QueryBuilder
 from spaseq.parser.build_expression import DEEPEST, LONGEST_CHAIN, TooDeep
-from spaseq.parser.diagnose import diagnose
 from spaseq.parser.lexer import Lexer
 from spaseq.parser.scope import check
 from spaseq.parser.source import Source
@@ -41,6 +40,9 @@ def _read(start: str, text: str, name: str, prefixes: dict[str, str] | None) -> 
         node = QueryBuilder(source, prefixes).build(tree)
         check(node, source)
     except Unexpected as error:
+        # Only wrong queries need it, and right ones are read by the thousand.
+        from spaseq.parser.diagnose import diagnose
+
         diagnose(error.token, automaton, source)
     except TooDeep as error:
         source.report(

@@ -168,10 +168,8 @@ class _Rules:
         return out
 
     def _check_grouped(self, select: ast.SubSelect) -> None:
-        known = {key.alias.name for key in select.group_by if key.alias is not None}
-        known |= {
-            key.expression.name for key in select.group_by if isinstance(key.expression, ast.Var)
-        }
+        keys = (key.alias or key.expression for key in select.group_by)
+        known = {key.name for key in keys if isinstance(key, ast.Var)}
         for item in select.items or ():
             for variable in _ungrouped(item.expression):
                 if variable.name not in known:

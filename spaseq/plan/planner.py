@@ -94,7 +94,11 @@ class _Planner:
             )
         )
         return QueryPlan(
-            name=query.register.name if query.register else self.name,
+            name=(
+                query.register.name
+                if query.register and query.register.kind == "QUERY"
+                else self.name
+            ),
             source=query.text,
             streams=tuple(dict.fromkeys(iris.values())),
             kb_graphs=tuple(kb.iri.value for kb in query.kbs) or None,

@@ -14,7 +14,7 @@ Reference: SPARQL 1.1 section 17; where that leaves freedom (precision, lexical 
 unordered values), what pyoxigraph does. Cost: constant, but for long strings and numbers.
 """
 
-from libc.math cimport ceil, copysign, fabs, floor, isinf, isnan
+from libc.math cimport copysign, isinf, isnan
 from libc.stdint cimport int64_t
 
 import re
@@ -28,34 +28,21 @@ cdef object BlankNode = ox.BlankNode
 cdef object Literal = ox.Literal
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
-LANG_STRING = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString")
 
-cdef enum:
-    K_IRI = 0
-    K_BLANK = 1
-    K_STRING = 2
-    K_LANG = 3
-    K_BOOLEAN = 4
-    K_INTEGER = 5
-    K_DECIMAL = 6
-    K_FLOAT = 7
-    K_DOUBLE = 8
-    K_POINT = 9
-    K_SPAN = 10
-    K_OTHER = 11
-
-IRI = K_IRI
-BLANK = K_BLANK
-STRING = K_STRING
-LANG = K_LANG
-BOOLEAN = K_BOOLEAN
-INTEGER = K_INTEGER
-DECIMAL = K_DECIMAL
-FLOAT = K_FLOAT
-DOUBLE = K_DOUBLE
-POINT = K_POINT
-SPAN = K_SPAN
-OTHER = K_OTHER
+# The kinds of values; numbers are adjacent, from INTEGER to DOUBLE.
+cpdef enum:
+    IRI
+    BLANK
+    STRING
+    LANG
+    BOOLEAN
+    INTEGER
+    DECIMAL
+    FLOAT
+    DOUBLE
+    POINT
+    SPAN
+    OTHER
 
 CACHE_LIMIT = 1 << 16
 
@@ -65,22 +52,31 @@ cdef object I64_HIGH = 2**63 - 1
 cdef object I128_LOW = -(2**127)
 cdef object I128_HIGH = 2**127 - 1
 
-cdef dict KIND_OF = {ox.NamedNode(XSD + name): (kind, name) for name, kind in [
-    ("string", K_STRING), ("boolean", K_BOOLEAN), ("decimal", K_DECIMAL),
-    ("float", K_FLOAT), ("double", K_DOUBLE),
-    *((name, K_INTEGER) for name in (
+KINDS = dict([
+    ("string", STRING), ("boolean", BOOLEAN), ("decimal", DECIMAL),
+    ("float", FLOAT), ("double", DOUBLE),
+    *((name, INTEGER) for name in (
         "integer", "byte", "short", "int", "long", "unsignedByte", "unsignedShort",
         "unsignedInt", "unsignedLong", "positiveInteger", "negativeInteger",
         "nonPositiveInteger", "nonNegativeInteger")),
-    *((name, K_POINT) for name in (
-        "dateTime", "date", "time", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay")),
-    ("dateTimeStamp", K_POINT),
-    *((name, K_SPAN) for name in ("duration", "yearMonthDuration", "dayTimeDuration")),
-]}
-cdef dict DATATYPE = {name: ox.NamedNode(XSD + name) for name in (
-    "boolean", "integer", "decimal", "float", "double", "dateTime", "date", "time", "gYear",
-    "gYearMonth", "gMonth", "gMonthDay", "gDay", "duration", "yearMonthDuration",
-    "dayTimeDuration")}
+    *((name, POINT) for name in (
+        "dateTime", "dateTimeStamp", "date", "time", "gYear", "gYearMonth", "gMonth",
+        "gMonthDay", "gDay")),
+    *((name, SPAN) for name in ("duration", "yearMonthDuration", "dayTimeDuration")),
+])
+"""The XSD datatypes whose values are understood, by local name, with their kind."""
+
+cdef dict READERS = {ox.NamedNode(XSD + name): (kind, name) for name, kind in KINDS.items()}
+cdef dict DATATYPE = {name: ox.NamedNode(XSD + name) for name in KINDS}
+cdef dict DATATYPE_OF = {
+    STRING: DATATYPE["string"],
+    LANG: ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"),
+    BOOLEAN: DATATYPE["boolean"],
+    INTEGER: DATATYPE["integer"],
+    DECIMAL: DATATYPE["decimal"],
+    FLOAT: DATATYPE["float"],
+    DOUBLE: DATATYPE["double"],
+}
 
 # Far more digits than any value has; int() refuses texts beyond some thousands.
 cdef int LONGEST_NUMBER = 1000
@@ -151,13 +147,13 @@ cdef inline Value _new(int kind):
 
 
 cdef object _build(Value v):
-    if v.kind == K_STRING:
+    if v.kind == STRING:
         return Literal(v.text)
-    if v.kind == K_LANG:
+    if v.kind == LANG:
         return Literal(v.text, language=v.form)
-    if v.kind == K_IRI:
+    if v.kind == IRI:
         return NamedNode(v.text)
-    if v.kind == K_BLANK:
+    if v.kind == BLANK:
         return BlankNode(v.text)
     return Literal(canonical(v), datatype=datatype(v))
 
@@ -165,24 +161,12 @@ cdef object _build(Value v):
 cpdef object datatype(Value v):
     """The datatype of a literal's value; the term's own where it has a term."""
     if v._term is not None:
-        return v._term.datatype if v.kind > K_BLANK else None
-    if v.kind == K_STRING:
-        return Literal("").datatype
-    if v.kind == K_LANG:
-        return LANG_STRING
-    if v.kind == K_BOOLEAN:
-        return DATATYPE["boolean"]
-    if v.kind == K_INTEGER:
-        return DATATYPE["integer"]
-    if v.kind == K_DECIMAL:
-        return DATATYPE["decimal"]
-    if v.kind == K_FLOAT:
-        return DATATYPE["float"]
-    if v.kind == K_DOUBLE:
-        return DATATYPE["double"]
-    if v.kind == K_POINT or v.kind == K_SPAN:
+        return v._term.datatype if v.kind > BLANK else None
+    if v.kind == POINT or v.kind == SPAN:
         return DATATYPE[v.form]
-    return v.form if v.kind == K_OTHER else None
+    if v.kind == OTHER:
+        return v.form
+    return DATATYPE_OF.get(v.kind)
 
 
 # ------------------------------------------------------------------ making values
@@ -207,59 +191,59 @@ cdef Value _decode(term):
     cdef Value value
     cdef type cls = type(term)
     if cls is NamedNode:
-        value = _new(K_IRI)
+        value = _new(IRI)
         value.text = term.value
         return value
     if cls is BlankNode:
-        value = _new(K_BLANK)
+        value = _new(BLANK)
         value.text = term.value
         return value
     cdef str text = term.value
-    cdef str language = term.language
-    if language is not None:
-        return lang_string(text, language)
-    cdef object entry = KIND_OF.get(term.datatype)
-    value = None
+    cdef object name = term.datatype
+    cdef object entry = READERS.get(name)
     if entry is not None:
-        value = parse(<str>entry[1], text)
-    if value is None:
-        value = _new(K_OTHER)
-        value.text = text
-        value.form = term.datatype
+        value = _read(<int>(<tuple>entry)[0], <str>(<tuple>entry)[1], text)
+        if value is not None:
+            return value
+    elif term.language is not None:
+        return lang_string(text, term.language)
+    value = _new(OTHER)
+    value.text = text
+    value.form = name
     return value
 
 
 cpdef Value parse(str name, str text):
     """A text read as the XSD datatype `name`; None where it is not of its lexical space."""
-    cdef object entry = KIND_OF.get(ox.NamedNode(XSD + name)) if name not in FORMS else FORMS[name]
-    cdef int kind = entry
-    cdef object found
-    if kind == K_STRING:
+    return _read(KINDS[name], name, text)
+
+
+cdef Value _read(int kind, str name, str text):
+    cdef Value value
+    cdef object found, number
+    if kind == STRING:
         return string(text)
-    if kind == K_BOOLEAN:
+    if kind == BOOLEAN:
         if text == "true" or text == "1":
             return _truth(1)
-        if text == "false" or text == "0":
-            return _truth(0)
+        return _truth(0) if text == "false" or text == "0" else None
+    if kind == DOUBLE or kind == FLOAT:
+        if DOUBLE_FORM(text) is None:
+            return None
+        return double(float(text)) if kind == DOUBLE else float_(float(text))
+    if len(text) > LONGEST_NUMBER:
         return None
-    if len(text) > LONGEST_NUMBER and kind != K_FLOAT and kind != K_DOUBLE:
-        return None
-    if kind == K_INTEGER:
+    if kind == INTEGER:
         return integer(int(text)) if INTEGER_FORM(text) is not None else None
-    if kind == K_DECIMAL:
+    if kind == DECIMAL:
         found = DECIMAL_FORM(text)
         if found is None:
             return None
-        found, text = found.groups()
-        entry = calendar.atto_seconds(text)
-        if entry is None:
+        number = calendar.atto_seconds(found[2])
+        if number is None:
             return None
-        return decimal(-entry if found == "-" else entry)
-    if kind == K_FLOAT:
-        return float_(float(text)) if DOUBLE_FORM(text) is not None else None
-    if kind == K_DOUBLE:
-        return double(float(text)) if DOUBLE_FORM(text) is not None else None
-    if kind == K_POINT:
+        return decimal(-number if found[1] == "-" else number)
+    if kind == POINT:
         if name == "dateTimeStamp":
             name = "dateTime"
         found = calendar.parse_point(name, text)
@@ -268,17 +252,14 @@ cpdef Value parse(str name, str text):
     return None if found is None else span(name, found[0], found[1])
 
 
-FORMS = {name: kind for kind, name in KIND_OF.values()}
-
-
 cpdef Value string(str text):
-    cdef Value value = _new(K_STRING)
+    cdef Value value = _new(STRING)
     value.text = text
     return value
 
 
 cpdef Value lang_string(str text, str language):
-    cdef Value value = _new(K_LANG)
+    cdef Value value = _new(LANG)
     value.text = text
     value.form = language
     return value
@@ -292,7 +273,7 @@ cpdef Value integer(number):
     """None outside 64 bits."""
     if number < I64_LOW or number > I64_HIGH:
         return None
-    cdef Value value = _new(K_INTEGER)
+    cdef Value value = _new(INTEGER)
     value.number = number
     return value
 
@@ -301,25 +282,25 @@ cpdef Value decimal(scaled):
     """The decimal scaled / 10**18; None outside 128 bits."""
     if scaled < I128_LOW or scaled > I128_HIGH:
         return None
-    cdef Value value = _new(K_DECIMAL)
+    cdef Value value = _new(DECIMAL)
     value.number = scaled
     return value
 
 
 cpdef Value double(double real):
-    cdef Value value = _new(K_DOUBLE)
+    cdef Value value = _new(DOUBLE)
     value.real = real
     return value
 
 
 cpdef Value float_(double real):
-    cdef Value value = _new(K_FLOAT)
+    cdef Value value = _new(FLOAT)
     value.real = <float>real
     return value
 
 
 cpdef Value point(str form, instant, zone):
-    cdef Value value = _new(K_POINT)
+    cdef Value value = _new(POINT)
     value.form = form
     value.number = instant
     value.extra = zone
@@ -327,7 +308,7 @@ cpdef Value point(str form, instant, zone):
 
 
 cpdef Value span(str form, months, seconds):
-    cdef Value value = _new(K_SPAN)
+    cdef Value value = _new(SPAN)
     value.form = form
     value.number = seconds
     value.extra = months
@@ -335,7 +316,7 @@ cpdef Value span(str form, months, seconds):
 
 
 cdef Value _truth(int number):
-    cdef Value value = _new(K_BOOLEAN)
+    cdef Value value = _new(BOOLEAN)
     value.number = number
     return value
 
@@ -349,18 +330,18 @@ FALSE = _truth(0)
 
 cpdef str canonical(Value v):
     """The canonical lexical form of a literal's value."""
-    if v.kind == K_INTEGER:
+    if v.kind == INTEGER:
         return str(v.number)
-    if v.kind == K_DOUBLE or v.kind == K_FLOAT:
+    if v.kind == DOUBLE or v.kind == FLOAT:
         return _real_text(v)
-    if v.kind == K_DECIMAL:
+    if v.kind == DECIMAL:
         text = calendar.format_seconds(abs(v.number))
         return "-" + text if v.number < 0 else text
-    if v.kind == K_BOOLEAN:
+    if v.kind == BOOLEAN:
         return "true" if v.number else "false"
-    if v.kind == K_POINT:
+    if v.kind == POINT:
         return calendar.format_point(v.form, (v.number, v.extra))
-    if v.kind == K_SPAN:
+    if v.kind == SPAN:
         return calendar.format_duration(v.form, (v.extra, v.number))
     return v.text
 
@@ -372,14 +353,14 @@ cdef str _real_text(Value v):
         return "INF" if v.real > 0 else "-INF"
     if v.real == 0.0:
         return "-0" if copysign(1.0, v.real) < 0 else "0"
-    return floating.float_text(v.real) if v.kind == K_FLOAT else floating.double_text(v.real)
+    return floating.float_text(v.real) if v.kind == FLOAT else floating.double_text(v.real)
 
 
 cpdef str lexical(Value v):
     """STR(): an IRI, or a literal's form as written; None for a blank node."""
-    if v.kind == K_BLANK:
+    if v.kind == BLANK:
         return None
-    if v.kind <= K_LANG or v.kind == K_OTHER:
+    if v.kind <= LANG or v.kind == OTHER:
         return v.text
     if v._term is not None:
         return v._term.value
@@ -391,24 +372,25 @@ cpdef str lexical(Value v):
 
 cpdef object ebv(Value v):
     """Effective boolean value: True, False, or None for a type error."""
-    if v.kind == K_BOOLEAN or v.kind == K_INTEGER or v.kind == K_DECIMAL:
+    if v.kind == BOOLEAN or v.kind == INTEGER or v.kind == DECIMAL:
         return v.number != 0
-    if v.kind == K_STRING:
+    if v.kind == STRING:
         return len(v.text) != 0
-    if v.kind == K_DOUBLE or v.kind == K_FLOAT:
+    if v.kind == DOUBLE or v.kind == FLOAT:
         return not (v.real == 0.0 or isnan(v.real))
     return None
 
 
 cdef inline bint _numeric(Value v):
-    return K_INTEGER <= v.kind <= K_DOUBLE
+    return INTEGER <= v.kind <= DOUBLE
 
 
-cdef double _to_double(Value v):
+cpdef double to_double(Value v):
+    """A number (or a boolean's 0 or 1) as a double."""
     cdef object number, shift
-    if v.kind >= K_FLOAT:
+    if v.kind >= FLOAT:
         return v.real
-    if v.kind == K_DECIMAL:
+    if v.kind == DECIMAL:
         # Two roundings, to numerator and quotient, as the reference does.
         number = v.number
         shift = ONE
@@ -420,14 +402,16 @@ cdef double _to_double(Value v):
     return <double>(<int64_t>v.number)
 
 
-cdef double _to_float(Value v):
-    if v.kind == K_INTEGER or v.kind == K_BOOLEAN:
+cpdef double to_float(Value v):
+    """A number (or a boolean's 0 or 1) as a float, kept as a double."""
+    if v.kind == INTEGER or v.kind == BOOLEAN:
         return <float>(<int64_t>v.number)
-    return <float>_to_double(v)
+    return <float>to_double(v)
 
 
-cdef inline object _scaled(Value v):
-    return v.number if v.kind == K_DECIMAL else v.number * ONE
+cpdef object scaled(Value v):
+    """An INTEGER's, BOOLEAN's or DECIMAL's number times 10**18."""
+    return v.number if v.kind == DECIMAL else v.number * ONE
 
 
 # The order of two numbers: -1, 0, 1, or 2 for none (NaN).
@@ -435,20 +419,20 @@ cdef int _order_numbers(Value a, Value b):
     cdef double x, y
     cdef int64_t i, j
     cdef object m, n
-    if a.kind == K_INTEGER and b.kind == K_INTEGER:
+    if a.kind == INTEGER and b.kind == INTEGER:
         i = a.number
         j = b.number
         return (i > j) - (i < j)
-    if a.kind <= K_DECIMAL and b.kind <= K_DECIMAL:
-        m = _scaled(a)
-        n = _scaled(b)
+    if a.kind <= DECIMAL and b.kind <= DECIMAL:
+        m = scaled(a)
+        n = scaled(b)
         return (m > n) - (m < n)
-    if a.kind == K_DOUBLE or b.kind == K_DOUBLE:
-        x = _to_double(a)
-        y = _to_double(b)
+    if a.kind == DOUBLE or b.kind == DOUBLE:
+        x = to_double(a)
+        y = to_double(b)
     else:
-        x = _to_float(a)
-        y = _to_float(b)
+        x = to_float(a)
+        y = to_float(b)
     if isnan(x) or isnan(y):
         # The reference compares a value with itself before it looks at numbers.
         return 0 if isnan(x) and isnan(y) and a.kind == b.kind else 2
@@ -472,21 +456,21 @@ cpdef object equals(Value a, Value b):
         if _numeric(b):
             return _equal_numbers(a, b)
     elif a.kind == b.kind:
-        if a.kind == K_STRING or a.kind == K_IRI or a.kind == K_BLANK:
+        if a.kind == STRING or a.kind == IRI or a.kind == BLANK:
             return a.text == b.text
-        if a.kind == K_LANG:
+        if a.kind == LANG:
             return a.text == b.text and a.form == b.form
-        if a.kind == K_BOOLEAN:
+        if a.kind == BOOLEAN:
             return a.number == b.number
-        if a.kind == K_POINT:
+        if a.kind == POINT:
             return a.form == b.form and _order_points(a, b) == 0
-        if a.kind == K_SPAN:
+        if a.kind == SPAN:
             return a.number == b.number and a.extra == b.extra
         return True if a.text == b.text and a.form == b.form else None
     # Two kinds are different values, unless one is a literal nobody can interpret.
-    if a.kind == K_OTHER and b.kind > K_LANG or a.kind == K_OTHER and b.kind == K_STRING:
+    if a.kind == OTHER and b.kind > LANG or a.kind == OTHER and b.kind == STRING:
         return None
-    if b.kind == K_OTHER and a.kind > K_LANG or b.kind == K_OTHER and a.kind == K_STRING:
+    if b.kind == OTHER and a.kind > LANG or b.kind == OTHER and a.kind == STRING:
         return None
     return False
 
@@ -500,16 +484,16 @@ cdef int order(Value a, Value b):
         return _order_numbers(a, b)
     if a.kind != b.kind:
         return 2
-    if a.kind == K_STRING or (a.kind == K_LANG and a.form == b.form):
+    if a.kind == STRING or (a.kind == LANG and a.form == b.form):
         return (a.text > b.text) - (a.text < b.text)
-    if a.kind == K_BOOLEAN:
+    if a.kind == BOOLEAN:
         return (a.number > b.number) - (a.number < b.number)
-    if a.kind == K_POINT:
+    if a.kind == POINT:
         return _order_points(a, b) if a.form == b.form else 2
-    if a.kind == K_SPAN:
+    if a.kind == SPAN:
         found = calendar.compare_spans((a.extra, a.number), (b.extra, b.number))
         return 2 if found is None else found
-    if a.text == b.text and a.form == b.form and a.kind != K_LANG:
+    if a.text == b.text and a.form == b.form and a.kind != LANG:
         return 0
     return 2
 
@@ -536,20 +520,20 @@ cpdef object compare(Value a, Value b):
 
 
 cdef inline Value _real(Value a, Value b, double result):
-    return double(result) if a.kind == K_DOUBLE or b.kind == K_DOUBLE else float_(result)
+    return double(result) if a.kind == DOUBLE or b.kind == DOUBLE else float_(result)
 
 
 cpdef Value add(Value a, Value b):
     if _numeric(a) and _numeric(b):
-        if a.kind == K_INTEGER and b.kind == K_INTEGER:
+        if a.kind == INTEGER and b.kind == INTEGER:
             return integer(a.number + b.number)
-        if a.kind <= K_DECIMAL and b.kind <= K_DECIMAL:
-            return decimal(_scaled(a) + _scaled(b))
-        if a.kind == K_DOUBLE or b.kind == K_DOUBLE:
-            return double(_to_double(a) + _to_double(b))
-        return float_(_to_float(a) + _to_float(b))
-    if a.kind == K_SPAN:
-        if b.kind == K_SPAN:
+        if a.kind <= DECIMAL and b.kind <= DECIMAL:
+            return decimal(scaled(a) + scaled(b))
+        if a.kind == DOUBLE or b.kind == DOUBLE:
+            return double(to_double(a) + to_double(b))
+        return float_(to_float(a) + to_float(b))
+    if a.kind == SPAN:
+        if b.kind == SPAN:
             return _spans(a, b, a.extra + b.extra, a.number + b.number)
         return _shift(b, a, 1)
     return _shift(a, b, 1)
@@ -557,16 +541,16 @@ cpdef Value add(Value a, Value b):
 
 cpdef Value subtract(Value a, Value b):
     if _numeric(a) and _numeric(b):
-        if a.kind == K_INTEGER and b.kind == K_INTEGER:
+        if a.kind == INTEGER and b.kind == INTEGER:
             return integer(a.number - b.number)
-        if a.kind <= K_DECIMAL and b.kind <= K_DECIMAL:
-            return decimal(_scaled(a) - _scaled(b))
-        if a.kind == K_DOUBLE or b.kind == K_DOUBLE:
-            return double(_to_double(a) - _to_double(b))
-        return float_(_to_float(a) - _to_float(b))
-    if a.kind == K_SPAN and b.kind == K_SPAN:
+        if a.kind <= DECIMAL and b.kind <= DECIMAL:
+            return decimal(scaled(a) - scaled(b))
+        if a.kind == DOUBLE or b.kind == DOUBLE:
+            return double(to_double(a) - to_double(b))
+        return float_(to_float(a) - to_float(b))
+    if a.kind == SPAN and b.kind == SPAN:
         return _spans(a, b, a.extra - b.extra, a.number - b.number)
-    if a.kind == K_POINT and b.kind == K_POINT:
+    if a.kind == POINT and b.kind == POINT:
         if a.form != b.form or a.form not in SUBTRACTABLE:
             return None
         if (a.extra is None) != (b.extra is None):
@@ -586,7 +570,7 @@ cdef Value _spans(Value a, Value b, months, seconds):
 
 
 cdef Value _shift(Value a, Value b, int sign):
-    if a.kind != K_POINT or b.kind != K_SPAN or a.form not in SUBTRACTABLE:
+    if a.kind != POINT or b.kind != SPAN or a.form not in SUBTRACTABLE:
         return None
     cdef object found = calendar.add(
         a.form, (a.number, a.extra), (sign * b.extra, sign * b.number))
@@ -601,29 +585,29 @@ cdef object _truncated(numerator, denominator):
 cpdef Value multiply(Value a, Value b):
     if not (_numeric(a) and _numeric(b)):
         return None
-    if a.kind == K_INTEGER and b.kind == K_INTEGER:
+    if a.kind == INTEGER and b.kind == INTEGER:
         return integer(a.number * b.number)
-    if a.kind <= K_DECIMAL and b.kind <= K_DECIMAL:
-        return decimal(_truncated(_scaled(a) * _scaled(b), ONE))
-    if a.kind == K_DOUBLE or b.kind == K_DOUBLE:
-        return double(_to_double(a) * _to_double(b))
-    return float_(_to_float(a) * _to_float(b))
+    if a.kind <= DECIMAL and b.kind <= DECIMAL:
+        return decimal(_truncated(scaled(a) * scaled(b), ONE))
+    if a.kind == DOUBLE or b.kind == DOUBLE:
+        return double(to_double(a) * to_double(b))
+    return float_(to_float(a) * to_float(b))
 
 
 cpdef Value divide(Value a, Value b):
     cdef double x, y
     if not (_numeric(a) and _numeric(b)):
         return None
-    if a.kind <= K_DECIMAL and b.kind <= K_DECIMAL:
+    if a.kind <= DECIMAL and b.kind <= DECIMAL:
         if b.number == 0:
             return None
-        return decimal(_truncated(_scaled(a) * ONE, _scaled(b)))
-    if a.kind == K_DOUBLE or b.kind == K_DOUBLE:
-        x = _to_double(a)
-        y = _to_double(b)
+        return decimal(_truncated(scaled(a) * ONE, scaled(b)))
+    if a.kind == DOUBLE or b.kind == DOUBLE:
+        x = to_double(a)
+        y = to_double(b)
         return double(_quotient(x, y))
-    x = _to_float(a)
-    y = _to_float(b)
+    x = to_float(a)
+    y = to_float(b)
     return float_(_quotient(x, y))
 
 
@@ -634,132 +618,3 @@ cdef double _quotient(double x, double y):
     if x == 0.0 or isnan(x):
         return float("nan")
     return copysign(1.0, x) * copysign(1.0, y) * float("inf")
-
-
-cpdef Value negate(Value v):
-    if v.kind == K_INTEGER:
-        return integer(-v.number)
-    if v.kind == K_DECIMAL:
-        return decimal(-v.number)
-    if v.kind == K_DOUBLE:
-        return double(-v.real)
-    if v.kind == K_FLOAT:
-        return float_(-v.real)
-    if v.kind == K_SPAN and calendar.checked_span(-v.extra, -v.number) is not None:
-        return span(v.form, -v.extra, -v.number)
-    return None
-
-
-cpdef Value plus(Value v):
-    """Unary `+`: the value itself, of a plain numeric type."""
-    if v.kind == K_INTEGER:
-        return integer(v.number)
-    if _numeric(v) or v.kind == K_SPAN:
-        return v
-    return None
-
-
-cpdef Value absolute(Value v):
-    if v.kind == K_INTEGER:
-        return integer(abs(v.number))
-    if v.kind == K_DECIMAL:
-        return decimal(abs(v.number))
-    if v.kind == K_DOUBLE:
-        return double(fabs(v.real))
-    return float_(fabs(v.real)) if v.kind == K_FLOAT else None
-
-
-cpdef Value ceiling(Value v):
-    if v.kind == K_DECIMAL:
-        return decimal(-(-v.number // ONE) * ONE)
-    if v.kind == K_DOUBLE:
-        return double(ceil(v.real))
-    if v.kind == K_FLOAT:
-        return float_(ceil(v.real))
-    return integer(v.number) if v.kind == K_INTEGER else None
-
-
-cpdef Value floored(Value v):
-    if v.kind == K_DECIMAL:
-        return decimal(v.number // ONE * ONE)
-    if v.kind == K_DOUBLE:
-        return double(floor(v.real))
-    if v.kind == K_FLOAT:
-        return float_(floor(v.real))
-    return integer(v.number) if v.kind == K_INTEGER else None
-
-
-cdef double _round_half_up(double x):
-    # floor(x) + 1 only where the fraction is one half at least; keeps the sign of zero.
-    cdef double low = floor(x)
-    cdef double result = low + 1.0 if x - low >= 0.5 else low
-    return -0.0 if result == 0.0 and x < 0.0 else result
-
-
-cpdef Value rounded(Value v):
-    """ROUND: halves go up, towards positive infinity."""
-    if v.kind == K_DECIMAL:
-        return decimal((v.number + ONE // 2) // ONE * ONE)
-    if v.kind == K_DOUBLE:
-        return double(_round_half_up(v.real))
-    if v.kind == K_FLOAT:
-        return float_(_round_half_up(v.real))
-    return integer(v.number) if v.kind == K_INTEGER else None
-
-
-# ------------------------------------------------------------------ casts
-
-
-cpdef Value cast(str name, Value v):
-    """XPath's cast to the XSD datatype `name`; None where it has no value."""
-    cdef int kind = FORMS[name]
-    cdef object number
-    if v.kind == K_STRING and kind != K_STRING:
-        return parse(name, v.text)
-    if kind == K_STRING:
-        return None if v.kind == K_BLANK else string(canonical(v) if v.kind >= K_BOOLEAN else v.text)
-    if kind == K_POINT or kind == K_SPAN:
-        return _cast_temporal(name, v)
-    if not (K_BOOLEAN <= v.kind <= K_DOUBLE):
-        return None
-    if kind == K_BOOLEAN:
-        return boolean(ebv(v))
-    if kind == K_DOUBLE:
-        return double(_to_double(v))
-    if kind == K_FLOAT:
-        return float_(_to_float(v))
-    if v.kind >= K_FLOAT:
-        if isnan(v.real) or isinf(v.real):
-            return None
-        if kind == K_INTEGER:
-            return integer(int(v.real))
-        return decimal(floating.scaled(v.real, ONE))
-    if kind == K_INTEGER:
-        return integer(_truncated(v.number, ONE) if v.kind == K_DECIMAL else v.number)
-    return decimal(_scaled(v))
-
-
-cdef Value _cast_temporal(str name, Value v):
-    cdef object local, shift
-    if v.kind == K_SPAN:
-        if name == "yearMonthDuration" and v.number or name == "dayTimeDuration" and v.extra:
-            return None
-        return span(name, v.extra, v.number) if FORMS[name] == K_SPAN else None
-    if v.kind != K_POINT:
-        return None
-    if v.form == name:
-        return point(name, v.number, v.extra)
-    if v.form == "date" and name == "dateTime":
-        return point(name, v.number, v.extra)
-    if v.form != "dateTime":
-        return None
-    shift = (v.extra or 0) * calendar.MINUTE
-    local = v.number + shift
-    if name == "date":
-        return point(name, local - local % calendar.DAY - shift, v.extra)
-    if name == "time":
-        return point(name, CLOCK_DAY + local % calendar.DAY - shift, v.extra)
-    return None
-
-
-cdef object CLOCK_DAY = calendar.days_before(1972, 12, 31) * calendar.DAY

@@ -11,7 +11,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from decimal import Decimal, localcontext
-from fractions import Fraction
 
 _PACK = struct.Struct("f")
 
@@ -43,11 +42,6 @@ def float_text(real: float) -> str:
     text = _farther(near, exact, _single)
     text = text[:-2] if text.endswith(".0") else text
     return "-" + text if real < 0 else text
-
-
-def scaled(real: float, unit: int) -> int:
-    """The integer nearest to `real * unit`, exactly."""
-    return round(Fraction(real) * unit)
 
 
 def _farther(near: Decimal, exact: Decimal, read: Callable[[Decimal], float]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import pyoxigraph as ox
@@ -34,7 +35,8 @@ def facts() -> st.SearchStrategy[tuple[Any, ...]]:
     return st.lists(fact, max_size=8, unique=True).map(lambda found: (*found, *EVERY_NODE))
 
 
-knowledge = st.dictionaries(st.sampled_from(GRAPHS).map(ox.NamedNode), facts(), max_size=2)
+knowledge = st.fixed_dictionaries({ox.NamedNode(name): facts() for name in GRAPHS})
+"""Both graphs exist: pyoxigraph gives `GRAPH <absent> {}` a solution, SPARQL does not."""
 
 
 class PatternMaker:
@@ -43,18 +45,21 @@ class PatternMaker:
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any], kinds: Sequence[str]):
         self._draw = draw
         self._kinds = kinds
-        self._fresh = 0
+        self._fresh = count(1)
 
     def pick(self, *choices: Any) -> Any:
         return self._draw(st.sampled_from(choices))
 
-    def count(self, least: int, most: int) -> int:
+    def number(self, least: int, most: int) -> int:
         return self._draw(st.integers(least, most))
 
     # -------------------------------------------------------------- terms and paths
 
     def variable(self) -> ast.Var:
         return ast.Var(self.pick(*NAMES))
+
+    def fresh(self) -> ast.Var:
+        return ast.Var(f"x{next(self._fresh)}")
 
     def constant(self) -> ast.Iri | ast.Literal:
         value = self.pick(*NODES, 0, 1, 2)
@@ -72,8 +77,8 @@ class PatternMaker:
             case "iri":
                 return self.predicate()
             case "!":
-                inverse = tuple(self.predicate() for _ in range(self.count(0, 1)))
-                forward = tuple(self.predicate() for _ in range(self.count(1 - len(inverse), 1)))
+                inverse = tuple(self.predicate() for _ in range(self.number(0, 1)))
+                forward = tuple(self.predicate() for _ in range(self.number(1 - len(inverse), 1)))
                 return ast.NegatedPath(forward, inverse)
             case "^":
                 return ast.InversePath(self.path(max(depth - 1, 0)) if depth else self.predicate())
@@ -85,7 +90,7 @@ class PatternMaker:
 
     def triple(self) -> ast.Triple:
         subject = self.variable() if self.pick(True, True, False) else ast.Iri(self.pick(*NODES))
-        link = self.predicate() if self.count(0, 7) else ast.Var(self.pick("a", "d", "e"))
+        link = self.predicate() if self.number(0, 7) else ast.Var(self.pick("a", "d", "e"))
         return ast.Triple(subject, link, self.operand())
 
     # -------------------------------------------------------------- expressions
@@ -106,21 +111,31 @@ class PatternMaker:
             case "not":
                 return ast.Unary("!", ast.Binary("<", self.operand(), self.operand()))
             case "exists":
-                return ast.Exists(self.group(depth - 1), self.pick(True, False))
+                # A substituted variable is no variable any more, so MINUS does not share it
+                # (SPARQL 1.1 section 18.6); in pyoxigraph it does.
+                inner = self._without(depth - 1, "minus", "bind")
+                return ast.Exists(inner, self.pick(True, False))
             case operator:
                 return ast.Binary(operator, self.operand(), self.operand())
+
+    def _without(self, depth: int, *kinds: str) -> ast.GroupGraphPattern:
+        kept = [kind for kind in self._kinds if kind not in kinds]
+        inner = PatternMaker(self._draw, kept)
+        inner._fresh = self._fresh
+        return inner.group(depth)
 
     # -------------------------------------------------------------- groups
 
     def group(self, depth: int) -> ast.GroupGraphPattern:
-        elements: list[ast.Element] = [self.element(depth) for _ in range(self.count(1, 3))]
+        elements: list[ast.Element] = [self.element(depth) for _ in range(self.number(1, 3))]
         return ast.GroupGraphPattern(tuple(elements))
 
     def element(self, depth: int) -> ast.Element:
         kind = self.pick("triple", "triple", *self._kinds) if depth > 0 else "triple"
         match kind:
             case "optional":
-                return ast.Optional(self.group(depth - 1))
+                # pyoxigraph lets a BIND in here see the variables outside; SPARQL does not.
+                return ast.Optional(self._without(depth - 1, "bind"))
             case "union":
                 return ast.Union((self.group(depth - 1), self.group(depth - 1)))
             case "minus":
@@ -130,16 +145,18 @@ class PatternMaker:
             case "filter" | "exists":
                 return ast.Filter(self.condition(depth))
             case "bind":
-                self._fresh += 1
-                return ast.Bind(self.expression(), ast.Var(f"x{self._fresh}"))
+                return ast.Bind(self.expression(), self.fresh())
             case "graph":
-                name = self.pick(*map(ast.Iri, GRAPHS), ast.Var("g"), ast.Var("a"))
-                return ast.Graph(name, self.group(depth - 1))
+                # A group without a triple of its own, or one that uses the graph's variable,
+                # is where pyoxigraph leaves the definition of GRAPH.
+                inner = (self.triple(), *self.group(depth - 1).elements)
+                name = self.pick(*map(ast.Iri, GRAPHS), ast.Var("g"), ast.Var("g"))
+                return ast.Graph(name, ast.GroupGraphPattern(inner))
             case "values":
                 return self.values()
             case "path":
                 ends = (self.operand(), self.operand())
-                return ast.Triple(ends[0], self.path(self.count(0, 2)), ends[1])
+                return ast.Triple(ends[0], self.path(self.number(0, 2)), ends[1])
             case "select":
                 return ast.SubGroup(ast.GroupGraphPattern((self.select(depth - 1),)))
         return self.triple()
@@ -154,8 +171,8 @@ class PatternMaker:
     def values(self) -> ast.Values:
         names = self.pick(("a",), ("b",), ("a", "b"), ("c", "d"))
         rows = tuple(
-            tuple(None if self.count(0, 3) == 0 else self.constant() for _ in names)
-            for _ in range(self.count(1, 2))
+            tuple(None if self.number(0, 3) == 0 else self.constant() for _ in names)
+            for _ in range(self.number(1, 2))
         )
         return ast.Values(tuple(map(ast.Var, names)), rows)
 
@@ -165,12 +182,11 @@ class PatternMaker:
         if self.pick(True, False):
             items = tuple(ast.Projection(ast.Var(name)) for name in names)
             return ast.SubSelect(self.pick(True, False), False, items, where)
-        self._fresh += 1
         name = self.pick("COUNT", "MIN", "MAX", "SUM", "AVG")
         argument = None if name == "COUNT" and self.pick(True, False) else ast.Var("c")
         call = ast.Aggregate(name, argument, distinct=self.pick(True, False))
-        keys = tuple(ast.Projection(ast.Var(name)) for name in names[: self.count(0, 2)])
-        items = (*keys, ast.Projection(call, ast.Var(f"x{self._fresh}")))
+        keys = tuple(ast.Projection(ast.Var(name)) for name in names[: self.number(0, 2)])
+        items = (*keys, ast.Projection(call, self.fresh()))
         return ast.SubSelect(False, False, items, where, group_by=keys)
 
 

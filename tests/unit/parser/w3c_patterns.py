@@ -89,7 +89,8 @@ def as_query(prologue: str, pattern: str) -> str:
     """A SPAseq query of one step with that pattern."""
     return (
         f"BASE <{BASE}>\n{prologue}\n"
-        f"ASK WITHIN UNBOUNDED FROM STREAM S <urn:s> WHERE {{ SEQ (A) DEFINE GPM A ON S {pattern}\n}}"
+        "ASK WITHIN UNBOUNDED FROM STREAM S <urn:s> "
+        f"WHERE {{ SEQ (A) DEFINE GPM A ON S {pattern}\n}}"
     )
 
 

@@ -1,0 +1,213 @@
+"""An automaton in the words of its query: for `explain`, the drawings and the statistics.
+
+Places are numbered from 1 in the order in which a match can reach them; those inside
+guards are no places for people, the guard is named by its unit. Steps and units are shown
+as the query writes them. Cost: linear in the automaton.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from spaseq.engine.program import CompiledQuery
+from spaseq.nfa.automaton import ACCEPT, DONE, Bound, Edge, Link
+from spaseq.plan.logical import Register
+from spaseq.plan.places import sequence_places
+
+STRATEGIES = {
+    None: "start",
+    ",": "strict contiguity",
+    ";": "skip till next",
+    ":": "skip till any",
+}
+
+
+class Notation:
+    """Names for the parts of one compiled query."""
+
+    def __init__(self, query: CompiledQuery):
+        self.plan = query.plan
+        self.automaton = query.automaton
+        self.names = tuple(self.plan.gpms[o.gpm].name for o in self.plan.occurrences)
+        self.order = tuple(self._reading_order())
+        """The places of the pattern itself, as a match reaches them."""
+        self.numbers = {place: number for number, place in enumerate(self.order, 1)}
+        self._steps = sequence_places(self.plan.sequence).iterated_steps
+        self._before: dict[int, list[str]] = {place: [] for place in self.order}
+        for place in self.order:
+            for edge in self.automaton.places[place].edges:
+                for link in self.automaton.atoms[edge.atom].links:
+                    known = self._before.get(link.target)
+                    if known is not None and self.atom(edge.atom) not in known:
+                        known.append(self.atom(edge.atom))
+
+    def _reading_order(self) -> Iterator[int]:
+        seen = dict.fromkeys(self.automaton.starts)
+        todo = list(seen)
+        for place in todo:
+            yield place
+            for link in self.links(place):
+                if link.target >= 0 and link.target not in seen:
+                    seen[link.target] = None
+                    todo.append(link.target)
+
+    def links(self, place: int) -> Iterator[Link]:
+        """Where the edges of a place lead."""
+        for edge in self.automaton.places[place].edges:
+            yield from self.automaton.atoms[edge.atom].links
+
+    # ------------------------------------------------------------------ the query's own text
+
+    def sequence(self) -> str:
+        """The whole `SEQ`."""
+        text = self._source(self.plan.sequence.span.start, self.plan.sequence.span.end)
+        return text if text.upper().startswith("SEQ") else f"SEQ({text})"
+
+    def unit(self, number: int) -> str:
+        """An iterated unit with its quantifier: `B+`."""
+        step = self._steps[number]
+        return self._source(step.span.start, step.span.end)
+
+    def _source(self, start: int, end: int) -> str:
+        without_comments = re.sub(r"#[^\n]*", " ", self.plan.source[start:end])
+        return " ".join(without_comments.split())
+
+    # ------------------------------------------------------------------ parts of the automaton
+
+    def atom(self, number: int) -> str:
+        """What an edge consumes: `B`, `A & B`, `(A | B) AND C`."""
+        operands = []
+        atom = self.automaton.atoms[number]
+        for operand in atom.operands:
+            sides = [" & ".join(self.names[o] for o in side) for side in operand]
+            alone = len(atom.operands) == 1 or (len(sides) == 1 and len(operand[0]) == 1)
+            text = " | ".join(sides)
+            operands.append(text if alone else f"({text})")
+        return " AND ".join(operands)
+
+    def edge(self, edge: Edge) -> str:
+        """The atom with the iterations it begins: `B (again in B+)`."""
+        actions = ", ".join(self.actions(edge))
+        return f"{self.atom(edge.atom)} ({actions})" if actions else self.atom(edge.atom)
+
+    def actions(self, edge: Edge) -> list[str]:
+        """The iterations that taking an edge begins."""
+        return [
+            f"{'again in' if action.again else 'begins'} {self.unit(action.unit)}"
+            for action in edge.actions
+        ]
+
+    def guard(self, number: int) -> str:
+        """What must not occur: `!N`, `!(N ; M)`; a skipped optional step likewise."""
+        guard = self.automaton.guards[number]
+        if guard.occurrence is not None:
+            return f"!{self.names[guard.occurrence]}"
+        return f"!({' | '.join(self._fragment(start, frozenset()) for start in guard.starts)})"
+
+    def guards(self, numbers: Iterable[int]) -> str:
+        """Several guards, each once."""
+        return " ".join(dict.fromkeys(map(self.guard, numbers)))
+
+    def _fragment(self, number: int, seen: frozenset[int]) -> str:
+        """The unit that a place inside a guard begins, cut where it repeats itself."""
+        place = self.automaton.places[number]
+        forbidden = self.guards(place.guards)
+        sides = []
+        for edge in place.edges:
+            text = f"{forbidden} {self.atom(edge.atom)}".strip()
+            links = self.automaton.atoms[edge.atom].links
+            onward = [link.target for link in links if link.target != DONE]
+            if onward and seen & set(onward):
+                text += " …"
+            elif onward:
+                operator = self.automaton.places[onward[0]].operator
+                text += f" {operator} {self._fragment(onward[0], seen | {number, *onward})}"
+            sides.append(text)
+        return " | ".join(sides)
+
+    def target(self, link: Link) -> str:
+        """Where a link leads, and under which conditions."""
+        if link.target == ACCEPT:
+            text = "accept"
+            if link.guards:
+                text += f" (at the closing of the window, {self.guards(link.guards)})"
+        else:
+            text = str(self.numbers[link.target])
+        conditions = self.conditions(link)
+        return f"{text} if {conditions}" if conditions else text
+
+    def conditions(self, link: Link) -> str:
+        """How many iterations a link asks for; empty where any number will do."""
+        return " and ".join(map(self._bound, link.bounds))
+
+    def _bound(self, bound: Bound) -> str:
+        unit = self.unit(bound.unit)
+        parts = [f"at least {bound.least} of {unit}"] if bound.least else []
+        parts += [f"fewer than {bound.below} of {unit}"] if bound.below is not None else []
+        return " and ".join(parts)
+
+    def waits_for(self, number: int) -> str:
+        """What a place waits for: `B | C`."""
+        return " | ".join(
+            dict.fromkeys(self.atom(edge.atom) for edge in self.automaton.places[number].edges)
+        )
+
+    def label(self, number: int) -> str:
+        """A place as it stands in the text: `A !N ; B`, `^ A` for a start."""
+        place = self.automaton.places[number]
+        guards = self.guards(place.guards)
+        after = self.waits_for(number)
+        if place.start:
+            return " ".join(filter(None, ("^", guards, after)))
+        before = " | ".join(self._before[number])
+        if len(self._before[number]) > 1:
+            before = f"({before})"
+        return " ".join(filter(None, (before, guards, place.operator, after)))
+
+    def title(self, number: int) -> str:
+        """The number and the label of a place."""
+        return f"{self.numbers[number]}: {self.label(number)}"
+
+    # ------------------------------------------------------------------ registers
+
+    def register(self, register: Register) -> str:
+        """A register as expressions would name it."""
+        match register.kind:
+            case "value":
+                return f"?{register.variable}"
+            case "previous":
+                return f"PREV(?{register.variable})"
+            case "first" | "last":
+                return f"{register.kind.upper()}(?{register.variable}){self._scope(register)}"
+            case "aggregate":
+                distinct = "DISTINCT " if register.distinct else ""
+                argument = f"({distinct}?{register.variable})"
+                return f"{register.function}{argument}{self._scope(register)}"
+            case "count":
+                return f"COUNT({register.variable}){self._scope(register)}"
+            case "iterations":
+                assert register.unit is not None
+                return f"iteration of {self.unit(register.unit)}"
+
+    def _scope(self, register: Register) -> str:
+        if register.scope is None:
+            return ""
+        return f" in one iteration of {self.unit(register.scope)}"
+
+    def meaning(self, register: Register) -> str:
+        """What a register holds, in a few words."""
+        if register.kind == "iterations":
+            return f"the number of the iteration, told apart up to {register.limit}"
+        if register.kind == "count":
+            return "the number of witnesses so far"
+        if register.unit is None:
+            return "one value for the whole match"
+        unit = self.unit(register.unit)
+        return {
+            "value": f"the current iteration's value in {unit}",
+            "previous": f"the previous iteration's value in {unit}",
+            "first": f"the first iteration's value in {unit}",
+            "last": f"the last iteration's value in {unit}",
+            "aggregate": f"running over the iterations of {unit}",
+        }[register.kind]

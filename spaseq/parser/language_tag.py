@@ -1,0 +1,42 @@
+"""Which language tags are well-formed: RFC 5646 section 2.1."""
+
+from __future__ import annotations
+
+import re
+
+_TAG = re.compile(
+    r"(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})"  # language, with extensions of its own
+    r"(?:-[a-z]{4})?"  # script
+    r"(?:-(?:[a-z]{2}|[0-9]{3}))?"  # region
+    r"(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*"  # variants
+    r"(?:-[a-wyz0-9](?:-[a-z0-9]{2,8})+)*"  # extensions
+    r"(?:-x(?:-[a-z0-9]{1,8})+)?"  # private use
+    r"|x(?:-[a-z0-9]{1,8})+"
+)
+_IRREGULAR = frozenset(
+    (
+        "en-gb-oed",
+        "i-ami",
+        "i-bnn",
+        "i-default",
+        "i-enochian",
+        "i-hak",
+        "i-klingon",
+        "i-lux",
+        "i-mingo",
+        "i-navajo",
+        "i-pwn",
+        "i-tao",
+        "i-tay",
+        "i-tsu",
+        "sgn-be-fr",
+        "sgn-be-nl",
+        "sgn-ch-de",
+    )
+)
+
+
+def is_language_tag(tag: str) -> bool:
+    """Whether the tag, in letters of any case, follows the syntax (not: is registered)."""
+    lower = tag.lower()
+    return _TAG.fullmatch(lower) is not None or lower in _IRREGULAR
