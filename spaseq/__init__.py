@@ -6,21 +6,28 @@ The package is one pipeline, and a module imports only from stages to its left:
 
 `compile` turns query texts into a `Program`, `Program.start` makes a `Run`, `Run.push`
 yields a `Match` the moment its last event arrives; `run` does all of it over files.
+
+The names below are loaded when they are first used: who only parses a query, or asks the
+command line for help, does not wait for the engine.
 """
 
 from __future__ import annotations
 
-from spaseq.engine.program import Program as Program
-from spaseq.engine.program import compile_queries as compile
-from spaseq.engine.run import Run as Run
-from spaseq.errors import EventError as EventError
-from spaseq.errors import InputError as InputError
-from spaseq.errors import KbError as KbError
-from spaseq.errors import QueryError as QueryError
-from spaseq.errors import SpaseqError as SpaseqError
-from spaseq.pipeline import run as run
-from spaseq.rdf.event import Event as Event
-from spaseq.results import Match as Match
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spaseq.engine.program import Program as Program
+    from spaseq.engine.program import compile_queries as compile
+    from spaseq.engine.run import Run as Run
+    from spaseq.errors import EventError as EventError
+    from spaseq.errors import InputError as InputError
+    from spaseq.errors import KbError as KbError
+    from spaseq.errors import QueryError as QueryError
+    from spaseq.errors import SpaseqError as SpaseqError
+    from spaseq.pipeline import run as run
+    from spaseq.rdf.event import Event as Event
+    from spaseq.results import Match as Match
 
 __version__ = "0.1.0"
 
@@ -37,3 +44,30 @@ __all__ = [
     "compile",
     "run",
 ]
+
+_HOMES = {
+    "Event": ("spaseq.rdf.event", "Event"),
+    "EventError": ("spaseq.errors", "EventError"),
+    "InputError": ("spaseq.errors", "InputError"),
+    "KbError": ("spaseq.errors", "KbError"),
+    "Match": ("spaseq.results", "Match"),
+    "Program": ("spaseq.engine.program", "Program"),
+    "QueryError": ("spaseq.errors", "QueryError"),
+    "Run": ("spaseq.engine.run", "Run"),
+    "SpaseqError": ("spaseq.errors", "SpaseqError"),
+    "compile": ("spaseq.engine.program", "compile_queries"),
+    "run": ("spaseq.pipeline", "run"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    value = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

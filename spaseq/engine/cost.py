@@ -162,7 +162,7 @@ class _Edge:
                         self._reads(condition, register) for _, condition in conditions(occurrence)
                     ):
                         readers[self.notation.names[number]] = None
-                for link in automaton.atoms[edge.atom].links:
+                for link in self.notation.ways(edge):
                     if link.target >= 0 and link.target not in seen:
                         seen.add(link.target)
                         todo.append(link.target)
@@ -179,7 +179,7 @@ class _Edge:
             yield f"{self.name} joins the rows of one timestamp"
         if self.atom.kind == "any-order":
             yield f"{self.name} joins the rows of its operands in the window"
-        closing = [link.guards for link in self.atom.links if link.guards]
+        closing = [link.guards for link in self.notation.ways(self.edge) if link.guards]
         for guards in closing:
             shown = self.notation.guards(guards)
             yield f"each match waits for its window to close, then the rows of {shown} are read"

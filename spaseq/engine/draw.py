@@ -24,8 +24,8 @@ INK, SOFT, RED, BLUE, FILL, START = (
 )  # fmt: skip
 MARGIN = 28.0
 LINE = 17.0
-LOOP = 50.0
-"""Room above a box for the arc of a loop and its label."""
+LOOP = 34.0
+"""Height of the arc of a loop."""
 LONGEST = 36
 _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -100,7 +100,7 @@ def _edges(notation: Notation) -> Iterator[_Edge]:
     notes: dict[tuple[int, int], dict[Line, None]] = {}
     for number in notation.order:
         for edge in notation.automaton.places[number].edges:
-            for link in notation.automaton.atoms[edge.atom].links:
+            for link in notation.ways(edge):
                 end = accept if link.target == ACCEPT else notation.numbers[link.target] - 1
                 ends = (notation.numbers[number] - 1, end)
                 names.setdefault(ends, {})[notation.atom(edge.atom)] = None
@@ -192,33 +192,43 @@ def to_svg(program: Program) -> str:
 
 def _draw(picture: _Picture) -> tuple[str, Point]:
     """One automaton and the space it takes."""
-    looped = {edge.source for edge in picture.edges if edge.source == edge.target}
     sizes = [_size(node) for node in picture.nodes]
-    boxes = [
-        Box(size[0], size[1] + 2 * LOOP * (n in looped)) for n, size in enumerate(sizes)
+    # The first line of a label stands on the arrow, the others hang below it.
+    labels = [
+        Box(_width(edge.lines) + 4, (2 * len(edge.lines) - 1) * LINE) for edge in picture.edges
     ]
+    above = [0.0] * len(sizes)
+    for edge, label in zip(picture.edges, labels, strict=True):
+        if edge.source == edge.target:
+            above[edge.source] = LOOP + len(edge.lines) * LINE
+    boxes = [Box(w, h + 2 * room) for (w, h), room in zip(sizes, above, strict=True)]
     arrows = [
-        Arrow(e.source, e.target, Box(_width(e.lines), len(e.lines) * LINE)) for e in picture.edges
+        Arrow(edge.source, edge.target, label)
+        for edge, label in zip(picture.edges, labels, strict=True)
     ]
-    starts = [n for n, node in enumerate(picture.nodes) if node.start]
-    layout = arrange(boxes, arrows, starts)
+    layout = arrange(boxes, arrows, [n for n, node in enumerate(picture.nodes) if node.start])
     head = _lines([(picture.title, "name left"), (picture.subtitle, "note left")], (0.0, 4.0))
-    ways, labels = [], []
-    for route, ports, edge in zip(
-        layout.routes, _ports(picture, layout, sizes), picture.edges, strict=True
+    ways, names = [], []
+    taken: list[tuple[Point, Box]] = []
+    for route, ports, edge, label in zip(
+        layout.routes, _ports(layout, sizes), picture.edges, labels, strict=True
     ):
-        path, middle = _path(route, ports, sizes)
+        path, candidates = _path(route, ports, sizes, len(edge.lines))
         end = "start" if route.back else "end"
         ways.append(f'<path class="way" d="{path}" marker-{end}="url(#tip)"/>')
-        labels.append(_label(edge.lines, middle))
+        middle = min(candidates, key=lambda place: _overlap(place, label, taken))
+        taken.append((middle, label))
+        names.append(_label(edge.lines, middle))
     nodes = [
         _box(node, centre, size)
         for node, centre, size in zip(picture.nodes, layout.centres, sizes, strict=True)
     ]
     top = 2 * LINE + 26.0
-    body = f'<g transform="translate(0 {top:g})">{"".join([*ways, *nodes, *labels])}</g>'
+    body = f'<g transform="translate(0 {top:g})">{"".join([*ways, *nodes, *names])}</g>'
     width = max(layout.width, _width([(picture.subtitle, "note")]))
-    return head + body, (width, layout.height + top)
+    ends = [y + height / 2 for (_, y), (_, height) in zip(layout.centres, sizes, strict=True)]
+    ends += [y + label.height / 2 for (_, y), label in taken]
+    return head + body, (width, max(ends) + top)
 
 
 def _size(node: _Node) -> Point:
@@ -237,9 +247,19 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _ports(picture: _Picture, layout: Layout, sizes: Sequence[Point]) -> list[Point]:
+def _overlap(middle: Point, label: Box, taken: Iterable[tuple[Point, Box]]) -> float:
+    """How much of a label at this place lies over other labels."""
+    area = 0.0
+    for (x, y), other in taken:
+        across = (label.width + other.width) / 2 - abs(middle[0] - x)
+        down = (label.height + other.height) / 2 - abs(middle[1] - y)
+        area += max(across, 0.0) * max(down, 0.0)
+    return area
+
+
+def _ports(layout: Layout, sizes: Sequence[Point]) -> list[Point]:
     """For each arrow how far above or below the middle it touches its left and right end."""
-    offsets = [[0.0, 0.0] for _ in picture.edges]
+    offsets = [[0.0, 0.0] for _ in layout.routes]
     for node, size in enumerate(sizes):
         for end, beside in ((0, 1), (1, -2)):
             touching = [
@@ -254,14 +274,16 @@ def _ports(picture: _Picture, layout: Layout, sizes: Sequence[Point]) -> list[Po
     return [(left, right) for left, right in offsets]
 
 
-def _path(route: Route, ports: Point, sizes: Sequence[Point]) -> tuple[str, Point]:
-    """The path of an arrow from left to right, and where its label goes."""
+def _path(
+    route: Route, ports: Point, sizes: Sequence[Point], lines: int
+) -> tuple[str, list[Point]]:
+    """The path of an arrow from left to right, and where its label may go, best first."""
     (x, y), (end_x, end_y) = route.points[0], route.points[-1]
     if route.loop:
         top = y - sizes[route.left][1] / 2
         path = f"M{x - 16:.1f} {top:.1f}C{x - 40:.1f} {top - 44:.1f} "
         path += f"{x + 40:.1f} {top - 44:.1f} {x + 16:.1f} {top:.1f}"
-        return path, (x, top - 34)
+        return path, [(x, top - LOOP + LINE - lines * LINE)]
     points = [
         (x + sizes[route.left][0] / 2, y + ports[0]),
         *route.points[1:-1],
@@ -275,18 +297,35 @@ def _path(route: Route, ports: Point, sizes: Sequence[Point]) -> tuple[str, Poin
             bend = (one[0] + other[0]) / 2
             path += f"C{bend:.1f} {one[1]:.1f} {bend:.1f} {other[1]:.1f} "
             path += f"{other[0]:.1f} {other[1]:.1f}"
-    (x, y), (end_x, end_y) = points[1:3] if len(points) > 2 else points
-    return path, ((x + end_x) / 2, (y + end_y) / 2)
+    one, other = points[1:3] if len(points) > 2 else points
+    if len(points) > 2:
+        return path, [((one[0] + other[0]) / 2, one[1])]
+    return path, [_on_curve(one, other, t) for t in (0.5, 0.4, 0.6, 0.32, 0.68, 0.25, 0.75)]
 
 
-def _label(lines: Sequence[Line], middle: Point) -> str:
-    width, height = _width(lines) + 4, len(lines) * LINE
-    x, y = middle
-    back = (
-        f'<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '
-        f'height="{height:.1f}" rx="3" fill="#ffffff" fill-opacity="0.88"/>'
+def _on_curve(one: Point, other: Point, t: float) -> Point:
+    """A point of the curve between two ends that leaves and arrives level."""
+    bend = 3 * t * (1 - t)
+    start, end = (1 - t) ** 3, t**3
+    middle = (one[0] + other[0]) / 2
+    rise = end + bend * t
+    return (
+        start * one[0] + bend * middle + end * other[0],
+        one[1] + (other[1] - one[1]) * rise,
     )
-    return back + _lines(lines, (x, y - height / 2 + LINE * 0.75))
+
+
+def _label(lines: Sequence[Line], first: Point) -> str:
+    """Lines under one another, each on a ground that hides what runs behind it."""
+    x, y = first
+    grounds = []
+    for number, line in enumerate(lines):
+        width = _width([line]) + 4
+        grounds.append(
+            f'<rect x="{x - width / 2:.1f}" y="{y + (number - 0.5) * LINE:.1f}" '
+            f'width="{width:.1f}" height="{LINE:g}" fill="#ffffff"/>'
+        )
+    return "".join(grounds) + _lines(lines, (x, y + LINE * 0.25))
 
 
 def _box(node: _Node, centre: Point, size: Point) -> str:

@@ -145,7 +145,7 @@ def _place(notation: Notation, number: int) -> Data:
             {
                 "gpm": notation.edge(edge),
                 "index": [f"?{name}" for _, name in keys],
-                "targets": [notation.target(link) for link in automaton.atoms[edge.atom].links],
+                "targets": [notation.target(link) for link in notation.ways(edge)],
             }
             for edge, keys in zip(place.edges, place.keys, strict=True)
         ],

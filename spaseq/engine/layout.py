@@ -226,10 +226,12 @@ def _abscissae(
     """Centre and width of each column; between neighbours there is room for labels."""
     widths = [max(point.box.width for point in column) for column in grid]
     gaps = [46.0] * len(grid)
+    needed: dict[tuple[int, int], float] = {}
     for arrow in forward:
-        column = columns[arrow.source]
+        ends, column = (arrow.source, arrow.target), columns[arrow.source]
         if columns[arrow.target] == column + 1:
-            gaps[column] = max(gaps[column], arrow.label.width + 48.0)
+            needed[ends] = needed.get(ends, 40.0) + arrow.label.width + 8.0
+            gaps[column] = max(gaps[column], needed[ends])
     xs = []
     x = 0.0
     for width, gap in zip(widths, gaps, strict=True):

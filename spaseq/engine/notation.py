@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from spaseq.engine.program import CompiledQuery
 from spaseq.nfa.automaton import ACCEPT, DONE, Bound, Edge, Link
@@ -37,7 +38,7 @@ class Notation:
         self._before: dict[int, list[str]] = {place: [] for place in self.order}
         for place in self.order:
             for edge in self.automaton.places[place].edges:
-                for link in self.automaton.atoms[edge.atom].links:
+                for link in self.ways(edge):
                     known = self._before.get(link.target)
                     if known is not None and self.atom(edge.atom) not in known:
                         known.append(self.atom(edge.atom))
@@ -55,7 +56,16 @@ class Notation:
     def links(self, place: int) -> Iterator[Link]:
         """Where the edges of a place lead."""
         for edge in self.automaton.places[place].edges:
-            yield from self.automaton.atoms[edge.atom].links
+            yield from self.ways(edge)
+
+    def ways(self, edge: Edge) -> Iterator[Link]:
+        """Where an edge leads, without the numbers of iterations that it decides itself."""
+        first = {action.unit for action in edge.actions if not action.again}
+        for link in self.automaton.atoms[edge.atom].links:
+            decided = [bound for bound in link.bounds if bound.unit in first]
+            if all(bound.least <= 1 for bound in decided):
+                left = tuple(bound for bound in link.bounds if bound not in decided)
+                yield replace(link, bounds=left)
 
     # ------------------------------------------------------------------ the query's own text
 
@@ -118,7 +128,7 @@ class Notation:
             text = f"{forbidden} {self.atom(edge.atom)}".strip()
             links = self.automaton.atoms[edge.atom].links
             onward = [link.target for link in links if link.target != DONE]
-            if onward and seen & set(onward):
+            if onward and (len(onward) < len(links) or seen & set(onward)):
                 text += " …"
             elif onward:
                 operator = self.automaton.places[onward[0]].operator

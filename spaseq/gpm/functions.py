@@ -20,6 +20,7 @@ from urllib.parse import quote
 import pyoxigraph as ox
 
 from spaseq.gpm import reference
+from spaseq.parser import ast
 from spaseq.rdf import calendar
 from spaseq.rdf._values import (
     BLANK,
@@ -370,3 +371,20 @@ CASTS = frozenset(
     )
 )
 REFERENCE_CASTS = frozenset(("gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"))
+
+_BY_REFERENCE = frozenset(("REPLACE", "ADJUST"))
+
+
+def by_reference(node: ast.Node) -> str | None:
+    """The function's name if this call is left to pyoxigraph; a REGEX may be, by its pattern."""
+    match node:
+        case ast.Call("REGEX", (_, ast.Literal(pattern), *rest)):
+            flags = rest[0].lexical if rest and isinstance(rest[0], ast.Literal) else ""
+            return None if _portable(pattern, flags) else f'REGEX with "{pattern}"'
+        case ast.Call("REGEX"):
+            return "REGEX with a computed pattern (some patterns)"
+        case ast.Call(name) if name in _BY_REFERENCE:
+            return name
+        case ast.FunctionCall(ast.Iri(name)) if name.removeprefix(XSD) in REFERENCE_CASTS:
+            return f"<{name}>"
+    return None

@@ -38,7 +38,10 @@ class Matcher:
         at = program.at
         seen_by_binds = frozenset() if at is None else frozenset((at,))
         node = compile_group(program.pattern, bind_parameters=seen_by_binds)
-        self.plan: tuple[str, ...] = node.lines or ("any event with a fact",)
+        self.plan = (
+            *(node.lines or ("any event with a fact",)),
+            *(f"{name}: computed by pyoxigraph" for name in program.left_to_pyoxigraph),
+        )
         self._run = node.run
         self._distinct = node.distinct
         self._at_column = node.schema.index(at) if at in node.schema else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spaseq.gpm.functions import by_reference
 from spaseq.gpm.variables import certain, in_scope
 from spaseq.parser import ast
 
@@ -27,6 +28,17 @@ class GpmProgram:
     certain: frozenset[str]
     at: str | None
     kb_graphs: tuple[str, ...] | None
+
+    @property
+    def left_to_pyoxigraph(self) -> tuple[str, ...]:
+        """The functions of the pattern that pyoxigraph computes; all else is native."""
+        found = (by_reference(node) for node in ast.walk(self.pattern))
+        return tuple(dict.fromkeys(name for name in found if name is not None))
+
+    @property
+    def native(self) -> bool:
+        """Whether nothing of the pattern is left to pyoxigraph."""
+        return not self.left_to_pyoxigraph
 
 
 def compile_gpm(

@@ -16,7 +16,6 @@ from typing import Literal, Protocol, TextIO, TypeAlias, get_args
 
 from spaseq.errors import SpaseqError
 from spaseq.io.graphs import NQuads, TriG
-from spaseq.io.json_lines import json_line
 from spaseq.io.tables import Csv, ResultsJson, Tsv
 from spaseq.results import Match
 
@@ -48,7 +47,7 @@ class JsonLines:
         self._out = out
 
     def write(self, match: Match) -> None:
-        self._out.write(json_line(match) + "\n")
+        self._out.write(match.to_json() + "\n")
 
     def close(self) -> None:
         """Nothing follows the last line."""

@@ -15,9 +15,8 @@ from typing import TextIO
 
 import pyoxigraph as ox
 
-from spaseq.io.json_lines import solution_to_json
 from spaseq.rdf.event import Term
-from spaseq.results import Match
+from spaseq.results import Match, solution_to_json
 
 
 class Csv:

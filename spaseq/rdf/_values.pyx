@@ -14,7 +14,7 @@ Reference: SPARQL 1.1 section 17; where that leaves freedom (precision, lexical 
 unordered values), what pyoxigraph does. Cost: constant, but for long strings and numbers.
 """
 
-from libc.math cimport copysign, isinf, isnan
+from libc.math cimport INFINITY, NAN, copysign, isinf, isnan
 from libc.stdint cimport int64_t
 
 import re
@@ -47,10 +47,8 @@ cpdef enum:
 CACHE_LIMIT = 1 << 16
 
 cdef object ONE = 10**18
-cdef object I64_LOW = -(2**63)
-cdef object I64_HIGH = 2**63 - 1
-cdef object I128_LOW = -(2**127)
-cdef object I128_HIGH = 2**127 - 1
+cdef object I64 = 2**63
+cdef object I128 = 2**127
 
 KINDS = dict([
     ("string", STRING), ("boolean", BOOLEAN), ("decimal", DECIMAL),
@@ -133,11 +131,6 @@ cdef class Value:
         if self._term is None:
             self._term = _build(self)
         return self._term
-
-    @property
-    def computed(self):
-        """Whether no term was ever made of it."""
-        return self._term is None
 
 
 cdef inline Value _new(int kind):
@@ -271,7 +264,7 @@ cpdef Value boolean(bint truth):
 
 cpdef Value integer(number):
     """None outside 64 bits."""
-    if number < I64_LOW or number > I64_HIGH:
+    if number < -I64 or number >= I64:
         return None
     cdef Value value = _new(INTEGER)
     value.number = number
@@ -280,7 +273,7 @@ cpdef Value integer(number):
 
 cpdef Value decimal(scaled):
     """The decimal scaled / 10**18; None outside 128 bits."""
-    if scaled < I128_LOW or scaled > I128_HIGH:
+    if scaled < -I128 or scaled >= I128:
         return None
     cdef Value value = _new(DECIMAL)
     value.number = scaled
@@ -330,6 +323,7 @@ FALSE = _truth(0)
 
 cpdef str canonical(Value v):
     """The canonical lexical form of a literal's value."""
+    cdef str text
     if v.kind == INTEGER:
         return str(v.number)
     if v.kind == DOUBLE or v.kind == FLOAT:
@@ -381,11 +375,11 @@ cpdef object ebv(Value v):
     return None
 
 
-cdef inline bint _numeric(Value v):
+cdef inline bint _numeric(Value v) noexcept:
     return INTEGER <= v.kind <= DOUBLE
 
 
-cpdef double to_double(Value v):
+cpdef double to_double(Value v) except? -1.0:
     """A number (or a boolean's 0 or 1) as a double."""
     cdef object number, shift
     if v.kind >= FLOAT:
@@ -402,7 +396,7 @@ cpdef double to_double(Value v):
     return <double>(<int64_t>v.number)
 
 
-cpdef double to_float(Value v):
+cpdef double to_float(Value v) except? -1.0:
     """A number (or a boolean's 0 or 1) as a float, kept as a double."""
     if v.kind == INTEGER or v.kind == BOOLEAN:
         return <float>(<int64_t>v.number)
@@ -415,7 +409,7 @@ cpdef object scaled(Value v):
 
 
 # The order of two numbers: -1, 0, 1, or 2 for none (NaN).
-cdef int _order_numbers(Value a, Value b):
+cdef int _order_numbers(Value a, Value b) except? -2:
     cdef double x, y
     cdef int64_t i, j
     cdef object m, n
@@ -439,22 +433,18 @@ cdef int _order_numbers(Value a, Value b):
     return (x > y) - (x < y)
 
 
-cdef int _order_points(Value a, Value b):
+cdef int _order_points(Value a, Value b) except? -2:
     if (a.extra is None) == (b.extra is None):
         return (a.number > b.number) - (a.number < b.number)
     cdef object found = calendar.compare_points((a.number, a.extra), (b.number, b.extra))
     return 2 if found is None else found
 
 
-cdef inline bint _equal_numbers(Value a, Value b):
-    return not (isnan(a.real) and isnan(b.real)) and _order_numbers(a, b) == 0
-
-
 cpdef object equals(Value a, Value b):
     """SPARQL's `=`: True, False, or None where the values are incomparable."""
     if _numeric(a):
         if _numeric(b):
-            return _equal_numbers(a, b)
+            return _order_numbers(a, b) == 0 and not (isnan(a.real) and isnan(b.real))
     elif a.kind == b.kind:
         if a.kind == STRING or a.kind == IRI or a.kind == BLANK:
             return a.text == b.text
@@ -468,15 +458,15 @@ cpdef object equals(Value a, Value b):
             return a.number == b.number and a.extra == b.extra
         return True if a.text == b.text and a.form == b.form else None
     # Two kinds are different values, unless one is a literal nobody can interpret.
-    if a.kind == OTHER and b.kind > LANG or a.kind == OTHER and b.kind == STRING:
-        return None
-    if b.kind == OTHER and a.kind > LANG or b.kind == OTHER and a.kind == STRING:
-        return None
-    return False
+    return None if _opaque(a, b) or _opaque(b, a) else False
+
+
+cdef inline bint _opaque(Value a, Value b) noexcept:
+    return a.kind == OTHER and b.kind > BLANK and b.kind != LANG
 
 
 # The order of two values: -1, 0, 1, or 2 for none.
-cdef int order(Value a, Value b):
+cdef int _order(Value a, Value b) except? -2:
     cdef object found
     if _numeric(a):
         if not _numeric(b):
@@ -500,27 +490,25 @@ cdef int order(Value a, Value b):
 
 cpdef object less(Value a, Value b):
     """SPARQL's `<`: True, False, or None."""
-    cdef int found = order(a, b)
+    cdef int found = _order(a, b)
     return None if found == 2 else found < 0
 
 
 cpdef object less_equal(Value a, Value b):
     """SPARQL's `<=`: True, False, or None."""
-    cdef int found = order(a, b)
+    cdef int found = _order(a, b)
     return None if found == 2 else found <= 0
 
 
 cpdef object compare(Value a, Value b):
     """-1, 0, 1, or None."""
-    cdef int found = order(a, b)
+    cdef int found = _order(a, b)
     return None if found == 2 else found
 
 
 # ------------------------------------------------------------------ arithmetic
 
-
-cdef inline Value _real(Value a, Value b, double result):
-    return double(result) if a.kind == DOUBLE or b.kind == DOUBLE else float_(result)
+cdef frozenset MOVABLE = frozenset(("dateTime", "date", "time"))
 
 
 cpdef Value add(Value a, Value b):
@@ -551,15 +539,10 @@ cpdef Value subtract(Value a, Value b):
     if a.kind == SPAN and b.kind == SPAN:
         return _spans(a, b, a.extra - b.extra, a.number - b.number)
     if a.kind == POINT and b.kind == POINT:
-        if a.form != b.form or a.form not in SUBTRACTABLE:
-            return None
-        if (a.extra is None) != (b.extra is None):
+        if a.form != b.form or a.form not in MOVABLE or (a.extra is None) != (b.extra is None):
             return None
         return span("dayTimeDuration", 0, a.number - b.number)
     return _shift(a, b, -1)
-
-
-cdef frozenset SUBTRACTABLE = frozenset(("dateTime", "date", "time"))
 
 
 cdef Value _spans(Value a, Value b, months, seconds):
@@ -570,7 +553,7 @@ cdef Value _spans(Value a, Value b, months, seconds):
 
 
 cdef Value _shift(Value a, Value b, int sign):
-    if a.kind != POINT or b.kind != SPAN or a.form not in SUBTRACTABLE:
+    if a.kind != POINT or b.kind != SPAN or a.form not in MOVABLE:
         return None
     cdef object found = calendar.add(
         a.form, (a.number, a.extra), (sign * b.extra, sign * b.number))
@@ -611,10 +594,10 @@ cpdef Value divide(Value a, Value b):
     return float_(_quotient(x, y))
 
 
-cdef double _quotient(double x, double y):
+cdef double _quotient(double x, double y) noexcept:
     # Cython would raise on a division by zero; IEEE 754 has a result.
     if y != 0.0:
         return x / y
     if x == 0.0 or isnan(x):
-        return float("nan")
-    return copysign(1.0, x) * copysign(1.0, y) * float("inf")
+        return NAN
+    return copysign(1.0, x) * copysign(1.0, y) * INFINITY

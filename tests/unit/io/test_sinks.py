@@ -12,7 +12,6 @@ import pytest
 from reading import options, shown
 
 from spaseq.errors import SpaseqError
-from spaseq.io.json_lines import json_line, match_to_json
 from spaseq.io.sinks import Format, Shape, open_sink, writer
 from spaseq.io.source import Source
 from spaseq.rdf.event import DATE_TIME, NUMBER
@@ -68,12 +67,12 @@ def test_json_lines_of_a_select() -> None:
 
 
 def test_json_of_numbers_asks_and_graphs() -> None:
-    numbers = match_to_json(match(**timed(0.5, 5)))
+    numbers = Match.to_dict(match(**timed(0.5, 5)))
     assert (numbers["start"], repr(numbers["end"])) == (0.5, "5")
     asked = match(boolean=True, bindings={}, **timed(0, 5))
-    assert json_line(asked) == '{"query": "q", "end": 5, "boolean": true}'
+    assert Match.to_json(asked) == '{"query": "q", "end": 5, "boolean": true}'
     graph = ((EBAY, ox.NamedNode("e:p"), ox.Literal("a\n")),)
-    built = match_to_json(match(graph=graph, bindings={}))
+    built = Match.to_dict(match(graph=graph, bindings={}))
     assert list(built) == ["query", "start", "end", "graph", "events"]
     assert built["graph"] == '<http://example/company#eBay> <e:p> "a\\n" .\n'
 
@@ -84,7 +83,7 @@ def test_json_terms() -> None:
         "l": ox.Literal("é", language="fr"),
         "s": ox.Literal("plain"),
     }
-    line = json_line(match(bindings=bindings))
+    line = Match.to_json(match(bindings=bindings))
     assert "é" in line
     assert json.loads(line)["bindings"] == {
         "b": {"type": "bnode", "value": "x"},
@@ -92,7 +91,7 @@ def test_json_terms() -> None:
         "s": {"type": "literal", "value": "plain"},
     }
     nameless = match().events[0]
-    events = match_to_json(match(events=(replace(nameless, graph=None),)))["events"]
+    events = Match.to_dict(match(events=(replace(nameless, graph=None),)))["events"]
     assert "graph" not in events[0]
 
 

@@ -1,0 +1,101 @@
+"""A three-step query over generated trades: events per second, matches, memory over time.
+
+A trade of many shares, then a higher price of the same company, then a price below the
+first, all within five minutes. The time of reading alone, measured in the same run, is the
+yardstick: what the query costs is told as a multiple of it, which says more on a busy
+machine than a rate does. Memory is that of the process after each tenth of the events; the
+window is the same throughout, so it must not grow with the stream.
+
+    python benchmarks/query/three_steps.py --events 200000
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from time import perf_counter
+
+import spaseq
+from spaseq.generate import write
+from spaseq.io.source import Source
+from spaseq.pipeline import matches
+from spaseq.rdf.event import Event
+
+STREAM = "http://example.org/stock/trades"
+QUERY = f"""
+PREFIX stock: <http://w3id.org/spaseq/stock#>
+SELECT ?company ?p1 ?p2 ?p3
+WITHIN 5 MINUTES
+FROM STREAM trades <{STREAM}>
+WHERE {{
+  SEQ(Big ; Higher ; Lower)
+  DEFINE GPM Big    ON trades {{ ?company stock:price ?p1 ; stock:volume ?n FILTER(?n > 500) }}
+  DEFINE GPM Higher ON trades {{ ?company stock:price ?p2 FILTER(?p2 > ?p1) }}
+  DEFINE GPM Lower  ON trades {{ ?company stock:price ?p3 FILTER(?p3 < ?p1) }}
+}}
+"""
+SAMPLES = 10
+
+
+def resident() -> float:
+    """Megabytes of memory this process holds now; its peak where the system cannot tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+        return pages * resource.getpagesize() / 1e6
+    except OSError:
+        scale = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
+
+
+def watched(events: Iterable[Event], every: int, seen: Callable[[], None]) -> Iterator[Event]:
+    """The events, with a call after each `every` of them."""
+    for number, event in enumerate(events, 1):
+        yield event
+        if number % every == 0:
+            seen()
+
+
+def read(path: Path) -> int:
+    """The events of a file, made and dropped."""
+    return sum(1 for _ in Source(STREAM, [str(path)]))
+
+
+def match(path: Path, events: int) -> tuple[int, list[float]]:
+    """The number of matches in a file, and the memory after each tenth of its events."""
+    memory: list[float] = []
+    every = max(1, events // SAMPLES)
+    source = watched(Source(STREAM, [str(path)]), every, lambda: memory.append(resident()))
+    found = sum(1 for _ in matches(spaseq.compile(QUERY).start(), source))
+    return found, memory
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A three-step query over generated trades.")
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        trades = write("stock", options.events, options.seed, Path(folder))[0]
+        started = perf_counter()
+        events = read(trades)
+        reading = perf_counter() - started
+        started = perf_counter()
+        found, memory = match(trades, events)
+        matching = perf_counter() - started
+    print(f"{events:,} trades, SEQ(Big ; Higher ; Lower) within 5 minutes, seed {options.seed}")
+    print(f"{'':24}{'seconds':>9}{'events/s':>11}{'x reading':>11}{'matches':>10}")
+    for name, seconds, number in (
+        ("reading alone", reading, ""),
+        ("reading and matching", matching, f"{found:,}"),
+    ):
+        rate, ratio = f"{events / seconds:,.0f}", f"{seconds / reading:.2f}"
+        print(f"{name:24}{seconds:>9.2f}{rate:>11}{ratio:>11}{number:>10}")
+    print("memory in MB after each tenth: " + " ".join(f"{size:.0f}" for size in memory))
+
+
+if __name__ == "__main__":
+    main()
