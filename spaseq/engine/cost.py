@@ -48,7 +48,8 @@ def guarantee(notation: Notation) -> Guarantee:
         for position in range(len(notation.automaton.places[place].edges))
         for cost in _Edge(notation, place, position).costs()
     ]
-    kind = max((cost.kind for cost in costs), key=_ORDER.index, default="constant")
+    found: set[Kind] = {cost.kind for cost in costs}
+    kind = max(found, key=_ORDER.index, default=_ORDER[0])
     return Guarantee(kind, _sentence(kind, costs), tuple(c for c in costs if c.kind != "indexed"))
 
 
@@ -75,9 +76,7 @@ def _sentence(kind: Kind, costs: list[EdgeCost]) -> str:
 
 def conditions(occurrence: Occurrence) -> list[tuple[str, Condition]]:
     """The stateful BINDs and the residual filters of a place, each with its text."""
-    binds = [
-        (f"BIND({a.value.text} AS ?{a.variable})", a.value) for a in occurrence.assignments
-    ]
+    binds = [(f"BIND({a.value.text} AS ?{a.variable})", a.value) for a in occurrence.assignments]
     return binds + [(f"FILTER({c.text})", c) for c in occurrence.residual]
 
 
@@ -171,9 +170,7 @@ class _Edge:
     def _looked_back(self) -> Iterator[str]:
         if self.place.guards:
             shown = self.notation.guards(self.place.guards)
-            since = (
-                "of the window" if self.place.start else "since the partial match's last event"
-            )
+            since = "of the window" if self.place.start else "since the partial match's last event"
             yield f"to decide {shown}, its rows {since} are looked through"
         if self.atom.kind == "together":
             yield f"{self.name} joins the rows of one timestamp"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 from spaseq.engine.explain import to_dict
 from spaseq.engine.layout import Arrow, Box, Layout, Route, arrange
@@ -185,7 +186,8 @@ def to_svg(program: Program) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">\n<style>{style}</style>\n'
         f'<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
-        f'markerHeight="7" orient="auto-start-reverse"><path d="M0 0 10 5 0 10z" fill="{BLUE}"/></marker></defs>\n'
+        f'markerHeight="7" orient="auto-start-reverse">'
+        f'<path d="M0 0 10 5 0 10z" fill="{BLUE}"/></marker></defs>\n'
         f'<rect width="100%" height="100%" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 
@@ -198,7 +200,7 @@ def _draw(picture: _Picture) -> tuple[str, Point]:
         Box(_width(edge.lines) + 4, (2 * len(edge.lines) - 1) * LINE) for edge in picture.edges
     ]
     above = [0.0] * len(sizes)
-    for edge, label in zip(picture.edges, labels, strict=True):
+    for edge in picture.edges:
         if edge.source == edge.target:
             above[edge.source] = LOOP + len(edge.lines) * LINE
     boxes = [Box(w, h + 2 * room) for (w, h), room in zip(sizes, above, strict=True)]
@@ -290,7 +292,7 @@ def _path(
         (end_x - sizes[route.right][0] / 2, end_y + ports[1]),
     ]
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
-    for number, (one, other) in enumerate(zip(points, points[1:], strict=False)):
+    for number, (one, other) in enumerate(pairwise(points)):
         if number % 2:  # through a column, past its boxes
             path += f"L{other[0]:.1f} {other[1]:.1f}"
         else:

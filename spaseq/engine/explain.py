@@ -6,7 +6,7 @@ what the automaton keeps in which place, and what an event can cost at most (`co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from spaseq.engine.cost import conditions, guarantee
@@ -15,7 +15,7 @@ from spaseq.engine.program import Program
 from spaseq.gpm.functions import REFERENCE_CASTS, XSD
 from spaseq.gpm.match import Matcher
 from spaseq.parser import ast
-from spaseq.plan.logical import GpmPlan, Occurrence, QueryPlan, Window
+from spaseq.plan.logical import GpmPlan, Occurrence, Window
 
 Data = dict[str, Any]
 _UNITS = (

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 GAP = 34.0
 """Between nodes of one column."""
@@ -134,17 +135,17 @@ def _leading_back(size: int, arrows: Sequence[Arrow], starts: Sequence[int]) -> 
         stack = [(start, iter(onward[start]))]
         while stack:
             node, rest = stack[-1]
-            number = next(rest, None)
-            if number is None:
+            for number in rest:
+                target = arrows[number].target
+                if state[target] == 1 and target != node:
+                    back.add(number)
+                elif state[target] == 0:
+                    state[target] = 1
+                    stack.append((target, iter(onward[target])))
+                    break
+            else:
                 state[node] = 2
                 stack.pop()
-                continue
-            target = arrows[number].target
-            if state[target] == 1 and target != node:
-                back.add(number)
-            elif state[target] == 0:
-                state[target] = 1
-                stack.append((target, iter(onward[target])))
     return frozenset(back)
 
 
@@ -167,7 +168,7 @@ def _way(source: _Point, target: _Point, label: Box) -> list[_Point]:
     between = range(source.column + 1, target.column)
     passages = [_Point(column, box) for column, box in zip(between, room, strict=False)]
     way = [source, *passages, target]
-    for one, other in zip(way, way[1:], strict=False):
+    for one, other in pairwise(way):
         one.right.append(other)
         other.left.append(one)
     return way

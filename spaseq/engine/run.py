@@ -223,13 +223,13 @@ class Run:
     @property
     def stats(self) -> dict[str, Any]:
         """Counters: events, triples, matches, groups of partial matches, per stream and place."""
-        from spaseq.engine.explain import statistics
+        from spaseq.engine.progress import statistics
 
         return statistics(self)
 
     def why_not(self, query: str | None = None) -> str:
         """How far each pattern got: which places hold partial matches, which saw none."""
-        from spaseq.engine.explain import why_not
+        from spaseq.engine.progress import why_not
 
         return why_not(self, query)
 

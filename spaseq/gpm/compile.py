@@ -22,6 +22,7 @@ import pyoxigraph as ox
 from spaseq.errors import Diagnostic, QuerySemanticError
 from spaseq.gpm.basic import BasicPattern, basic_node, column_name
 from spaseq.gpm.context import Scope
+from spaseq.gpm.functions import volatile
 from spaseq.gpm.operators import Env, ExpressionCompiler, TruthOf
 from spaseq.gpm.relation import (
     UNIT,
@@ -208,18 +209,15 @@ def _optional(left: Node, group: ast.GroupGraphPattern, parameters: frozenset[st
     if len(triples) + len(conditions) == len(group.elements) and _startable(left, triples):
         pattern = BasicPattern(triples, left.schema, parameters)
         direct = pattern.extend
-        right = replace(right, schema=_reordered(left, pattern), lines=pattern.lines)
+        shared = tuple(n for n in right.schema if n in left.schema)
+        added = tuple(n for n in pattern.schema if n not in left.schema)
+        right = replace(right, schema=shared + added, lines=pattern.lines)
     condition = None
     if conditions:
         schema = (*left.schema, *(n for n in right.schema if n not in left.schema))
         tests = [expressions(schema, parameters).truth(expr) for expr in conditions]
         condition = _all_true(tests)
     return left_join(left, right, condition, direct)
-
-
-def _reordered(left: Node, pattern: BasicPattern) -> tuple[str, ...]:
-    """The columns that the pattern adds, preceded by those it shares."""
-    return tuple(n for n in pattern.schema if n not in left.schema)
 
 
 def _all_true(tests: Sequence[TruthOf]) -> TruthOf:
@@ -264,7 +262,7 @@ def _graph(
     else:
         node = _one_graph(name, inner)
     lines = (f"in the KB graph {where}", *indent(inner.lines))
-    if parameters:
+    if parameters or volatile(group):
         return replace(node, lines=lines)
     return replace(
         node, run=remembered(node.run), lines=(*lines, "  (once for each KB)"), static=True

@@ -372,6 +372,14 @@ CASTS = frozenset(
 )
 REFERENCE_CASTS = frozenset(("gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"))
 
+_VOLATILE = frozenset(("RAND", "NOW", "UUID", "STRUUID", "BNODE"))
+
+
+def volatile(node: ast.Node) -> bool:
+    """Whether evaluating this twice may give two results."""
+    return any(isinstance(part, ast.Call) and part.name in _VOLATILE for part in ast.walk(node))
+
+
 _BY_REFERENCE = frozenset(("REPLACE", "ADJUST"))
 
 

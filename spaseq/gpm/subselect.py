@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from spaseq.gpm.aggregate import aggregate, order_key
 from spaseq.gpm.context import Scope
+from spaseq.gpm.functions import volatile
 from spaseq.gpm.operators import ExpressionCompiler
 from spaseq.gpm.relation import (
     Node,
@@ -44,7 +45,7 @@ def subselect_node(
     if query.values is not None:
         node = join(node, _values(query.values))
     lines = node.lines
-    static = node.static
+    static = node.static and not volatile(query)
     names = select_names(query)
     query, aggregates = _lift_aggregates(query)
     if aggregates or query.group_by:

@@ -8,7 +8,7 @@ with an older last event is forbidden, the others are not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import DONE, Automaton, Edge, Guard, Place
@@ -151,23 +151,37 @@ class GuardKeeper:
                 return candidate.first
         return NEVER
 
-    def _completes(self, candidate: Candidate, high: int, negated: bool) -> bool:
-        """Whether the guarded unit, begun so, comes to its end before `high`."""
-        for link in self._automaton.atoms[candidate.edge.atom].links:
-            if not self._registers.within(link.bounds, candidate.env):
-                continue
-            if link.target == DONE:
-                if all(
-                    self.latest(g, candidate.env, candidate.env, None, candidate.last, high)
-                    == NEVER
-                    for g in link.guards
-                ):
-                    return True
-            elif self._continues(self._automaton.places[link.target], candidate, high, negated):
-                return True
+    def _completes(self, begun: Candidate, high: int, negated: bool) -> bool:
+        """Whether the guarded unit, begun so, comes to its end before `high`.
+
+        Two ways that wait in one place since one instant with equal registers go on alike:
+        the second is not followed, so iterations inside the unit cost no more than pairs.
+        """
+        todo, seen = [begun], set()
+        while todo:
+            candidate = todo.pop()
+            env, last = candidate.env, candidate.last
+            for link in self._automaton.atoms[candidate.edge.atom].links:
+                if not self._registers.within(link.bounds, env):
+                    continue
+                if link.target == DONE:
+                    if all(
+                        self.latest(guard, env, env, None, last, high) == NEVER
+                        for guard in link.guards
+                    ):
+                        return True
+                    continue
+                place = self._automaton.places[link.target]
+                state = (link.target, last, *(env[number] for number in place.live))
+                if state not in seen:
+                    seen.add(state)
+                    todo += self._following(place, candidate, high, negated)
         return False
 
-    def _continues(self, place: Place, so_far: Candidate, high: int, negated: bool) -> bool:
+    def _following(
+        self, place: Place, so_far: Candidate, high: int, negated: bool
+    ) -> Iterator[Candidate]:
+        """What a place inside the guarded unit takes next."""
         env, last = so_far.env, so_far.last
         for edge in place.edges:
             for candidate in self._finder.candidates(edge, env, last, high, negated):
@@ -176,9 +190,8 @@ class GuardKeeper:
                     needed = max(needed, self._contiguity.threshold(candidate))
                 elif place.operator == ";":
                     needed = max(needed, self.earlier_acceptable(place, env, candidate, last))
-                if needed <= last and self._completes(candidate, high, negated):
-                    return True
-        return False
+                if needed <= last:
+                    yield candidate
 
 
 def _micros(candidate: Candidate) -> int:

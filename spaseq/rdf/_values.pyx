@@ -144,10 +144,6 @@ cdef object _build(Value v):
         return Literal(v.text)
     if v.kind == LANG:
         return Literal(v.text, language=v.form)
-    if v.kind == IRI:
-        return NamedNode(v.text)
-    if v.kind == BLANK:
-        return BlankNode(v.text)
     return Literal(canonical(v), datatype=datatype(v))
 
 

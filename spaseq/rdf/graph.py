@@ -26,7 +26,7 @@ _NO_TERMS: tuple[Term, ...] = ()
 class Graph:
     """An unchanging set of triples."""
 
-    __slots__ = ("_by_object", "_by_subject", "_objects", "_pairs", "_subjects", "facts", "nodes_")
+    __slots__ = ("_by_object", "_by_subject", "_nodes", "_objects", "_pairs", "_subjects", "facts")
 
     def __init__(self, facts: Sequence[Fact]):
         self.facts = facts
@@ -35,7 +35,7 @@ class Graph:
         self._subjects: dict[Term, dict[Term, list[Term]]] = {}
         self._by_subject: dict[Term, list[Fact]] | None = None
         self._by_object: dict[Term, list[Fact]] | None = None
-        self.nodes_: dict[Term, None] | None = None
+        self._nodes: dict[Term, None] | None = None
 
     @property
     def predicates(self) -> dict[Term, list[Pair]]:
@@ -54,11 +54,11 @@ class Graph:
     @property
     def nodes(self) -> dict[Term, None]:
         """The subjects and objects, as the keys of a dict."""
-        if self.nodes_ is None:
-            self.nodes_ = {
+        if self._nodes is None:
+            self._nodes = {
                 term: None for subject, _, object in self.facts for term in (subject, object)
             }
-        return self.nodes_
+        return self._nodes
 
     def pairs(self, predicate: Term) -> Sequence[Pair]:
         """The (subject, object) pairs of a predicate."""

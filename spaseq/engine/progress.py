@@ -1,0 +1,290 @@
+"""How a run is doing: counters (`statistics`), and how far each pattern got (`why_not`).
+
+Events, triples and matches are counted over the whole life of a run, saved state included;
+what happened at places and filters is counted since the run was started or resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spaseq.engine.cost import conditions
+from spaseq.engine.notation import STRATEGIES, Notation
+from spaseq.engine.query_run import QueryRun
+from spaseq.nfa.automaton import Edge
+from spaseq.nfa.group import PlaceState
+from spaseq.nfa.tecs import Chain, Node
+from spaseq.plan.logical import Occurrence
+
+if TYPE_CHECKING:
+    from spaseq.engine.run import Run
+
+# What a part of the state takes in CPython, its share of containers included. A term is
+# counted wherever it stands, though equal ones are mostly one object.
+_BYTES_PER_NODE = 480
+_BYTES_PER_GROUP = 560
+_BYTES_PER_ROW = 320
+_BYTES_PER_CELL = 72
+_BYTES_PER_MATCH = 1200
+
+
+# ------------------------------------------------------------------ statistics
+
+
+@dataclass(slots=True)
+class _Census:
+    """What one automaton holds."""
+
+    groups: int = 0
+    nodes: int = 0
+    rows: int = 0
+    cells: int = 0
+    matches: int = 0
+    """Those that wait for their window to close, and those remembered to be told once."""
+
+    @property
+    def bytes(self) -> int:
+        return (
+            self.nodes * _BYTES_PER_NODE
+            + self.groups * _BYTES_PER_GROUP
+            + self.rows * _BYTES_PER_ROW
+            + self.cells * _BYTES_PER_CELL
+            + self.matches * _BYTES_PER_MATCH
+        )
+
+
+def statistics(run: Run) -> dict[str, Any]:
+    """Counters of a run; taking them costs time linear in the state it holds.
+
+    `groups` are groups of partial matches, `nodes` the steps they share, `buffered_rows` what
+    guards and conjunctions look back at, `bytes` an estimate of what these take, and the
+    matches that wait or must not be told twice.
+    `late_events` is always 0: a run refuses late events, readers count them.
+    """
+    censuses = [_census(query) for query in run.queries]
+    queries = {}
+    for query, compiled, census in zip(run.queries, run.program.queries, censuses, strict=True):
+        notation = Notation(compiled)
+        queries[query.plan.name] = {
+            "matches": query.matched,
+            "groups": census.groups,
+            "nodes": census.nodes,
+            "buffered_rows": census.rows,
+            "waiting_for_closing": len(query.automaton.waiting),
+            "bytes": census.bytes,
+            "places": {
+                notation.title(place): len(query.automaton.places[place].groups)
+                for place in notation.order
+                if not query.automaton.places[place].place.start
+            },
+        }
+    return {
+        "events": run.events,
+        "triples": run.triples,
+        "matches": sum(query.matched for query in run.queries),
+        "groups": sum(census.groups for census in censuses),
+        "nodes": sum(census.nodes for census in censuses),
+        "buffered_rows": sum(census.rows for census in censuses),
+        "bytes": sum(census.bytes for census in censuses),
+        "late_events": 0,
+        "evaluated_gpms": run.rows.evaluated,
+        "streams": {iri: {"events": number} for iri, number in run.per_stream.items()},
+        "queries": queries,
+    }
+
+
+def _census(query: QueryRun) -> _Census:
+    """Everything that groups, waiting matches and buffers hold, each thing once."""
+    run = query.automaton
+    output = query.output
+    census = _Census(matches=len(run.waiting) + len(output.complete) + len(output.shown))
+    stack: list[Chain | Node] = [accepted.node for accepted in run.accepted]
+    for state in run.places:
+        if not state.place.start:
+            census.groups += len(state.groups)
+        for group in state.groups.values():
+            if group.chain is not None:
+                stack.append(group.chain)
+    for _, members in run.pending.values():
+        stack += members
+    seen: set[int] = set()
+    while stack:
+        item = stack.pop()
+        if id(item) in seen or item.latest < run.clock.bound:
+            continue
+        seen.add(id(item))
+        if isinstance(item, Chain):
+            stack.append(item.node)
+            if item.rest is not None:
+                stack.append(item.rest)
+            continue
+        census.nodes += 1
+        census.cells += sum(len(witness.row) for witness in item.step.witnesses)
+        if item.before is not None:
+            stack.append(item.before)
+    for buffer in run.buffers:
+        for entry in buffer.kept():
+            census.rows += len(entry.rows)
+            census.cells += sum(map(len, entry.rows))
+    return census
+
+
+# ------------------------------------------------------------------ why there is no match
+
+
+def why_not(run: Run, name: str | None = None) -> str:
+    """How far the patterns got, and what stopped them; of one query, or of all.
+
+    Raises:
+        ValueError: for a name that no query has.
+    """
+    names = [query.plan.name for query in run.queries]
+    if name is not None and name not in names:
+        raise ValueError(f"there is no query {name}; the queries are {', '.join(names)}")
+    parts = [
+        "\n".join(_Inquiry(run, number).report())
+        for number, each in enumerate(names)
+        if name in (None, each)
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+class _Inquiry:
+    """One query of a run."""
+
+    def __init__(self, run: Run, number: int):
+        self.run = run
+        self.query: QueryRun = run.queries[number]
+        self.tasks = run.program.queries[number].tasks
+        self.automaton = self.query.automaton
+        self.notation = Notation(run.program.queries[number])
+
+    def report(self) -> Iterator[str]:
+        matched = _counted(self.query.matched, "match", "matches")
+        yield f"query {self.query.plan.name}: {matched} in {_counted(self.run.events, 'event')}"
+        yield f"  {self.notation.sequence()}"
+        states = [self.automaton.places[place] for place in self.notation.order]
+        titles = [self.notation.title(state.number) for state in states]
+        width = max(map(len, titles))
+        for title, state in zip(titles, states, strict=True):
+            yield f"    {title:<{width}}  {self._progress(state)}"
+        stuck = [state for state in states if _reached(state) and not state.joined]
+        for state in stuck:
+            yield f"  {self.notation.title(state.number)} never went on:"
+            yield from (f"    {reason}" for reason in self._reasons(state))
+        never = [state for state in states if not _reached(state)]
+        if never:
+            labels = ", ".join(self.notation.title(state.number) for state in never)
+            yield f"  never got to {labels}"
+        yield from (f"  {line}" for line in self._at_the_end(bool(stuck or never)))
+
+    def _progress(self, state: PlaceState) -> str:
+        if state.place.start:
+            return f"begun {_counted(state.joined, 'time')}"
+        waiting = len(state.groups)
+        return (
+            f"reached {_counted(state.reached, 'time')}, went on {_counted(state.joined, 'time')}, "
+            f"{_counted(waiting, 'group')} of partial matches waiting"
+        )
+
+    def _reasons(self, state: PlaceState) -> Iterator[str]:
+        for position, edge in enumerate(state.place.edges):
+            index = [f"?{name}" for _, name in state.place.keys[position]]
+            yield self._needed(state, edge, index)
+            for number in self.notation.automaton.atoms[edge.atom].occurrences:
+                yield from self._gpm(self.query.plan.occurrences[number])
+        # Which rows found nobody is told only where there were rows at all.
+        if state.unkeyed:
+            yield f"{_counted(state.unkeyed, 'row')} left a partition variable unbound"
+        if state.early:
+            yield f"{_counted(state.early, 'row')} came when nobody was waiting"
+        if state.unjoined:
+            rows = _counted(state.unjoined, "row")
+            yield f"{rows} agreed with nobody waiting on {self._index(state)}"
+        for edge in state.place.edges:
+            for number in self.notation.automaton.atoms[edge.atom].occurrences:
+                yield from self._rejections(self.query.plan.occurrences[number])
+        yield from self._refusals(state)
+
+    def _index(self, state: PlaceState) -> str:
+        names = dict.fromkeys(name for keys in state.place.keys for _, name in keys)
+        return " ".join(f"?{name}" for name in names)
+
+    def _needed(self, state: PlaceState, edge: Edge, index: list[str]) -> str:
+        parts = [f"needed: {self.notation.atom(edge.atom)}"]
+        if not state.place.start:
+            parts.append(f"after the last event ({STRATEGIES[state.place.operator]})")
+        if index:
+            parts.append(f"with the same {' '.join(index)}")
+        if state.place.guards:
+            parts.append(f"and {self.notation.guards(state.place.guards)} before it")
+        return " ".join(parts)
+
+    def _gpm(self, occurrence: Occurrence) -> Iterator[str]:
+        """What its graph pattern found in the events."""
+        gpm = self.query.plan.gpms[occurrence.gpm]
+        task = self.tasks[occurrence.gpm]
+        silent = [iri for iri in gpm.streams if self.run.per_stream.get(iri) == 0]
+        if len(silent) == len(gpm.streams):
+            yield f"{gpm.name}: no event of {', '.join(f'<{iri}>' for iri in silent)} came"
+            return
+        found = self.run.rows.found[task]
+        if not found:
+            yield f"{gpm.name}: no event has a solution of its graph pattern"
+            return
+        left = found
+        for condition, untrue in zip(gpm.local, self.run.rows.untrue[task], strict=True):
+            if untrue:
+                never = "was never true" if untrue == left else "was not true"
+                yield f"{gpm.name}: FILTER({condition.text}) {never}: {untrue} of {left} solutions"
+            left -= untrue
+        if left:
+            yield f"{gpm.name}: {_counted(left, 'row')} in the events"
+
+    def _rejections(self, occurrence: Occurrence) -> Iterator[str]:
+        """How often partial matches turned its rows down."""
+        acceptor = self.automaton.acceptors[occurrence.index]
+        if acceptor.disagreed:
+            times = _counted(acceptor.disagreed, "time")
+            yield f"{acceptor.name}: disagreed with a partial match on a shared variable {times}"
+        residual = [text for text, _ in conditions(occurrence)][len(occurrence.assignments) :]
+        for text, untrue in zip(residual, acceptor.untrue, strict=True):
+            if untrue:
+                yield f"{acceptor.name}: {text} was not true {_counted(untrue, 'time')}"
+
+    def _refusals(self, state: PlaceState) -> Iterator[str]:
+        """What kept accepted rows from being joined."""
+        if state.passed_over:
+            strategy = STRATEGIES[state.place.operator]
+            yield f"{strategy} passed over {_counted(state.passed_over, 'candidate')}"
+        if state.forbidden:
+            guards = self.notation.guards(state.place.guards)
+            yield f"{guards} forbade {_counted(state.forbidden, 'candidate')}"
+        if state.outside:
+            yield f"{_counted(state.outside, 'candidate')} came after the window had closed"
+        if state.expired:
+            yield f"the window passed over {_counted(state.expired, 'group')} waiting here"
+
+    def _at_the_end(self, held_up: bool) -> Iterator[str]:
+        plan = self.query.plan
+        if not (held_up or self.query.matched or self.automaton.waited):
+            clauses = [f"EMIT {plan.emit}"] * (plan.emit != "ALL")
+            clauses += ["AFTER MATCH SKIP PAST LAST EVENT"] * plan.skip_past_last
+            through = " and ".join(clauses) or "the numbers of iterations"
+            yield f"every step was taken, but {through} let no match through"
+        if self.automaton.forbidden_at_close:
+            times = _counted(self.automaton.forbidden_at_close, "match", "matches")
+            yield f"{times} forbidden at the closing of the window by what must not follow"
+        if self.automaton.waiting:
+            times = _counted(len(self.automaton.waiting), "match", "matches")
+            yield f"{times} waiting for the window to close"
+
+
+def _reached(state: PlaceState) -> bool:
+    return state.place.start or bool(state.reached or state.groups)
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
