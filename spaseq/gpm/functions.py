@@ -230,10 +230,6 @@ def _replace(*values: Value) -> Value | None:
     return _reference("REPLACE", *values)
 
 
-def _adjust(*values: Value) -> Value | None:
-    return _reference("ADJUST", *values)
-
-
 # ------------------------------------------------------------------ dates and times
 
 
@@ -326,7 +322,6 @@ FUNCTIONS: dict[str, tuple[Function, int, int]] = {
     "SECONDS": (_seconds, 1, 1),
     "TZ": (_tz, 1, 1),
     "TIMEZONE": (_timezone, 1, 1),
-    "ADJUST": (_adjust, 2, 2),
     "MD5": (_digest("md5"), 1, 1),
     "SHA1": (_digest("sha1"), 1, 1),
     "SHA256": (_digest("sha256"), 1, 1),
@@ -380,9 +375,6 @@ def volatile(node: ast.Node) -> bool:
     return any(isinstance(part, ast.Call) and part.name in _VOLATILE for part in ast.walk(node))
 
 
-_BY_REFERENCE = frozenset(("REPLACE", "ADJUST"))
-
-
 def by_reference(node: ast.Node) -> str | None:
     """The function's name if this call is left to pyoxigraph; a REGEX may be, by its pattern."""
     match node:
@@ -391,8 +383,8 @@ def by_reference(node: ast.Node) -> str | None:
             return None if _portable(pattern, flags) else f'REGEX with "{pattern}"'
         case ast.Call("REGEX"):
             return "REGEX with a computed pattern (some patterns)"
-        case ast.Call(name) if name in _BY_REFERENCE:
-            return name
+        case ast.Call("REPLACE"):
+            return "REPLACE"
         case ast.FunctionCall(ast.Iri(name)) if name.removeprefix(XSD) in REFERENCE_CASTS:
             return f"<{name}>"
     return None

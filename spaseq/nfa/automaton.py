@@ -91,6 +91,8 @@ class Place:
     """Registers that something further on can still read, ascending."""
     keys: tuple[tuple[tuple[int, str], ...], ...] = ()
     """Per edge: (register, variable) pairs bound on both sides: the equality index."""
+    equal: tuple[tuple[tuple[int, str], ...], ...] = ()
+    """Per edge: (register, variable) pairs that the index compares by value, not as terms."""
 
 
 @dataclass(frozen=True, slots=True)

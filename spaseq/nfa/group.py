@@ -7,13 +7,17 @@ closes, for nothing follows an event of its own instant.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable
 
 from spaseq.nfa.automaton import Automaton, Place
 from spaseq.nfa.registers import Environment
 from spaseq.nfa.tecs import Chain, Node, Row, chained, nodes
+from spaseq.rdf.equality import equality_key
+from spaseq.rdf.event import Term
 
 Values = tuple[object, ...]
+IndexColumns = tuple[tuple[int, ...], tuple[int, ...]]
+"""The columns of a row that an edge's index reads: as terms, and by value."""
 
 
 class Group:
@@ -83,7 +87,8 @@ class PlaceState:
         """Groups that the window passed over."""
         self._blank = blank
         self._indexes: list[dict[Values, dict[Values, Group]] | None] = [
-            {} if keys else None for keys in place.keys
+            {} if keys or equal else None
+            for keys, equal in zip(place.keys, place.equal, strict=True)
         ]
         if place.start:
             start = Group((), blank.copy())
@@ -99,28 +104,36 @@ class PlaceState:
                 kept[number] = value
             known = Group(values, kept)
             self.groups[values] = known
-            for index, keys in zip(self._indexes, self.place.keys, strict=True):
+            for edge, index in enumerate(self._indexes):
                 if index is not None:
-                    entry = tuple(kept[number] for number, _ in keys)
-                    index.setdefault(entry, {})[values] = known
+                    index.setdefault(self._entry(edge, kept), {})[values] = known
         return known
 
     def drop(self, group: Group) -> None:
         del self.groups[group.values]
-        for index, keys in zip(self._indexes, self.place.keys, strict=True):
+        for edge, index in enumerate(self._indexes):
             if index is not None:
-                entry = tuple(group.env[number] for number, _ in keys)
+                entry = self._entry(edge, group.env)
                 same = index[entry]
                 del same[group.values]
                 if not same:
                     del index[entry]
 
-    def matching(self, edge: int, row: Row, columns: tuple[int, ...]) -> Collection[Group]:
+    def matching(self, edge: int, row: Row, columns: IndexColumns) -> Collection[Group]:
         """The groups that agree with a row on the index of an edge."""
         index = self._indexes[edge]
         if index is None:
             return self.groups.values()
-        return index.get(tuple(row[column] for column in columns), {}).values()
+        same, equal = columns
+        entry: list[Hashable] = [row[column] for column in same]
+        entry += [_value_key(row[column]) for column in equal]
+        return index.get(tuple(entry), {}).values()
+
+    def _entry(self, edge: int, env: Environment) -> Values:
+        """Where the index of an edge keeps a group."""
+        entry: list[Hashable] = [env[number] for number, _ in self.place.keys[edge]]
+        entry += [_value_key(env[number]) for number, _ in self.place.equal[edge]]
+        return tuple(entry)
 
     def sweep(self, bound: int) -> None:
         """Drop what started before `bound` and can match no more."""
@@ -132,3 +145,9 @@ class PlaceState:
                 self.expired += 1
             else:
                 group.keep(nodes(group.chain, bound))
+
+
+def _value_key(term: Term | None) -> Hashable:
+    # Indexed registers and columns are bound: the index is built of nothing else.
+    assert term is not None
+    return equality_key(term)

@@ -30,6 +30,7 @@ def analyse(automaton: Automaton, plan: QueryPlan) -> Automaton:
             place,
             live=flow.sorted(flow.changed(flow.live[number], met[number])),
             keys=_keys(flow, place, sure[number]),
+            equal=_equal(flow, place, sure[number]),
         )
         for number, place in enumerate(automaton.places)
     )
@@ -194,3 +195,16 @@ def _keys(flow: _Flow, place: Place, sure: Names) -> tuple[tuple[tuple[int, str]
         shared = _kept(sure, edge, flow.registers) & gpm.certain
         keys.append(tuple((flow.numbers[name], name) for name in sorted(shared)))
     return tuple(keys)
+
+
+def _equal(flow: _Flow, place: Place, sure: Names) -> tuple[tuple[tuple[int, str], ...], ...]:
+    equal: list[tuple[tuple[int, str], ...]] = []
+    for edge in place.edges:
+        atom = flow.automaton.atoms[edge.atom]
+        if atom.kind != "single" or place.start:
+            equal.append(())
+            continue
+        kept = _kept(sure, edge, flow.registers)
+        wanted = flow.plan.occurrences[atom.occurrences[0]].equalities
+        equal.append(tuple((flow.numbers[other], own) for own, other in wanted if other in kept))
+    return tuple(equal)

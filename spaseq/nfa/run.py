@@ -21,7 +21,7 @@ from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link
 from spaseq.nfa.buffer import Buffer, Entry
 from spaseq.nfa.candidates import Candidate, CandidateFinder
 from spaseq.nfa.contiguity import Contiguity, Key
-from spaseq.nfa.group import Group, PlaceState
+from spaseq.nfa.group import Group, IndexColumns, PlaceState
 from spaseq.nfa.guards import NEVER, GuardKeeper
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.tecs import (
@@ -459,15 +459,20 @@ def _dispatch(
     return table
 
 
-def _index_columns(plan: QueryPlan, automaton: Automaton) -> list[list[tuple[int, ...]]]:
+def _index_columns(plan: QueryPlan, automaton: Automaton) -> list[list[IndexColumns]]:
     """For each place and edge the columns of a row that its equality index reads."""
     table = []
     for place in automaton.places:
         columns = []
-        for edge, keys in zip(place.edges, place.keys, strict=True):
+        for edge, keys, equal in zip(place.edges, place.keys, place.equal, strict=True):
             occurrence = plan.occurrences[automaton.atoms[edge.atom].occurrences[0]]
             variables = plan.gpms[occurrence.gpm].variables
-            columns.append(tuple(variables.index(name) for _, name in keys))
+            columns.append(
+                (
+                    tuple(variables.index(name) for _, name in keys),
+                    tuple(variables.index(name) for _, name in equal),
+                )
+            )
         table.append(columns)
     return table
 

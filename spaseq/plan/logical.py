@@ -5,7 +5,8 @@ Everything here is frozen and picklable. Expressions are SPARQL expressions agai
 names a `Register`; `gpm` compiles them, `nfa` keeps the registers. Filters are split:
 
 * *local*: decided by the mapping of one GPM alone, tested once per event;
-* *key*: equality of variables that two steps share, an index of the automaton;
+* *key*: equality of variables that two steps share, or that a filter compares by `=`: an
+  index of the automaton (the filter is tested all the same);
 * *residual*: everything else, tested where partial match and event meet.
 """
 
@@ -94,6 +95,8 @@ class Occurrence:
     residual: tuple[Condition, ...]
     counts: tuple[str, ...]
     """The `count` registers that a witness of this occurrence raises."""
+    equalities: tuple[tuple[str, str], ...] = ()
+    """(own variable, register) pairs that some residual filter wants equal by value."""
 
 
 @dataclass(frozen=True, slots=True)

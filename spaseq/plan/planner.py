@@ -5,7 +5,8 @@ Cost: linear in the query's text, but for the group variables (places × variabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from spaseq.errors import QuerySemanticError
 from spaseq.parser import ast
@@ -88,6 +89,7 @@ class _Planner:
                 assignments,
                 residual,
                 tuple(r.name for r in counts if r.variable == place.name),
+                tuple(self._equalities(self.scopes[place.name], residual)),
             )
             for index, (place, (gpm, assignments, residual)) in enumerate(
                 zip(self.places.occurrences, drafts, strict=True)
@@ -181,6 +183,21 @@ class _Planner:
         )
         return gpm, assignments, residual
 
+    def _equalities(
+        self, scope: GpmScope, residual: tuple[Condition, ...]
+    ) -> Iterator[tuple[str, str]]:
+        """Filters `?own = ?other` that an index can serve."""
+        for left, right in chain.from_iterable(_equated(c.expression) for c in residual):
+            for own, other in ((left, right), (right, left)):
+                register = self.resolver.registers.get(other)
+                if (
+                    own in scope.certain
+                    and other not in scope.binds
+                    and register is not None
+                    and register.kind == "value"
+                ):
+                    yield own, other
+
     def _output(self) -> Output:
         form = self.query.form
         limit = self.query.limit.count if self.query.limit else None
@@ -207,6 +224,20 @@ class _Planner:
             for item in items
         )
         return Output("select", columns, distinct=form.distinct, limit=limit)
+
+
+def _equated(expression: ast.Expr) -> Iterator[tuple[str, str]]:
+    """The variables that an expression can be true of only where they are equal."""
+    if isinstance(expression, ast.Binary) and expression.operator == "&&":
+        yield from _equated(expression.left)
+        yield from _equated(expression.right)
+    elif (
+        isinstance(expression, ast.Binary)
+        and expression.operator == "="
+        and isinstance(expression.left, ast.Var)
+        and isinstance(expression.right, ast.Var)
+    ):
+        yield expression.left.name, expression.right.name
 
 
 def _window(within: ast.Within | None) -> Window:

@@ -1,0 +1,108 @@
+"""Windows against their definition: which starts a match that ends now may have."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from spaseq.nfa.window import WindowClock
+from spaseq.plan.logical import Window
+
+steps = st.lists(st.integers(0, 7), min_size=1, max_size=40)
+sizes = st.integers(1, 20)
+
+
+def times(gaps: list[int], start: int = -15) -> list[int]:
+    out = []
+    for gap in gaps:
+        start += gap
+        out.append(start)
+    return out
+
+
+@given(steps, sizes)
+def test_a_span_is_measured_from_the_first_event_to_the_last(gaps: list[int], size: int) -> None:
+    clock = WindowClock(Window("span", size))
+    instants = times(gaps)
+    for now, micros in enumerate(instants):
+        assert clock.open(micros) == now
+        inside = [n for n in range(now + 1) if micros - instants[n] <= size]
+        assert clock.bound == min(inside)
+
+
+@given(steps, sizes)
+def test_a_tumbling_window_starts_at_multiples_of_its_size(gaps: list[int], size: int) -> None:
+    clock = WindowClock(Window("tumbling", size))
+    instants = times(gaps)
+    for now, micros in enumerate(instants):
+        clock.open(micros)
+        inside = [n for n in range(now + 1) if instants[n] // size == micros // size]
+        assert clock.bound == min(inside)
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=30), sizes)
+def test_a_window_of_events_counts_all_events_of_its_instants(
+    numbers: list[int], size: int
+) -> None:
+    clock = WindowClock(Window("events", size))
+    for now, number in enumerate(numbers):
+        clock.open(now)
+        for _ in range(number):
+            clock.count()
+        fitting = [n for n in range(now + 1) if sum(numbers[n : now + 1]) <= size]
+        assert clock.bound == min(fitting, default=now + 1)
+
+
+@given(steps)
+def test_an_unbounded_window_never_closes(gaps: list[int]) -> None:
+    clock = WindowClock(Window("unbounded"))
+    for micros in times(gaps):
+        clock.open(micros)
+    assert clock.bound == 0
+    assert clock.bound_at(len(gaps) - 1) == 0
+
+
+@given(steps, sizes)
+def test_the_bound_of_an_earlier_instant_is_remembered_inside_the_window(
+    gaps: list[int], size: int
+) -> None:
+    clock = WindowClock(Window("span", size))
+    bounds = []
+    for micros in times(gaps):
+        clock.open(micros)
+        bounds.append(clock.bound)
+        for instant in range(clock.bound, clock.now + 1):
+            assert clock.bound_at(instant) == bounds[instant]
+        assert clock.looked_back_to() == bounds[clock.bound]
+
+
+def test_closing_times() -> None:
+    span, tumbling = WindowClock(Window("span", 10)), WindowClock(Window("tumbling", 10))
+    assert span.closing(3) == 13
+    assert [tumbling.closing(t) for t in (-11, -10, -1, 0, 9, 10)] == [-10, 0, 0, 10, 10, 20]
+
+
+def test_the_timestamp_of_several_instants_starts_at_the_first() -> None:
+    clock = WindowClock(Window("span", 10))
+    for micros, start in ((5, 0), (5, 0), (6, 2), (6, 2), (9, 4)):
+        clock.open(micros)
+        assert clock.timestamp_start == start
+
+
+@given(steps, sizes, st.sampled_from(["span", "tumbling", "events", "unbounded"]), st.data())
+def test_a_restored_clock_goes_on_as_the_saved_one(
+    gaps: list[int], size: int, kind: str, data: st.DataObject
+) -> None:
+    window = Window(kind, size)  # type: ignore[arg-type]
+    instants = times(gaps)
+    cut = data.draw(st.integers(0, len(instants)))
+    clock, other = WindowClock(window), WindowClock(window)
+    for micros in instants[:cut]:
+        clock.open(micros)
+        clock.count()
+    other.restore(clock.state())
+    for micros in instants[cut:]:
+        for each in (clock, other):
+            each.open(micros)
+            each.count()
+        assert other.bound == clock.bound
+    assert other.state() == clock.state()
