@@ -48,7 +48,7 @@ lint: $(READY) ## ruff check, ruff format --check, mypy --strict
 	@$(BIN)/mypy
 
 docs: $(READY) ## run every example in README.md and docs/, and follow their links
-	@$(BIN)/python -m pytest tests/test_docs.py tests/test_source.py -k 'docs or readme or names'
+	@$(BIN)/python -m pytest tests/test_docs.py tests/test_source.py -k 'test_docs or named'
 
 bench: $(READY) ## measure events per second and memory (EVENTS=20000 says how many events)
 	@$(BIN)/python benchmarks/query/three_steps.py --events $(or $(EVENTS),20000)

@@ -93,7 +93,7 @@ def main() -> None:
         ("reading and matching", matching, f"{found:,}"),
     ):
         rate, ratio = f"{events / seconds:,.0f}", f"{seconds / reading:.2f}"
-        print(f"{name:24}{seconds:>9.2f}{rate:>11}{ratio:>11}{number:>10}")
+        print(f"{name:24}{seconds:>9.2f}{rate:>11}{ratio:>11}{number:>10}".rstrip())
     print("memory in MB after each tenth: " + " ".join(f"{size:.0f}" for size in memory))
 
 

@@ -86,11 +86,13 @@ class _Edge:
     def __init__(self, notation: Notation, place: int, position: int):
         self.notation = notation
         self.number = place
+        self.position = position
         self.place = notation.automaton.places[place]
         self.edge: Edge = self.place.edges[position]
         self.atom = notation.automaton.atoms[self.edge.atom]
         self.occurrences = [notation.plan.occurrences[o] for o in self.atom.occurrences]
         self.keys = {number for number, _ in self.place.keys[position]}
+        self.keys |= {number for number, _ in self.place.equal[position]}
         self.name = notation.atom(self.edge.atom)
 
     def costs(self) -> Iterator[EdgeCost]:
@@ -109,8 +111,8 @@ class _Edge:
         return EdgeCost(self.notation.numbers[self.number], self.name, kind, because)
 
     def _visited(self, apart: list[Register]) -> tuple[str, ...]:
-        names = [f"?{self.notation.plan.registers[n].variable}" for n in sorted(self.keys)]
-        which = f"those with the same {' '.join(names)}" if names else "all of them"
+        index = self.notation.index(self.number, self.position)
+        which = f"those with the same {', '.join(index)}" if index else "all of them"
         if self.place.operator == "," and not self.notation.plan.partition:
             which += ", which are of the last instant only"
         reasons = dict.fromkeys(reason for r in apart for reason in self._reasons(r))

@@ -144,10 +144,10 @@ def _place(notation: Notation, number: int) -> Data:
         "edges": [
             {
                 "gpm": notation.edge(edge),
-                "index": [f"?{name}" for _, name in keys],
+                "index": notation.index(number, position),
                 "targets": [notation.target(link) for link in notation.ways(edge)],
             }
-            for edge, keys in zip(place.edges, place.keys, strict=True)
+            for position, edge in enumerate(place.edges)
         ],
     }
 

@@ -175,6 +175,16 @@ class Notation:
             before = f"({before})"
         return " ".join(filter(None, (before, guards, place.operator, after)))
 
+    def index(self, number: int, position: int) -> list[str]:
+        """What the index of an edge looks groups up by: `?x`, or `?x = ?y` by value."""
+        place = self.automaton.places[number]
+        same = [f"?{name}" for _, name in place.keys[position]]
+        equal = [
+            f"?{name} = {self.register(self.plan.registers[register])}"
+            for register, name in place.equal[position]
+        ]
+        return same + equal
+
     def title(self, number: int) -> str:
         """The number and the label of a place."""
         return f"{self.numbers[number]}: {self.label(number)}"

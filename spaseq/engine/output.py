@@ -19,8 +19,8 @@ from spaseq.kb.snapshot import Kb
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.emission import choose
 from spaseq.nfa.registers import Environment, RegisterFile
-from spaseq.nfa.run import AutomatonRun, Path
-from spaseq.nfa.tecs import Witnessed
+from spaseq.nfa.run import AutomatonRun
+from spaseq.nfa.tecs import Path, Witnessed
 from spaseq.nfa.window import WindowClock
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, QueryPlan

@@ -191,8 +191,7 @@ class _Inquiry:
 
     def _reasons(self, state: PlaceState) -> Iterator[str]:
         for position, edge in enumerate(state.place.edges):
-            index = [f"?{name}" for _, name in state.place.keys[position]]
-            yield self._needed(state, edge, index)
+            yield self._needed(state, edge, self.notation.index(state.number, position))
             for number in self.notation.automaton.atoms[edge.atom].occurrences:
                 yield from self._gpm(self.query.plan.occurrences[number])
         # Which rows found nobody is told only where there were rows at all.
@@ -209,15 +208,16 @@ class _Inquiry:
         yield from self._refusals(state)
 
     def _index(self, state: PlaceState) -> str:
-        names = dict.fromkeys(name for keys in state.place.keys for _, name in keys)
-        return " ".join(f"?{name}" for name in names)
+        edges = range(len(state.place.edges))
+        names = [name for edge in edges for name in self.notation.index(state.number, edge)]
+        return ", ".join(dict.fromkeys(names))
 
     def _needed(self, state: PlaceState, edge: Edge, index: list[str]) -> str:
         parts = [f"needed: {self.notation.atom(edge.atom)}"]
         if not state.place.start:
             parts.append(f"after the last event ({STRATEGIES[state.place.operator]})")
         if index:
-            parts.append(f"with the same {' '.join(index)}")
+            parts.append(f"with the same {', '.join(index)}")
         if state.place.guards:
             parts.append(f"and {self.notation.guards(state.place.guards)} before it")
         return " ".join(parts)

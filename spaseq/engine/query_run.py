@@ -19,8 +19,8 @@ from spaseq.gpm.expression import Scope, compile_expression, compile_filter
 from spaseq.kb.snapshot import Kb
 from spaseq.nfa.acceptor import Acceptor, Compiled
 from spaseq.nfa.registers import RegisterFile
-from spaseq.nfa.run import AutomatonRun, Path
-from spaseq.nfa.tecs import Row
+from spaseq.nfa.run import AutomatonRun
+from spaseq.nfa.tecs import Path, Row
 from spaseq.parser import ast
 from spaseq.plan.logical import Occurrence
 from spaseq.rdf.event import Event, Timestamp

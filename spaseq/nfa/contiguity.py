@@ -13,8 +13,7 @@ from itertools import pairwise
 
 from spaseq.nfa.candidates import Candidate
 from spaseq.nfa.registers import RegisterFile
-
-Key = tuple[object, ...]
+from spaseq.nfa.tecs import Key
 
 
 class Contiguity:

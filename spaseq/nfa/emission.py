@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from spaseq.nfa.contiguity import Contiguity
-from spaseq.nfa.run import Path
+from spaseq.nfa.tecs import Path
 
 EventSet = frozenset[tuple[int, int]]
 """Events as (instant number, position of the stream among those declared)."""

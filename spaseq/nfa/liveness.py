@@ -11,10 +11,11 @@ Both are fixpoints; cost: places × registers × the length of the longest path.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
-from spaseq.nfa.automaton import Automaton, Edge, Guard, Link, Place
+from spaseq.nfa.automaton import Action, Automaton, Edge, Guard, Link, Place
 from spaseq.plan.logical import Condition, QueryPlan, Register
 from spaseq.plan.references import iteration_register
 
@@ -24,11 +25,11 @@ def analyse(automaton: Automaton, plan: QueryPlan) -> Automaton:
     flow = _Flow(automaton, plan)
     flow.solve()
     sure = _bound_on_every_way(automaton, plan)
-    met = _met_on_some_way(automaton, plan)
+    changed = _changed_on_some_way(automaton, plan)
     places = tuple(
         replace(
             place,
-            live=flow.sorted(flow.changed(flow.live[number], met[number])),
+            live=flow.sorted(flow.live[number] & changed[number]),
             keys=_keys(flow, place, sure[number]),
             equal=_equal(flow, place, sure[number]),
         )
@@ -53,15 +54,6 @@ class _Flow:
 
     def sorted(self, names: Names) -> tuple[int, ...]:
         return tuple(sorted(self.numbers[name] for name in names))
-
-    def changed(self, names: Names, met: Names) -> Names:
-        """Those registers that can hold anything yet, once these variables and GPMs are met."""
-        return frozenset(
-            name
-            for name in names
-            if self.registers[name].kind in ("first", "iterations")
-            or self.registers[name].variable in met
-        )
 
     def solve(self) -> None:
         changed = True
@@ -129,25 +121,54 @@ class _Flow:
         return reduce(frozenset.union, rest, first)
 
 
-def _met_on_some_way(automaton: Automaton, plan: QueryPlan) -> list[Names]:
-    """For each place the variables and GPMs that some partial match waiting there has met."""
-    met: list[Names] = [frozenset() for _ in automaton.places]
+def _changed_on_some_way(automaton: Automaton, plan: QueryPlan) -> list[Names]:
+    """For each place the registers that some partial match waiting there may have set.
+
+    All others are as they began in everybody: they tell no partial matches apart.
+    """
+    found: list[Names] = [frozenset() for _ in automaton.places]
     changed = True
     while changed:
         changed = False
         for number, place in enumerate(automaton.places):
             for edge in place.edges:
                 atom = automaton.atoms[edge.atom]
-                here = met[number]
+                here = set(found[number])
+                for action in edge.actions:
+                    _enter(here, action, plan.registers)
                 for occurrence in (plan.occurrences[o] for o in atom.occurrences):
-                    gpm = plan.gpms[occurrence.gpm]
-                    assigned = (assignment.variable for assignment in occurrence.assignments)
-                    here |= {gpm.name, *gpm.variables, *assigned}
+                    bound = {a.variable for a in occurrence.assignments}
+                    bound.update(plan.gpms[occurrence.gpm].variables, occurrence.counts)
+                    here.update(
+                        register.name
+                        for register in plan.registers
+                        if register.name in bound
+                        or (register.variable in bound and register.kind != "previous")
+                    )
                 for link in atom.links:
-                    if link.target >= 0 and not here <= met[link.target]:
-                        met[link.target] |= here
+                    if link.target >= 0 and not here <= found[link.target]:
+                        found[link.target] |= here
                         changed = True
-    return met
+    return found
+
+
+def _enter(names: set[str], action: Action, registers: Sequence[Register]) -> None:
+    """What beginning an iteration does to the registers that may be set."""
+    values = frozenset(names)
+    for register in registers:
+        if register.scope == action.unit:
+            names.discard(register.name)
+        if register.unit != action.unit:
+            continue
+        match register.kind:
+            case "value" | "last":
+                names.discard(register.name)
+            case "previous":
+                names.discard(register.name)
+                if action.again and register.variable in values:
+                    names.add(register.name)
+            case "first" | "iterations":
+                names.add(register.name)
 
 
 def _bound_on_every_way(automaton: Automaton, plan: QueryPlan) -> list[Names]:

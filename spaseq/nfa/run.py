@@ -20,13 +20,16 @@ from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link
 from spaseq.nfa.buffer import Buffer, Entry
 from spaseq.nfa.candidates import Candidate, CandidateFinder
-from spaseq.nfa.contiguity import Contiguity, Key
-from spaseq.nfa.group import Group, IndexColumns, PlaceState
+from spaseq.nfa.contiguity import Contiguity
+from spaseq.nfa.group import Group, PlaceState
 from spaseq.nfa.guards import NEVER, GuardKeeper
+from spaseq.nfa.partition import Partitioning
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.tecs import (
     Chain,
+    Key,
     Node,
+    Path,
     Row,
     Step,
     Witnessed,
@@ -36,23 +39,9 @@ from spaseq.nfa.tecs import (
     paths,
 )
 from spaseq.nfa.window import WindowClock
+from spaseq.nfa.wiring import buffered_gpms, dispatch, fragment_places, index_columns
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import Event
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """One complete match: its first instant number, its partition and its steps."""
-
-    start: int
-    key: Key
-    steps: tuple[Step, ...]
-
-    def witnesses(self) -> list[Witnessed]:
-        """In the order of instants, then of places in the text."""
-        found = [witness for step in self.steps for witness in step.witnesses]
-        found.sort(key=lambda witness: (witness.instant, witness.occurrence))
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +79,9 @@ class AutomatonRun:
         self.clock = WindowClock(plan.window)
         self.buffers = [Buffer() for _ in plan.gpms]
         self.contiguity = Contiguity(registers)
-        self._partition_columns = [
-            tuple(gpm.variables.index(v) if v in gpm.variables else -1 for v in plan.partition)
-            for gpm in plan.gpms
-        ]
+        self._partitioning = Partitioning(plan)
         self._finder = CandidateFinder(
-            automaton.atoms, acceptors, registers, self.buffers, self._positive
+            automaton.atoms, acceptors, registers, self.buffers, self._partitioning.positive
         )
         self.guards = GuardKeeper(
             automaton,
@@ -107,14 +93,14 @@ class AutomatonRun:
             self.clock,
         )
         blank = registers.blank()
-        fragment = _fragment_places(automaton)
+        fragment = fragment_places(automaton)
         self.places = [
             PlaceState(number, place, automaton, blank)
             for number, place in enumerate(automaton.places)
         ]
-        self._dispatch = _dispatch(plan, automaton, fragment)
-        self._columns = _index_columns(plan, automaton)
-        self._buffered = _buffered_gpms(plan, automaton)
+        self._dispatch = dispatch(plan, automaton, fragment)
+        self._columns = index_columns(plan, automaton)
+        self._buffered = buffered_gpms(plan, automaton)
         self.pending: dict[tuple[int, tuple[object, ...]], tuple[Environment, list[Node]]] = {}
         self.touched: dict[int, tuple[int, Group]] = {}
         """Groups of `;` places that took something at this timestamp: id → (place, group)."""
@@ -142,7 +128,7 @@ class AutomatonRun:
         clock = self.clock
         clock.count()
         if self.registers.partition:
-            self.contiguity.add(clock.now, self._partitions(unfiltered))
+            self.contiguity.add(clock.now, self._partitioning.keys(unfiltered))
         entries = {}
         for gpm, found in rows.items():
             if found:
@@ -257,7 +243,7 @@ class AutomatonRun:
         columns = self._columns[state.number][position]
         meeting = None
         for row in entry.rows:
-            if not self._positive(acceptor.gpm, row):
+            if not self._partitioning.positive(acceptor.gpm, row):
                 state.unkeyed += 1
                 continue
             groups = state.matching(position, row, columns)
@@ -409,83 +395,3 @@ class AutomatonRun:
         forbids = self.guards.latest(guard, env, env, None, waiting.last, high) != NEVER
         self.forbidden_at_close += forbids
         return forbids
-
-    # ------------------------------------------------------------------ partitions
-
-    def _positive(self, gpm: int, row: Row) -> bool:
-        """Whether a row may be a witness: it binds every partition variable it knows of."""
-        return all(
-            column >= 0 and row[column] is not None for column in self._partition_columns[gpm]
-        )
-
-    def _partitions(self, unfiltered: Mapping[int, Sequence[Row]]) -> set[Key]:
-        keys: set[Key] = set()
-        for gpm, rows in unfiltered.items():
-            columns = self._partition_columns[gpm]
-            if -1 not in columns:
-                keys.update(tuple(row[column] for column in columns) for row in rows)
-        return {key for key in keys if None not in key}
-
-
-def _fragment_places(automaton: Automaton) -> frozenset[int]:
-    """The places inside guards: they hold no groups, guards search them instead."""
-    found: set[int] = set()
-    todo = [start for guard in automaton.guards for start in guard.starts]
-    while todo:
-        number = todo.pop()
-        if number not in found:
-            found.add(number)
-            todo += [
-                link.target
-                for edge in automaton.places[number].edges
-                for link in automaton.atoms[edge.atom].links
-                if link.target >= 0
-            ]
-    return frozenset(found)
-
-
-def _dispatch(
-    plan: QueryPlan, automaton: Automaton, fragment: frozenset[int]
-) -> dict[int, list[tuple[int, int, Edge]]]:
-    """For each GPM the (place, position of the edge, edge) it can advance."""
-    table: dict[int, list[tuple[int, int, Edge]]] = {n: [] for n in range(len(plan.gpms))}
-    for number, place in enumerate(automaton.places):
-        if number in fragment:
-            continue
-        for position, edge in enumerate(place.edges):
-            occurrences = automaton.atoms[edge.atom].occurrences
-            for gpm in sorted({plan.occurrences[o].gpm for o in occurrences}):
-                table[gpm].append((number, position, edge))
-    return table
-
-
-def _index_columns(plan: QueryPlan, automaton: Automaton) -> list[list[IndexColumns]]:
-    """For each place and edge the columns of a row that its equality index reads."""
-    table = []
-    for place in automaton.places:
-        columns = []
-        for edge, keys, equal in zip(place.edges, place.keys, place.equal, strict=True):
-            occurrence = plan.occurrences[automaton.atoms[edge.atom].occurrences[0]]
-            variables = plan.gpms[occurrence.gpm].variables
-            columns.append(
-                (
-                    tuple(variables.index(name) for _, name in keys),
-                    tuple(variables.index(name) for _, name in equal),
-                )
-            )
-        table.append(columns)
-    return table
-
-
-def _buffered_gpms(plan: QueryPlan, automaton: Automaton) -> frozenset[int]:
-    """The GPMs whose rows somebody looks back at."""
-    looked_at: set[int] = set()
-    for number in _fragment_places(automaton):
-        for edge in automaton.places[number].edges:
-            looked_at.update(automaton.atoms[edge.atom].occurrences)
-    for place in automaton.places:
-        kinds = {automaton.atoms[edge.atom].kind for edge in place.edges}
-        if kinds != {"single"}:
-            for edge in place.edges:
-                looked_at.update(automaton.atoms[edge.atom].occurrences)
-    return frozenset(plan.occurrences[number].gpm for number in looked_at)

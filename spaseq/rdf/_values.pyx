@@ -236,9 +236,9 @@ cdef Value _read(int kind, str name, str text):
         if name == "dateTimeStamp":
             name = "dateTime"
         found = calendar.parse_point(name, text)
-        return None if found is None else point(name, found[0], found[1])
+        return None if found is None else point(name, *found)
     found = calendar.parse_duration(name, text)
-    return None if found is None else span(name, found[0], found[1])
+    return None if found is None else span(name, *found)
 
 
 cpdef Value string(str text):
@@ -551,9 +551,11 @@ cdef Value _spans(Value a, Value b, months, seconds):
 cdef Value _shift(Value a, Value b, int sign):
     if a.kind != POINT or b.kind != SPAN or a.form not in MOVABLE:
         return None
-    cdef object found = calendar.add(
-        a.form, (a.number, a.extra), (sign * b.extra, sign * b.number))
-    return None if found is None else point(a.form, found[0], found[1])
+    if a.form == "time" and b.form == "yearMonthDuration":
+        return None
+    cdef tuple moved = (sign * b.extra, sign * b.number)
+    cdef object found = calendar.add(a.form, (a.number, a.extra), moved)
+    return None if found is None else point(a.form, *found)
 
 
 cdef object _truncated(numerator, denominator):

@@ -151,7 +151,7 @@ def cast(name: str, value: Value) -> Value | None:
 
 
 def _cast_span(name: str, value: Value) -> Value | None:
-    if value.kind != SPAN:
+    if value.kind != SPAN or (value.form != name and "duration" not in (value.form, name)):
         return None
     months = value.extra or 0
     if (name == "yearMonthDuration" and value.number) or (name == "dayTimeDuration" and months):

@@ -6,7 +6,7 @@ import pyoxigraph as ox
 import pytest
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.emission import choose
-from spaseq.nfa.run import Path
+from spaseq.nfa.tecs import Path
 from spaseq.nfa.tecs import Step, Witnessed
 from spaseq.rdf.event import NUMBER, Event, Timestamp
 

@@ -1,0 +1,74 @@
+"""What reads what: the tables a run looks up, worked out once from its automaton.
+
+All are functions of plan and automaton alone; the run keeps their results.
+"""
+
+from __future__ import annotations
+
+from spaseq.nfa.automaton import Automaton, Edge
+from spaseq.nfa.group import IndexColumns
+from spaseq.plan.logical import QueryPlan
+
+
+def fragment_places(automaton: Automaton) -> frozenset[int]:
+    """The places inside guards: they hold no groups, guards search them instead."""
+    found: set[int] = set()
+    todo = [start for guard in automaton.guards for start in guard.starts]
+    while todo:
+        number = todo.pop()
+        if number not in found:
+            found.add(number)
+            todo += [
+                link.target
+                for edge in automaton.places[number].edges
+                for link in automaton.atoms[edge.atom].links
+                if link.target >= 0
+            ]
+    return frozenset(found)
+
+
+def dispatch(
+    plan: QueryPlan, automaton: Automaton, fragment: frozenset[int]
+) -> dict[int, list[tuple[int, int, Edge]]]:
+    """For each GPM the (place, position of the edge, edge) it can advance."""
+    table: dict[int, list[tuple[int, int, Edge]]] = {n: [] for n in range(len(plan.gpms))}
+    for number, place in enumerate(automaton.places):
+        if number in fragment:
+            continue
+        for position, edge in enumerate(place.edges):
+            occurrences = automaton.atoms[edge.atom].occurrences
+            for gpm in sorted({plan.occurrences[o].gpm for o in occurrences}):
+                table[gpm].append((number, position, edge))
+    return table
+
+
+def index_columns(plan: QueryPlan, automaton: Automaton) -> list[list[IndexColumns]]:
+    """For each place and edge the columns of a row that its equality index reads."""
+    table = []
+    for place in automaton.places:
+        columns = []
+        for edge, keys, equal in zip(place.edges, place.keys, place.equal, strict=True):
+            occurrence = plan.occurrences[automaton.atoms[edge.atom].occurrences[0]]
+            variables = plan.gpms[occurrence.gpm].variables
+            columns.append(
+                (
+                    tuple(variables.index(name) for _, name in keys),
+                    tuple(variables.index(name) for _, name in equal),
+                )
+            )
+        table.append(columns)
+    return table
+
+
+def buffered_gpms(plan: QueryPlan, automaton: Automaton) -> frozenset[int]:
+    """The GPMs whose rows somebody looks back at."""
+    looked_at: set[int] = set()
+    for number in fragment_places(automaton):
+        for edge in automaton.places[number].edges:
+            looked_at.update(automaton.atoms[edge.atom].occurrences)
+    for place in automaton.places:
+        kinds = {automaton.atoms[edge.atom].kind for edge in place.edges}
+        if kinds != {"single"}:
+            for edge in place.edges:
+                looked_at.update(automaton.atoms[edge.atom].occurrences)
+    return frozenset(plan.occurrences[number].gpm for number in looked_at)

@@ -1,0 +1,143 @@
+"""Opening a knowledge base: sources, formats, blank nodes, errors."""
+
+from __future__ import annotations
+
+import gzip
+
+import pyoxigraph as ox
+import pytest
+import rdflib
+
+from spaseq.errors import KbError
+from spaseq.kb import open_kb
+
+EX = "http://example.org/"
+A, P = ox.NamedNode(EX + "a"), ox.NamedNode(EX + "p")
+NAME = ox.NamedNode(EX + "k")
+TURTLE = f"<{EX}a> <{EX}p> 14.0, \"x\"@en, [ <{EX}p> 1 ] ."
+
+FORMATS = {
+    "k.ttl": TURTLE,
+    "k.nt": f'<{EX}a> <{EX}p> "14.0"^^<http://www.w3.org/2001/XMLSchema#decimal> .\n',
+    "k.nq": f"<{EX}a> <{EX}p> <{EX}b> <{EX}some-graph> .\n",
+    "k.trig": f"<{EX}some-graph> {{ <{EX}a> <{EX}p> 1 }}",
+    "k.rdf": (
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
+        f'xmlns:e="{EX}"><rdf:Description rdf:about="{EX}a"><e:p>1</e:p></rdf:Description></rdf:RDF>'
+    ),
+    "k.jsonld": f'{{"@id": "{EX}a", "{EX}p": 1}}',
+    "k.n3": TURTLE,
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats(tmp_path, name, packed):
+    path = tmp_path / (name + ".gz" if packed else name)
+    text = FORMATS[name].encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    kb = open_kb({EX + "k": str(path)})
+    assert kb.graphs == (EX + "k",)
+    assert kb.names == (NAME,)
+    assert list(kb.triples(NAME, A, P))
+    assert open_kb({EX + "k": path.as_uri()}).graphs == kb.graphs
+
+
+def test_terms_stay_as_written(tmp_path):
+    (tmp_path / "k.ttl").write_text(TURTLE)
+    kb = open_kb({EX + "k": tmp_path / "k.ttl"})
+    decimal = ox.NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
+    assert ox.Literal("14.0", datatype=decimal) in [o for _, _, o in kb.triples(NAME, A, P)]
+
+
+def test_relative_iris_are_resolved_against_the_file(tmp_path):
+    (tmp_path / "k.ttl").write_text(f"<#a> <{EX}p> 1 .")
+    kb = open_kb({EX + "k": tmp_path / "k.ttl"})
+    ((subject, _, _),) = kb.triples(NAME)
+    assert subject == ox.NamedNode((tmp_path / "k.ttl").as_uri() + "#a")
+
+
+def test_objects_in_memory():
+    blank = ox.BlankNode("x")
+    store = ox.Store()
+    store.extend([ox.Quad(A, P, blank), ox.Quad(A, P, blank, ox.NamedNode(EX + "g"))])
+    graph = rdflib.Graph()
+    graph.parse(data=TURTLE, format="turtle")
+    triples = [(A, P, blank), ox.Triple(A, P, blank), ox.Quad(A, P, blank)]
+    sources = {EX + "store": store, EX + "rdflib": graph, EX + "triples": triples}
+    kb = open_kb(sources)
+    sizes = [len(kb.graph(name).facts) for name in kb.names]
+    assert sizes == [1, 4, 1]
+    assert len(kb) == 6
+
+
+def test_rdflib_literals_keep_form_datatype_and_language():
+    graph = rdflib.Graph()
+    graph.parse(data=f'<{EX}a> <{EX}p> "01"^^<urn:t>, "x"@en, "y" .', format="turtle")
+    objects = {o for _, _, o in open_kb({EX + "k": graph}).triples(NAME)}
+    assert objects == {
+        ox.Literal("01", datatype=ox.NamedNode("urn:t")),
+        ox.Literal("x", language="en"),
+        ox.Literal("y"),
+    }
+
+
+def test_blank_nodes_are_their_graphs_own_and_always_the_same():
+    blank = ox.BlankNode("x")
+    sources = {EX + "k": [(blank, P, blank)], EX + "l": [(blank, P, blank)]}
+    kb, again = open_kb(sources), open_kb(sources)
+    ((first, _, same),) = kb.triples(NAME)
+    ((second, _, _),) = kb.triples(ox.NamedNode(EX + "l"))
+    assert first == same
+    assert len({first, second, blank}) == 3
+    assert list(again.triples(NAME)) == list(kb.triples(NAME))
+
+
+@pytest.mark.parametrize(
+    ("subject", "predicate", "object", "count"),
+    [(None, None, None, 3), (A, None, None, 2), (None, P, None, 3), (None, None, A, 1),
+     (A, P, None, 2), (A, P, A, 1), (None, P, A, 1), (NAME, P, A, 0)],
+)
+def test_look_ups(subject, predicate, object, count):
+    kb = open_kb({EX + "k": [(A, P, A), (A, P, NAME), (NAME, P, NAME)]})
+    assert len(list(kb.triples(NAME, subject, predicate, object))) == count
+    assert list(kb.triples(A, subject, predicate, object)) == []
+
+
+# ------------------------------------------------------------------ errors
+
+
+def test_a_malformed_file_names_its_line(tmp_path):
+    path = tmp_path / "k.ttl"
+    path.write_text(f"<{EX}a> <{EX}p> 1 .\n<{EX}a> oops .\n")
+    with pytest.raises(KbError, match=r"k\.ttl:2: "):
+        open_kb({EX + "k": path})
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("absent.ttl", "absent.ttl: cannot be read: No such file"),
+        ("data.xyz", "no RDF format has the extension 'xyz'"),
+        ("http://example.org/sparql", "remote endpoints are not supported"),
+        ([1], "holds 1, which is no triple"),
+        ([(A, P, "text")], "holds the term 'text'"),
+    ],
+)
+def test_what_cannot_be_read_is_said(source, message):
+    with pytest.raises(KbError, match=message):
+        open_kb({EX + "k": source})
+
+
+def test_a_damaged_archive_is_said(tmp_path):
+    (tmp_path / "k.ttl.gz").write_bytes(b"no gzip")
+    with pytest.raises(KbError, match=r"k\.ttl\.gz: cannot be read"):
+        open_kb({EX + "k": tmp_path / "k.ttl.gz"})
+    (tmp_path / "l.nt.gz").write_bytes(gzip.compress(FORMATS["k.nt"].encode() * 500)[:40])
+    with pytest.raises(KbError, match=r"l\.nt\.gz"):
+        open_kb({EX + "k": tmp_path / "l.nt.gz"})
+
+
+def test_a_graph_needs_an_absolute_iri():
+    with pytest.raises(KbError, match="'k' is none"):
+        open_kb({"k": []})
