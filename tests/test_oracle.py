@@ -254,6 +254,17 @@ def test_negation_of_a_unit_forbids_a_whole_occurrence() -> None:
     assert found("A ; !(N & M) ; B", "a@1 n+m@2 b@4") == ["A1 B4"]
 
 
+def test_what_a_guard_forbids_is_looked_for_after_the_last_event() -> None:
+    sequence = "E+ : !(A? ; B) : C"
+    assert found(sequence, "e@2 e+a@3 b@4 c@7") == []
+    assert found("A , !(N{2}) ; B", "a@1 n@2 x@3 n@4 b@5") == []
+    assert found("A ; !(N? ; M) ; B", "n@0 a@1 m@2 b@3") == []
+
+
+def test_a_negation_with_nothing_in_front_of_it_forbids_nothing() -> None:
+    assert found("A? ; !N ; B", "n@1 b@2") == ["B2"]
+
+
 def test_trailing_negation_waits_for_the_window() -> None:
     assert found("A ; !N", "a@1 a@4 n@12") == ["A1 @11"]
     assert found("A ; !N", "a@1 n@11") == []
@@ -295,6 +306,13 @@ def test_leading_optional_looks_back_one_window() -> None:
     assert found("N? ; A", "n@1 a@2 a@3", "WITHIN 2 EVENTS") == ["A3", "N1 A2"]
     gpms = {"N": "{ :e :n ?n FILTER(!BOUND(?a) || ?n = ?a) }"}
     assert found("N? , A", "n1@1 x@2 a2@3", within, **gpms) == ["A3"]
+
+
+def test_a_leading_optional_agrees_with_its_iterations_first_event() -> None:
+    gpms = {"A": "{ ?s :a ?a }", "B": "{ ?s :b ?b }"}
+    answers = found("(A? ; B){2}", "k.a@1 j.b@2 j.b@3", **gpms)
+    assert answers == ["B2 B3"]
+    assert found("(A? ; B){2}", "j.a@1 j.b@2 k.b@3", **gpms) == ["A1 B2 B3"]
 
 
 def test_an_optional_iteration_occurs_with_its_least_number() -> None:

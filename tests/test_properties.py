@@ -95,6 +95,44 @@ def test_batches_do_not_matter(seed: int) -> None:
     assert not found, report(case, found)
 
 
+def shuffled(case: Case, seed: int) -> list[Event]:
+    """The events in another order of arrival: equal timestamps, other streams first."""
+    chance = random.Random(seed)
+    lots = {stream: chance.random() for stream in case.streams}
+    first = chance.random() < 0.5
+    return sorted(
+        case.merged,
+        key=lambda e: (
+            (e.time.micros, lots[e.stream], e.ordinal)
+            if first
+            else (e.time.micros, e.ordinal, lots[e.stream])
+        ),
+    )
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(1, EXAMPLES // 5)))
+def test_arrival_among_streams_does_not_matter(seed: int) -> None:
+    case = random_case(seed)
+    run = spaseq.compile(case.query, names=["q"]).start(kb=knowledge(case))
+    results = [*run.push_batch(shuffled(case, seed)), *run.finish()]
+    found = Reference(parse(case.query), case.streams, case.kb).objection(comparable(results))
+    assert not found, report(case, found)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(1, EXAMPLES // 5)))
+def test_saving_and_resuming_does_not_matter(seed: int) -> None:
+    case = random_case(seed)
+    program = spaseq.compile(case.query, names=["q"])
+    run = program.start(kb=knowledge(case))
+    results: list[Match] = []
+    for event in case.merged:
+        results += run.push_batch([event])
+        run = program.resume(run.save(), kb=knowledge(case))
+    results += run.finish()
+    found = Reference(parse(case.query), case.streams, case.kb).objection(comparable(results))
+    assert not found, report(case, found)
+
+
 def test_one_stream_answers_at_the_last_event() -> None:
     """With one stream and `EMIT ALL` a match comes out as its last event is pushed, not later."""
     for seed in range(SEED, SEED + EXAMPLES):

@@ -86,7 +86,7 @@ def run(*command: str) -> None:
 
 
 def test_ruff_finds_nothing() -> None:
-    run("ruff", "check", "--quiet", ".")
+    run("ruff", "check", "--quiet", "--output-format", "concise", ".")
 
 
 def test_ruff_would_format_nothing() -> None:

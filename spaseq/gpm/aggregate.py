@@ -160,9 +160,9 @@ def _order(left: Value, right: Value) -> int:
     return (mine > its) - (mine < its)
 
 
-_KIND_RANK = {kind: rank for rank, kind in enumerate(
-    (INTEGER, STRING, LANG, BOOLEAN, POINT, SPAN, OTHER)
-)}
+_KIND_RANK = {
+    kind: rank for rank, kind in enumerate((INTEGER, STRING, LANG, BOOLEAN, POINT, SPAN, OTHER))
+}
 _MONTH = 2_629_746 * 10**18
 """A month in atto-seconds, on the average of four centuries."""
 
@@ -195,4 +195,3 @@ def _value_key(value: Value) -> Key:
     if kind == SPAN:
         return (3, rank, (value.extra or 0) * _MONTH + value.number)
     return (3, rank, value.text)
-

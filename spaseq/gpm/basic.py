@@ -188,11 +188,7 @@ def _follow(subject: Term | int, predicate: Term) -> Step:
 
         def follow(graph: Graph, rows: Rows) -> Rows:
             objects = graph.objects
-            return [
-                (*row, found)
-                for row in rows
-                for found in objects(row[column], predicate)
-            ]
+            return [(*row, found) for row in rows for found in objects(row[column], predicate)]
 
         return follow
 
@@ -211,11 +207,7 @@ def _follow_back(predicate: Term, object: Term | int) -> Step:
 
         def follow(graph: Graph, rows: Rows) -> Rows:
             subjects = graph.subjects
-            return [
-                (*row, found)
-                for row in rows
-                for found in subjects(predicate, row[column])
-            ]
+            return [(*row, found) for row in rows for found in subjects(predicate, row[column])]
 
         return follow
 
@@ -242,11 +234,7 @@ def _check(subject: End, predicate: Term, object: End) -> Step:
     start, end = _getter(subject), _getter(object)
 
     def check(graph: Graph, rows: Rows) -> Rows:
-        return [
-            row
-            for row in rows
-            if graph.contains(start(row), predicate, end(row))
-        ]
+        return [row for row in rows if graph.contains(start(row), predicate, end(row))]
 
     return check
 

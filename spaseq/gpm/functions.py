@@ -48,22 +48,6 @@ Function: TypeAlias = Callable[..., Value | None]
 _NUMBERS = range(INTEGER, POINT)
 
 
-def _text_like(text: str, model: Value) -> Value:
-    """A string with the language tag of `model`, if that has one."""
-    return lang_string(text, model.form) if model.kind == LANG else string(text)
-
-
-def _is_text(value: Value) -> bool:
-    return value.kind in (STRING, LANG)
-
-
-def _compatible(text: Value, other: Value) -> bool:
-    """SPARQL's argument compatibility rules."""
-    if not (_is_text(text) and _is_text(other)):
-        return False
-    return other.kind == STRING or (text.kind == LANG and text.form == other.form)
-
-
 # ------------------------------------------------------------------ terms
 
 
@@ -116,118 +100,6 @@ def _lang_matches(tag: Value, wanted: Value) -> Value | None:
     if want == "*":
         return boolean(have != "")
     return boolean(have == want or have.startswith(want + "-"))
-
-
-# ------------------------------------------------------------------ strings
-
-
-def _strlen(value: Value) -> Value | None:
-    return integer(len(value.text)) if _is_text(value) else None
-
-
-def _substr(value: Value, start: Value, length: Value | None = None) -> Value | None:
-    if not _is_text(value) or start.kind != INTEGER:
-        return None
-    first = start.number - 1
-    if length is None:
-        return _text_like(value.text[max(first, 0) :], value)
-    if length.kind != INTEGER:
-        return None
-    return _text_like(value.text[max(first, 0) : max(first + length.number, 0)], value)
-
-
-def _ucase(value: Value) -> Value | None:
-    return _text_like(value.text.upper(), value) if _is_text(value) else None
-
-
-def _lcase(value: Value) -> Value | None:
-    return _text_like(value.text.lower(), value) if _is_text(value) else None
-
-
-def _contains(text: Value, part: Value) -> Value | None:
-    return boolean(part.text in text.text) if _compatible(text, part) else None
-
-
-def _strstarts(text: Value, part: Value) -> Value | None:
-    return boolean(text.text.startswith(part.text)) if _compatible(text, part) else None
-
-
-def _strends(text: Value, part: Value) -> Value | None:
-    return boolean(text.text.endswith(part.text)) if _compatible(text, part) else None
-
-
-def _strbefore(text: Value, part: Value) -> Value | None:
-    if not _compatible(text, part):
-        return None
-    before, found, _ = text.text.partition(part.text) if part.text else ("", "yes", "")
-    return _text_like(before, text) if found else string("")
-
-
-def _strafter(text: Value, part: Value) -> Value | None:
-    if not _compatible(text, part):
-        return None
-    _, found, after = text.text.partition(part.text) if part.text else ("", "yes", text.text)
-    return _text_like(after, text) if found else string("")
-
-
-def _concat(*values: Value) -> Value | None:
-    if not all(map(_is_text, values)):
-        return None
-    text = "".join(value.text for value in values)
-    languages = {value.form if value.kind == LANG else None for value in values}
-    language = languages.pop() if len(languages) == 1 else None
-    return string(text) if language is None else lang_string(text, language)
-
-
-def _encode_for_uri(value: Value) -> Value | None:
-    return string(quote(value.text, safe="-_.~")) if _is_text(value) else None
-
-
-# Patterns that mean the same to Python and to the reference's engine: plain characters,
-# ASCII classes, groups, alternatives, greedy repetition, anchors at the ends.
-_PLAIN = r"[\w \-/:,;=@&%~'\"<>!]"
-_PORTABLE = re.compile(
-    rf"\^?(?:(?:{_PLAIN}|\\[.\\\-/+*?()\[\]{{}}|^$]|\.|\[\^?[\w \-:./@]+\]|\((?!\?)|\)|\|)"
-    r"[*+?]?(?![*+?]))*\$?",
-    re.ASCII,
-)
-
-
-@lru_cache(maxsize=1024)
-def _portable(pattern: str, flags: str) -> re.Pattern[str] | None:
-    """The pattern for Python's engine; None where only the reference knows its meaning."""
-    if flags not in ("", "i", "s", "is", "si") or not _PORTABLE.fullmatch(pattern):
-        return None
-    if pattern.endswith("$") and not pattern.endswith("\\$"):
-        pattern = pattern[:-1] + r"\Z"
-    options = re.ASCII
-    options |= re.IGNORECASE if "i" in flags else re.NOFLAG
-    options |= re.DOTALL if "s" in flags else re.NOFLAG
-    try:
-        return re.compile(pattern, options)
-    except re.error:
-        return None
-
-
-def _regex(text: Value, pattern: Value, flags: Value | None = None) -> Value | None:
-    if not _is_text(text) or pattern.kind != STRING:
-        return None
-    if flags is not None and flags.kind != STRING:
-        return None
-    options = "" if flags is None else flags.text
-    compiled = _portable(pattern.text, options)
-    if compiled is not None and (options in ("", "s") or text.text.isascii()):
-        return boolean(compiled.search(text.text) is not None)
-    return _reference("REGEX", string(text.text), pattern, *(() if flags is None else (flags,)))
-
-
-def _reference(function: str, *values: Value) -> Value | None:
-    result = reference.call(function, tuple(value.term for value in values))
-    return None if result is None else decode(result)
-
-
-def _replace(*values: Value) -> Value | None:
-    return _reference("REPLACE", *values)
 
 
 # ------------------------------------------------------------------ dates and times
@@ -297,19 +169,19 @@ FUNCTIONS: dict[str, tuple[Function, int, int]] = {
     "URI": (_iri, 1, 1),
     "STRDT": (_strdt, 2, 2),
     "STRLANG": (_strlang, 2, 2),
-    "STRLEN": (_strlen, 1, 1),
-    "SUBSTR": (_substr, 2, 3),
-    "UCASE": (_ucase, 1, 1),
-    "LCASE": (_lcase, 1, 1),
-    "CONTAINS": (_contains, 2, 2),
-    "STRSTARTS": (_strstarts, 2, 2),
-    "STRENDS": (_strends, 2, 2),
-    "STRBEFORE": (_strbefore, 2, 2),
-    "STRAFTER": (_strafter, 2, 2),
-    "CONCAT": (_concat, 0, _ANY_COUNT),
-    "ENCODE_FOR_URI": (_encode_for_uri, 1, 1),
-    "REGEX": (_regex, 2, 3),
-    "REPLACE": (_replace, 3, 4),
+    "STRLEN": (strlen, 1, 1),
+    "SUBSTR": (substr, 2, 3),
+    "UCASE": (ucase, 1, 1),
+    "LCASE": (lcase, 1, 1),
+    "CONTAINS": (contains, 2, 2),
+    "STRSTARTS": (strstarts, 2, 2),
+    "STRENDS": (strends, 2, 2),
+    "STRBEFORE": (strbefore, 2, 2),
+    "STRAFTER": (strafter, 2, 2),
+    "CONCAT": (concat, 0, _ANY_COUNT),
+    "ENCODE_FOR_URI": (encode_for_uri, 1, 1),
+    "REGEX": (regex, 2, 3),
+    "REPLACE": (replace, 3, 4),
     "ABS": (absolute, 1, 1),
     "CEIL": (ceiling, 1, 1),
     "FLOOR": (floored, 1, 1),
@@ -361,8 +233,18 @@ KIND_TESTS: dict[str, Callable[[Value], bool]] = {
 XSD = "http://www.w3.org/2001/XMLSchema#"
 CASTS = frozenset(
     (
-        "boolean", "string", "integer", "decimal", "float", "double", "dateTime", "date", "time",
-        "duration", "yearMonthDuration", "dayTimeDuration",
+        "boolean",
+        "string",
+        "integer",
+        "decimal",
+        "float",
+        "double",
+        "dateTime",
+        "date",
+        "time",
+        "duration",
+        "yearMonthDuration",
+        "dayTimeDuration",
     )
 )
 REFERENCE_CASTS = frozenset(("gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"))
@@ -380,7 +262,7 @@ def by_reference(node: ast.Node) -> str | None:
     match node:
         case ast.Call("REGEX", (_, ast.Literal(pattern), *rest)):
             flags = rest[0].lexical if rest and isinstance(rest[0], ast.Literal) else ""
-            return None if _portable(pattern, flags) else f'REGEX with "{pattern}"'
+            return None if portable(pattern, flags) else f'REGEX with "{pattern}"'
         case ast.Call("REGEX"):
             return "REGEX with a computed pattern (some patterns)"
         case ast.Call("REPLACE"):

@@ -36,11 +36,13 @@ def compile_path(path: ast.Path) -> PathOf:
         case ast.AlternativePath(paths):
             return _alternative([compile_path(part) for part in paths])
         case ast.RepeatPath(inner, modifier):
-            return _closure(compile_path(inner), least=0 if modifier != "+" else 1,
-                            once=modifier == "?")
+            return _closure(
+                compile_path(inner), least=0 if modifier != "+" else 1, once=modifier == "?"
+            )
         case ast.NegatedPath(forward, inverse):
-            return _negated(path, [constant(iri) for iri in forward],
-                            [constant(iri) for iri in inverse])
+            return _negated(
+                path, [constant(iri) for iri in forward], [constant(iri) for iri in inverse]
+            )
 
 
 def nullable(path: ast.Var | ast.Path) -> bool:
@@ -127,9 +129,7 @@ def _closure(inner: PathOf, least: int, once: bool) -> PathOf:
         if object is not None:
             return [(start, object) for start in reach(graph, object, backwards=True)]
         return [
-            (start, end)
-            for start in graph.nodes
-            for end in reach(graph, start, backwards=False)
+            (start, end) for start in graph.nodes for end in reach(graph, start, backwards=False)
         ]
 
     return pairs
@@ -143,13 +143,9 @@ def _negated(path: ast.NegatedPath, forward: list[Term], inverse: list[Term]) ->
     def pairs(graph: Graph, subject: Term | None, object: Term | None) -> Iterable[Pair]:
         found: list[Pair] = []
         if ahead:
-            found += [
-                (s, o) for s, p, o in graph.match(subject, None, object) if p not in forward
-            ]
+            found += [(s, o) for s, p, o in graph.match(subject, None, object) if p not in forward]
         if back:
-            found += [
-                (s, o) for o, p, s in graph.match(object, None, subject) if p not in inverse
-            ]
+            found += [(s, o) for o, p, s in graph.match(object, None, subject) if p not in inverse]
         return found
 
     return pairs

@@ -81,8 +81,9 @@ class _Meeting:
 def _meet(left: Node, right: Node) -> _Meeting:
     place = {name: column for column, name in enumerate(left.schema)}
     both = left.certain & right.certain
-    shared = [(place[name], column, name) for column, name in enumerate(right.schema)
-              if name in place]
+    shared = [
+        (place[name], column, name) for column, name in enumerate(right.schema) if name in place
+    ]
     hard = tuple((i, j) for i, j, name in shared if name in both)
     soft = tuple((i, j) for i, j, name in shared if name not in both)
     rest = [column for column, name in enumerate(right.schema) if name not in place]
@@ -168,9 +169,7 @@ def join(left: Node, right: Node) -> Node:
 
     lines = (*left.lines, _title("join", meeting), *indent(right.lines))
     static = left.static and right.static
-    return Node(
-        meeting.schema, meeting.certain, remembered(run) if static else run, lines, static
-    )
+    return Node(meeting.schema, meeting.certain, remembered(run) if static else run, lines, static)
 
 
 def _title(name: str, meeting: _Meeting) -> str:
@@ -211,9 +210,7 @@ def left_join(
             return lambda row: seeded(scope, [row])
         table = index(scope)
         return lambda row: [
-            merged
-            for other in table.get(key(row), ())
-            if (merged := merge(row, other)) is not None
+            merged for other in table.get(key(row), ()) if (merged := merge(row, other)) is not None
         ]
 
     def run(scope: Scope) -> Rows:
@@ -234,7 +231,10 @@ def left_join(
 
     title = _title("optional" if condition is None else "optional, with a condition,", meeting)
     return Node(
-        meeting.schema, left.certain, run, (*left.lines, title, *indent(right.lines)),
+        meeting.schema,
+        left.certain,
+        run,
+        (*left.lines, title, *indent(right.lines)),
         distinct=left.distinct and right.distinct,
     )
 
@@ -328,9 +328,7 @@ def select(node: Node, condition: TruthOf, title: str) -> Node:
     return Node(node.schema, node.certain, run, lines, distinct=node.distinct)
 
 
-def extend(
-    node: Node, name: str, term: Callable[[Row, Scope], Term | None], title: str
-) -> Node:
+def extend(node: Node, name: str, term: Callable[[Row, Scope], Term | None], title: str) -> Node:
     """Adds a column; where the name is there already, the two must agree."""
     inner = node.run
     if name in node.schema:

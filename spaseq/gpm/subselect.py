@@ -140,8 +140,7 @@ def _grouped(
         for row in inner(scope):
             groups.setdefault(tuple(term(row, scope) for term in key_terms), []).append(row)
         return [
-            (*key, *(compute(rows, scope) for compute in computers))
-            for key, rows in groups.items()
+            (*key, *(compute(rows, scope) for compute in computers)) for key, rows in groups.items()
         ]
 
     names = (*columns, *map(_aggregate_column, range(len(aggregates))))

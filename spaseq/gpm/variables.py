@@ -97,10 +97,14 @@ def _certain_select(select: ast.SubSelect) -> Names:
         )
     if select.values is not None:
         inside |= _certain_columns(select.values)
-    names = NONE if select.items is None else frozenset(
-        item.expression.name
-        for item in select.items
-        if item.alias is None and isinstance(item.expression, ast.Var)
+    names = (
+        NONE
+        if select.items is None
+        else frozenset(
+            item.expression.name
+            for item in select.items
+            if item.alias is None and isinstance(item.expression, ast.Var)
+        )
     )
     return inside if select.items is None else inside & names
 

@@ -28,10 +28,8 @@ def analyse(automaton: Automaton, plan: QueryPlan) -> Automaton:
     changed = _changed_on_some_way(automaton, plan)
     places = tuple(
         replace(
-            place,
+            _indexed(place, flow, sure[number]),
             live=flow.sorted(flow.live[number] & changed[number]),
-            keys=_keys(flow, place, sure[number]),
-            equal=_equal(flow, place, sure[number]),
         )
         for number, place in enumerate(automaton.places)
     )
@@ -205,27 +203,21 @@ def _kept(names: Names, edge: Edge, registers: dict[str, Register]) -> Names:
     return frozenset(name for name in names if registers[name].unit not in fresh)
 
 
-def _keys(flow: _Flow, place: Place, sure: Names) -> tuple[tuple[tuple[int, str], ...], ...]:
+def _indexed(place: Place, flow: _Flow, sure: Names) -> Place:
+    """The place with what each of its edges may be looked up by."""
     keys: list[tuple[tuple[int, str], ...]] = []
-    for edge in place.edges:
-        atom = flow.automaton.atoms[edge.atom]
-        if atom.kind != "single" or place.start:
-            keys.append(())
-            continue
-        gpm = flow.plan.gpms[flow.plan.occurrences[atom.occurrences[0]].gpm]
-        shared = _kept(sure, edge, flow.registers) & gpm.certain
-        keys.append(tuple((flow.numbers[name], name) for name in sorted(shared)))
-    return tuple(keys)
-
-
-def _equal(flow: _Flow, place: Place, sure: Names) -> tuple[tuple[tuple[int, str], ...], ...]:
     equal: list[tuple[tuple[int, str], ...]] = []
     for edge in place.edges:
         atom = flow.automaton.atoms[edge.atom]
-        if atom.kind != "single" or place.start:
-            equal.append(())
-            continue
-        kept = _kept(sure, edge, flow.registers)
-        wanted = flow.plan.occurrences[atom.occurrences[0]].equalities
-        equal.append(tuple((flow.numbers[other], own) for own, other in wanted if other in kept))
-    return tuple(equal)
+        kept: Names = frozenset()
+        if atom.kind == "single" and not place.start:
+            kept = _kept(sure, edge, flow.registers)
+        occurrence = flow.plan.occurrences[atom.occurrences[0]]
+        shared = sorted(kept & flow.plan.gpms[occurrence.gpm].certain)
+        keys.append(tuple((flow.numbers[name], name) for name in shared))
+        equal.append(
+            tuple(
+                (flow.numbers[other], own) for own, other in occurrence.equalities if other in kept
+            )
+        )
+    return replace(place, keys=tuple(keys), equal=tuple(equal))

@@ -179,12 +179,8 @@ cpdef Value decode(term):
 cdef Value _decode(term):
     cdef Value value
     cdef type cls = type(term)
-    if cls is NamedNode:
-        value = _new(IRI)
-        value.text = term.value
-        return value
-    if cls is BlankNode:
-        value = _new(BLANK)
+    if cls is NamedNode or cls is BlankNode:
+        value = _new(IRI if cls is NamedNode else BLANK)
         value.text = term.value
         return value
     cdef str text = term.value

@@ -41,8 +41,10 @@ TERMS: dict[str, tuple[Term, ...]] = {
     "yearMonthDuration": (literal("P1Y2M", "yearMonthDuration"),),
     "iri": (ox.NamedNode("http://example.org/a"), ox.NamedNode("http://example.org/b")),
     "blank": (ox.BlankNode("b0"),),
-    "other": (ox.Literal("x", datatype=ox.NamedNode("http://example.org/t")),
-              literal("abc", "integer")),
+    "other": (
+        ox.Literal("x", datatype=ox.NamedNode("http://example.org/t")),
+        literal("abc", "integer"),
+    ),
     "small": tuple(literal(t, "integer") for t in ("0", "1", "-3", "2")),
     "unbound": (),
 }
@@ -92,8 +94,22 @@ class ExpressionMaker:
     def text(self, depth: int) -> ast.Expr:
         if depth == 0:
             return self.operand("string", "string", "language", "integer")
-        name = self.pick("UCASE", "LCASE", "CONCAT", "SUBSTR", "STR", "LANG", "STRBEFORE",
-                         "STRAFTER", "ENCODE_FOR_URI", "MD5", "TZ", "STRLANG", "STRDT", "REPLACE")
+        name = self.pick(
+            "UCASE",
+            "LCASE",
+            "CONCAT",
+            "SUBSTR",
+            "STR",
+            "LANG",
+            "STRBEFORE",
+            "STRAFTER",
+            "ENCODE_FOR_URI",
+            "MD5",
+            "TZ",
+            "STRLANG",
+            "STRDT",
+            "REPLACE",
+        )
         match name:
             case "SUBSTR":
                 bounds = [self.operand("small") for _ in range(self.pick(1, 2))]
@@ -109,7 +125,8 @@ class ExpressionMaker:
             case "STRDT":
                 return ast.Call(name, (self.text(depth - 1), ast.Iri("http://example.org/t")))
             case "REPLACE":
-                return ast.Call(name, (self.text(depth - 1), ast.Literal("[ab]"), ast.Literal("$0x")))
+                found, put = ast.Literal("[ab]"), ast.Literal("$0x")
+                return ast.Call(name, (self.text(depth - 1), found, put))
         return ast.Call(name, (self.text(depth - 1),))
 
     def truth(self, depth: int) -> ast.Expr:

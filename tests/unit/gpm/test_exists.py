@@ -42,7 +42,10 @@ def substituted(node, row):
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     patterns(("optional", "union", "group", "filter", "graph", "path", "minus"), 2),
-    rows, facts(), knowledge, st.booleans(),
+    rows,
+    facts(),
+    knowledge,
+    st.booleans(),
 )
 def test_exists_is_substitution(pattern, row, event_facts, graphs, negated):
     event = Event("urn:s", TIME, 0, event_facts)

@@ -56,7 +56,8 @@ def test_an_event_without_facts_has_no_rows():
 def test_terms_join_as_terms_and_stay_as_written():
     one, other = literal("1", "integer"), literal("1.0", "decimal")
     assert rows("{ ?x :p ?v . ?y :q ?v }", (A, P, one), (B, Q, other)) == []
-    assert rows("{ ?x :p ?v }", (A, P, literal("14.0", "double"))) == [(literal("14.0", "double"), A)]
+    written = literal("14.0", "double")
+    assert rows("{ ?x :p ?v }", (A, P, written)) == [(written, A)]
     found = rows("{ ?x :p ?v . ?y :q ?w FILTER(?v = ?w) }", (A, P, one), (B, Q, other))
     assert found == [(one, other, A, B)]
 
@@ -129,8 +130,10 @@ KB = {EX + "k": [(A, Q, ONE), (B, Q, TWO)], EX + "l": [(A, Q, TWO)]}
     [
         ("{ ?x :p 1 GRAPH :k { ?x :q ?v } }", [(ONE, A)]),
         ("{ GRAPH :k { ?x :q ?v } ?x :p 1 }", [(ONE, A)]),
-        ("{ ?x :p 1 GRAPH ?g { ?x :q ?v } }", [(ox.NamedNode(EX + "k"), ONE, A),
-                                               (ox.NamedNode(EX + "l"), TWO, A)]),
+        (
+            "{ ?x :p 1 GRAPH ?g { ?x :q ?v } }",
+            [(ox.NamedNode(EX + "k"), ONE, A), (ox.NamedNode(EX + "l"), TWO, A)],
+        ),
         ("{ ?x :p 1 OPTIONAL { GRAPH :l { ?x :q 1 . ?x :q ?v } } }", [(None, A)]),
         ("{ ?x :p 1 MINUS { GRAPH :l { ?x :q 2 } } }", []),
         ("{ ?x :p 1 FILTER NOT EXISTS { GRAPH :l { ?x :q 1 } } }", [(A,)]),
@@ -209,8 +212,9 @@ def test_the_plan_says_what_pyoxigraph_computes():
     )
     assert not program.native
     assert Matcher(program, None).plan[-1] == "REPLACE: computed by pyoxigraph"
-    assert compile_gpm(parse_pattern('{ ?x :p ?v FILTER(REGEX(?v, "^a")) }', {"": EX}), None,
-                       None).native
+    assert compile_gpm(
+        parse_pattern('{ ?x :p ?v FILTER(REGEX(?v, "^a")) }', {"": EX}), None, None
+    ).native
 
 
 def test_service_is_refused():
@@ -222,8 +226,6 @@ def test_service_is_refused():
 def test_look_ups_agree_however_they_are_made(count):
     facts = [(ox.NamedNode(f"{EX}n{i}"), P, ox.Literal(i % 3)) for i in range(count)]
     found = rows("{ ?x :p ?v . ?y :p ?v FILTER(?x != ?y) }", *facts)
-    expected = {
-        (v, x, y) for x, _, v in facts for y, _, w in facts if v == w and x != y
-    }
+    expected = {(v, x, y) for x, _, v in facts for y, _, w in facts if v == w and x != y}
     assert set(found) == expected
     assert len(found) == len(expected)

@@ -19,6 +19,7 @@ TIME = Timestamp(1, NUMBER, ox.Literal(1))
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
 """Random cases of each test; more of them on request."""
 
+NO_TIME = st.none()
 CORE = ("optional", "union", "minus", "group", "filter", "bind", "values")
 
 
@@ -31,7 +32,7 @@ def _check(pattern, event_facts, graphs, at=None):
     assert set(found) == reference_rows(program, event, graphs)
 
 
-def differential(kinds, at=st.none()):
+def differential(kinds, at=NO_TIME):
     def decorate(test):
         quiet = settings(
             max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck)

@@ -14,7 +14,7 @@ from spaseq.kb import open_kb
 EX = "http://example.org/"
 A, P = ox.NamedNode(EX + "a"), ox.NamedNode(EX + "p")
 NAME = ox.NamedNode(EX + "k")
-TURTLE = f"<{EX}a> <{EX}p> 14.0, \"x\"@en, [ <{EX}p> 1 ] ."
+TURTLE = f'<{EX}a> <{EX}p> 14.0, "x"@en, [ <{EX}p> 1 ] .'
 
 FORMATS = {
     "k.ttl": TURTLE,
@@ -23,7 +23,8 @@ FORMATS = {
     "k.trig": f"<{EX}some-graph> {{ <{EX}a> <{EX}p> 1 }}",
     "k.rdf": (
         '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
-        f'xmlns:e="{EX}"><rdf:Description rdf:about="{EX}a"><e:p>1</e:p></rdf:Description></rdf:RDF>'
+        f'xmlns:e="{EX}"><rdf:Description rdf:about="{EX}a"><e:p>1</e:p></rdf:Description>'
+        "</rdf:RDF>"
     ),
     "k.jsonld": f'{{"@id": "{EX}a", "{EX}p": 1}}',
     "k.n3": TURTLE,
@@ -95,8 +96,16 @@ def test_blank_nodes_are_their_graphs_own_and_always_the_same():
 
 @pytest.mark.parametrize(
     ("subject", "predicate", "object", "count"),
-    [(None, None, None, 3), (A, None, None, 2), (None, P, None, 3), (None, None, A, 1),
-     (A, P, None, 2), (A, P, A, 1), (None, P, A, 1), (NAME, P, A, 0)],
+    [
+        (None, None, None, 3),
+        (A, None, None, 2),
+        (None, P, None, 3),
+        (None, None, A, 1),
+        (A, P, None, 2),
+        (A, P, A, 1),
+        (None, P, A, 1),
+        (NAME, P, A, 0),
+    ],
 )
 def test_look_ups(subject, predicate, object, count):
     kb = open_kb({EX + "k": [(A, P, A), (A, P, NAME), (NAME, P, NAME)]})

@@ -43,9 +43,18 @@ def literal(text: str, name: str) -> ox.Literal:
 
 TYPED = tuple(literal(text, name) for name, texts in TEXTS.items() for text in texts.split())
 OTHERS = (
-    ox.NamedNode("http://a/"), ox.NamedNode("http://b/"), ox.BlankNode("x"), ox.BlankNode("y"),
-    ox.Literal(""), ox.Literal("a"), ox.Literal("b"), ox.Literal("𐀀"), ox.Literal("\uffff"),
-    ox.Literal("a", language="en"), ox.Literal("b", language="en"), ox.Literal("a", language="DE"),
+    ox.NamedNode("http://a/"),
+    ox.NamedNode("http://b/"),
+    ox.BlankNode("x"),
+    ox.BlankNode("y"),
+    ox.Literal(""),
+    ox.Literal("a"),
+    ox.Literal("b"),
+    ox.Literal("𐀀"),
+    ox.Literal("\uffff"),
+    ox.Literal("a", language="en"),
+    ox.Literal("b", language="en"),
+    ox.Literal("a", language="DE"),
     ox.Literal("x", datatype=ox.NamedNode("http://t")),
     ox.Literal("y", datatype=ox.NamedNode("http://t")),
 )

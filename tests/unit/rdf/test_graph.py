@@ -15,7 +15,8 @@ LINKS = tuple(ox.NamedNode(f"urn:{name}") for name in "pq")
 
 facts = st.lists(
     st.tuples(st.sampled_from(NODES), st.sampled_from(LINKS), st.sampled_from(TERMS)),
-    max_size=30, unique=True,
+    max_size=30,
+    unique=True,
 )
 
 
@@ -28,7 +29,8 @@ facts = st.lists(
 def test_look_ups_are_search(triples, subject, predicate, object):
     wanted = (subject, predicate, object)
     expected = [
-        fact for fact in triples
+        fact
+        for fact in triples
         if all(term is None or term == part for term, part in zip(wanted, fact, strict=True))
     ]
     graph = Graph(triples)

@@ -1,0 +1,141 @@
+"""SPARQL's functions on strings, and its regular expressions.
+
+Strings with and without a language tag are the only arguments; anything else is an error,
+None. A pattern that Python's engine reads as the reference's does is run here, any other by
+pyoxigraph. Source: SPARQL 1.1 section 17.4.3.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from urllib.parse import quote
+
+from spaseq.gpm import reference
+from spaseq.rdf._values import LANG, STRING, Value, boolean, decode, integer, lang_string, string
+from spaseq.rdf._values import INTEGER
+
+
+def _text_like(text: str, model: Value) -> Value:
+    """A string with the language tag of `model`, if that has one."""
+    return lang_string(text, model.form) if model.kind == LANG else string(text)
+
+
+def _is_text(value: Value) -> bool:
+    return value.kind in (STRING, LANG)
+
+
+def _compatible(text: Value, other: Value) -> bool:
+    """SPARQL's argument compatibility rules."""
+    if not (_is_text(text) and _is_text(other)):
+        return False
+    return other.kind == STRING or (text.kind == LANG and text.form == other.form)
+
+
+def strlen(value: Value) -> Value | None:
+    return integer(len(value.text)) if _is_text(value) else None
+
+
+def substr(value: Value, start: Value, length: Value | None = None) -> Value | None:
+    if not _is_text(value) or start.kind != INTEGER:
+        return None
+    first = start.number - 1
+    if length is None:
+        return _text_like(value.text[max(first, 0) :], value)
+    if length.kind != INTEGER:
+        return None
+    return _text_like(value.text[max(first, 0) : max(first + length.number, 0)], value)
+
+
+def ucase(value: Value) -> Value | None:
+    return _text_like(value.text.upper(), value) if _is_text(value) else None
+
+
+def lcase(value: Value) -> Value | None:
+    return _text_like(value.text.lower(), value) if _is_text(value) else None
+
+
+def contains(text: Value, part: Value) -> Value | None:
+    return boolean(part.text in text.text) if _compatible(text, part) else None
+
+
+def strstarts(text: Value, part: Value) -> Value | None:
+    return boolean(text.text.startswith(part.text)) if _compatible(text, part) else None
+
+
+def strends(text: Value, part: Value) -> Value | None:
+    return boolean(text.text.endswith(part.text)) if _compatible(text, part) else None
+
+
+def strbefore(text: Value, part: Value) -> Value | None:
+    if not _compatible(text, part):
+        return None
+    before, found, _ = text.text.partition(part.text) if part.text else ("", "yes", "")
+    return _text_like(before, text) if found else string("")
+
+
+def strafter(text: Value, part: Value) -> Value | None:
+    if not _compatible(text, part):
+        return None
+    _, found, after = text.text.partition(part.text) if part.text else ("", "yes", text.text)
+    return _text_like(after, text) if found else string("")
+
+
+def concat(*values: Value) -> Value | None:
+    if not all(map(_is_text, values)):
+        return None
+    text = "".join(value.text for value in values)
+    languages = {value.form if value.kind == LANG else None for value in values}
+    language = languages.pop() if len(languages) == 1 else None
+    return string(text) if language is None else lang_string(text, language)
+
+
+def encode_for_uri(value: Value) -> Value | None:
+    return string(quote(value.text, safe="-_.~")) if _is_text(value) else None
+
+
+# Patterns that mean the same to Python and to the reference's engine: plain characters,
+# ASCII classes, groups, alternatives, greedy repetition, anchors at the ends.
+_PLAIN = r"[\w \-/:,;=@&%~'\"<>!]"
+_PORTABLE = re.compile(
+    rf"\^?(?:(?:{_PLAIN}|\\[.\\\-/+*?()\[\]{{}}|^$]|\.|\[\^?[\w \-:./@]+\]|\((?!\?)|\)|\|)"
+    r"[*+?]?(?![*+?]))*\$?",
+    re.ASCII,
+)
+
+
+@lru_cache(maxsize=1024)
+def portable(pattern: str, flags: str) -> re.Pattern[str] | None:
+    """The pattern for Python's engine; None where only the reference knows its meaning."""
+    if flags not in ("", "i", "s", "is", "si") or not _PORTABLE.fullmatch(pattern):
+        return None
+    if pattern.endswith("$") and not pattern.endswith("\\$"):
+        pattern = pattern[:-1] + r"\Z"
+    options = re.ASCII
+    options |= re.IGNORECASE if "i" in flags else re.NOFLAG
+    options |= re.DOTALL if "s" in flags else re.NOFLAG
+    try:
+        return re.compile(pattern, options)
+    except re.error:
+        return None
+
+
+def regex(text: Value, pattern: Value, flags: Value | None = None) -> Value | None:
+    if not _is_text(text) or pattern.kind != STRING:
+        return None
+    if flags is not None and flags.kind != STRING:
+        return None
+    options = "" if flags is None else flags.text
+    compiled = portable(pattern.text, options)
+    if compiled is not None and (options in ("", "s") or text.text.isascii()):
+        return boolean(compiled.search(text.text) is not None)
+    return _reference("REGEX", string(text.text), pattern, *(() if flags is None else (flags,)))
+
+
+def _reference(function: str, *values: Value) -> Value | None:
+    result = reference.call(function, tuple(value.term for value in values))
+    return None if result is None else decode(result)
+
+
+def replace(*values: Value) -> Value | None:
+    return _reference("REPLACE", *values)

@@ -1,0 +1,180 @@
+"""`save` and `resume`: nothing is lost, and what does not fit is refused."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+import spaseq
+from engine_runs import GPMS, R, S, program, push, shown, text
+from spaseq.engine.state import MAGIC, VERSION
+from spaseq.errors import StateError
+
+QUERIES = {
+    "next": text(),
+    "plus": text(seq="SEQ(A ; B+ : A)"),
+    "sums": text(
+        seq="SEQ(A : B+)",
+        gpms=GPMS.replace("?y }", "?y FILTER(SUM(DISTINCT ?y) < 9 && ?y >= PREV(?y, 0)) }"),
+        head="SELECT ?k (SUM(?y) AS ?t) (FIRST(?y) AS ?f) (COUNT(B) AS ?n)",
+    ),
+    "strict": text(seq="SEQ(A , B)", clauses="WITHIN 20 SECONDS PARTITION BY ?k"),
+    "negation": text(seq="SEQ(A ; !N ; B)", gpms=GPMS + " DEFINE GPM N ON s { ?k :n ?z }"),
+    "trailing": text(seq="SEQ(A ; !B)", head="SELECT ?x"),
+    "together": text(seq="SEQ(A & B)"),
+    "any order": text(seq="SEQ(A AND B)", clauses="WITHIN 5 EVENTS"),
+    "skip": text(clauses="WITHIN 9 SECONDS AFTER MATCH SKIP PAST LAST EVENT EMIT MAX"),
+    "distinct": text(head="SELECT DISTINCT ?k", clauses="WITHIN TUMBLING 7 SECONDS"),
+    "construct": text(head="CONSTRUCT { ?k :p [] }"),
+    "ask": text(head="ASK"),
+}
+EVENTS = (
+    "k a 1", "k b 1", "j a 2", "k b 4", "k n 1", "j b 3", "k a 2, j a 1", "", "k b 2, j b 5",
+    "j n 1", "k a 3, k b 3", "k a 1, j b 1", "k b 5",
+)  # fmt: skip
+
+
+def results(run: spaseq.Run, program: spaseq.Program | None) -> list[str]:
+    """Everything a run says; with a program, it is saved and resumed before every event."""
+    found = []
+    for number, facts in enumerate(EVENTS):
+        if program is not None:
+            run = program.resume(run.save())
+        # Two events to a timestamp, now and then.
+        found += [m.to_json() for m in _pushed(run, number - (number % 3 == 2), facts)]
+    if program is not None:
+        run = program.resume(run.save())
+    return found + [match.to_json() for match in run.finish()]
+
+
+def _pushed(run: spaseq.Run, time: int, facts: str) -> list[spaseq.Match]:
+    from engine_runs import triples
+
+    return run.push(S, time, triples(facts))
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_run_that_is_interrupted_all_the_time_says_the_same(name: str) -> None:
+    one = spaseq.compile(QUERIES[name])
+    whole = results(one.start(), None)
+    assert results(one.start(), one) == whole
+    assert whole
+
+
+def test_all_queries_at_once() -> None:
+    one = spaseq.compile(list(QUERIES.values()), names=list(QUERIES))
+    assert results(one.start(), one) == results(one.start(), None)
+
+
+def test_saving_changes_nothing() -> None:
+    one = program(seq="SEQ(A : B+)")
+    run = one.start()
+    push(run, 1, "k a 1")
+    push(run, 2, "k b 1")
+    assert run.save() == run.save()
+    assert push(run, 3, "k b 2") == ["A@1 B@2 B@3", "A@1 B@3"]
+
+
+def test_an_empty_run_is_saved() -> None:
+    one = program()
+    run = one.resume(one.start().save())
+    push(run, 1, "k a 1")
+    assert push(run, 2, "k b 1") == ["A@1 B@2"]
+
+
+def test_events_that_wait_for_other_streams_are_saved() -> None:
+    gpms = "DEFINE GPM A ON r { ?k :a ?x } DEFINE GPM B ON s { ?k :b ?y }"
+    one = program(gpms=gpms, streams="FROM STREAM s :s FROM STREAM r :r")
+    run = one.start()
+    push(run, 1, "j b 0")
+    push(run, 1, "k b 1")
+    run = one.resume(run.save())
+    assert push(run, 1, "k a 1", R) == ["A@1 B@1"]
+
+
+def test_counters_and_the_end_are_saved() -> None:
+    one = program()
+    run = one.start()
+    push(run, 1, "k a 1, k a 2")
+    push(run, 2, "k b 1")
+    run.finish()
+    again = one.resume(run.save())
+    kept = ("events", "triples", "matches", "streams")
+    assert {k: again.stats[k] for k in kept} == {k: run.stats[k] for k in kept}
+    assert again.stats["matches"] == 2
+    assert again.finish() == []
+    with pytest.raises(spaseq.EventError):
+        push(again, 3, "k a 1")
+
+
+def test_saved_state_follows_the_window_not_the_stream() -> None:
+    one = program(seq="SEQ(A : B)", clauses="WITHIN 5 SECONDS")
+    run = one.start()
+    sizes = []
+    for time in range(600):
+        push(run, time, f"k a {time}")
+        if time % 100 == 99:
+            sizes.append(len(run.save()))
+    assert max(sizes) < 1.3 * min(sizes)
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+def blob() -> bytes:
+    run = program().start()
+    push(run, 1, "k a 1")
+    return run.save()
+
+
+@pytest.mark.parametrize(
+    ("damaged", "says"),
+    [
+        (lambda good: b"", "no saved state"),
+        (lambda good: b"something else", "no saved state"),
+        (lambda good: good[:-7], "damaged"),
+        (lambda good: good[: len(MAGIC) + 2], "damaged"),
+        (lambda good: good[:40] + bytes([good[40] ^ 1]) + good[41:], "damaged"),
+        (lambda good: MAGIC + VERSION.to_bytes(2, "big") + zlib.compress(b"[1"), "damaged"),
+    ],
+    ids=["empty", "alien", "cut off", "head only", "one bit", "no JSON"],
+)  # fmt: skip
+def test_damaged_state_is_refused(damaged: object, says: str) -> None:
+    with pytest.raises(StateError, match=says):
+        program().resume(damaged(blob()))  # type: ignore[operator]
+
+
+def test_another_version_is_refused_with_advice() -> None:
+    newer = MAGIC + (VERSION + 1).to_bytes(2, "big") + blob()[len(MAGIC) + 2 :]
+    with pytest.raises(StateError, match=f"format version {VERSION + 1}") as error:
+        program().resume(newer)
+    assert "replay" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        program(seq="SEQ(A : B)"),
+        program(clauses="WITHIN 11 SECONDS"),
+        spaseq.compile([text(), text()]),
+        spaseq.compile(text(), names=["another"]),
+    ],
+    ids=["sequence", "window", "more queries", "name"],
+)
+def test_another_program_is_refused(other: spaseq.Program) -> None:
+    with pytest.raises(StateError, match="another program"):
+        other.resume(blob())
+
+
+def test_the_layout_of_a_query_does_not_matter() -> None:
+    spaced = spaseq.compile(text().replace(" WHERE", "\n# a comment\nWHERE"))
+    run = spaced.resume(blob())
+    assert push(run, 2, "k b 1") == ["A@1 B@2"]
+
+
+def test_other_values_of_parameters_are_another_program() -> None:
+    limited = program(seq="SEQ(A)", gpms="DEFINE GPM A ON s { ?k :a ?x FILTER(?x > ?limit) }")
+    saved = limited.start(bind={"limit": 1}).save()
+    with pytest.raises(StateError, match="another program"):
+        limited.bind({"limit": 2}).resume(saved)
+    assert shown(limited.bind({"limit": 1}).resume(saved).finish()) == []
