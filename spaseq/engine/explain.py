@@ -12,7 +12,7 @@ from typing import Any
 from spaseq.engine.cost import conditions, guarantee
 from spaseq.engine.notation import STRATEGIES, Notation
 from spaseq.engine.program import Program
-from spaseq.gpm.functions import REFERENCE_CASTS, XSD
+from spaseq.gpm.functions import by_reference
 from spaseq.gpm.match import Matcher
 from spaseq.parser import ast
 from spaseq.plan.logical import GpmPlan, Occurrence, Window
@@ -25,11 +25,6 @@ _UNITS = (
     ("SECOND", 1_000_000),
     ("MILLISECOND", 1_000),
 )
-_BY_PYOXIGRAPH = {
-    "REPLACE": "REPLACE",
-    "ADJUST": "ADJUST",
-    "REGEX": "REGEX, where its pattern is more than classes, groups and greedy repetition",
-}
 
 
 # ------------------------------------------------------------------ as data
@@ -109,15 +104,8 @@ def _gpm(program: Program, gpm: GpmPlan, task: int, shared: Sequence[str]) -> Da
 
 def _by_pyoxigraph(nodes: tuple[ast.Node, ...]) -> list[str]:
     """The functions in a tree that are handed to pyoxigraph; all else is computed here."""
-    found: dict[str, None] = {}
-    for node in ast.walk(nodes):
-        if isinstance(node, ast.Call) and node.name in _BY_PYOXIGRAPH:
-            found[_BY_PYOXIGRAPH[node.name]] = None
-        elif isinstance(node, ast.FunctionCall):
-            local = node.function.value.removeprefix(XSD)
-            if local in REFERENCE_CASTS:
-                found[f"the cast to xsd:{local}"] = None
-    return list(found)
+    found = map(by_reference, ast.walk(nodes))
+    return list(dict.fromkeys(name for name in found if name is not None))
 
 
 def _step(notation: Notation, occurrence: Occurrence) -> Data:
@@ -306,7 +294,7 @@ def _emission_cost(query: Data) -> Iterator[str]:
 
 def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
     for name, value in rows:
-        yield f"{name:<10}{value}"
+        yield f"{name:<11}{value}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

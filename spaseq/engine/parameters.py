@@ -12,6 +12,8 @@ import pyoxigraph as ox
 from spaseq.errors import Span
 from spaseq.parser import ast
 
+DECIMAL = ox.NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
+
 
 def bind_parameters(
     queries: Sequence[ast.Query], values: Mapping[str, object]
@@ -24,7 +26,7 @@ def bind_parameters(
     Raises:
         ValueError: for a name no query uses, or one that a query assigns.
     """
-    constants = {name.lstrip("?$"): _constant(value) for name, value in values.items()}
+    constants = {name: _constant(value) for name, value in parameter_terms(values).items()}
     used = {node.name for node in ast.walk(tuple(queries)) if isinstance(node, ast.Var)}
     for name in constants:
         if name not in used:
@@ -36,32 +38,37 @@ def bind_parameters(
     return tuple(_replaced(query, constants) for query in queries)
 
 
-def _constant(value: object) -> ast.Iri | ast.Literal:
-    if isinstance(value, ox.NamedNode):
-        return ast.Iri(value.value)
-    if isinstance(value, ox.Literal):
-        return ast.Literal(value.value, value.datatype.value, value.language)
-    if isinstance(value, bool):
-        return _python_literal("true" if value else "false", "boolean")
-    if isinstance(value, int):
-        return _python_literal(str(value), "integer")
+def parameter_terms(values: Mapping[str, object]) -> dict[str, ox.NamedNode | ox.Literal]:
+    """The values as terms, under the variables' bare names.
+
+    Raises:
+        ValueError: for what is no IRI, literal, number, string or boolean.
+    """
+    return {name.lstrip("?$"): _term(value) for name, value in values.items()}
+
+
+def _constant(term: ox.NamedNode | ox.Literal) -> ast.Iri | ast.Literal:
+    if isinstance(term, ox.NamedNode):
+        return ast.Iri(term.value)
+    return ast.Literal(term.value, term.datatype.value, term.language)
+
+
+def _term(value: object) -> ox.NamedNode | ox.Literal:
+    if isinstance(value, ox.NamedNode | ox.Literal):
+        return value
+    if isinstance(value, bool | int | float):
+        return ox.Literal(value)
     if isinstance(value, Decimal):
-        return _python_literal(format(value, "f"), "decimal")
-    if isinstance(value, float):
-        return _python_literal(repr(value), "double")
+        return ox.Literal(format(value, "f"), datatype=DECIMAL)
     n3 = getattr(value, "n3", None)
     if n3 is not None:
-        return _constant(_parse_term(n3()))
+        return _term(_parsed(n3()))
     if isinstance(value, str):
-        return ast.Literal(value)
+        return ox.Literal(value)
     raise ValueError(f"{value!r} is no term that a variable can be fixed to")
 
 
-def _python_literal(lexical: str, datatype: str) -> ast.Literal:
-    return ast.Literal(lexical, "http://www.w3.org/2001/XMLSchema#" + datatype)
-
-
-def _parse_term(text: str) -> object:
+def _parsed(text: str) -> object:
     for quad in ox.parse(f"<urn:s> <urn:p> {text} .", format=ox.RdfFormat.TURTLE):
         return quad.object
     raise ValueError(f"{text} is no RDF term")

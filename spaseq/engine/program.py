@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spaseq.engine.parameters import bind_parameters
+from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.errors import Diagnostic, QuerySemanticError
 from spaseq.gpm.program import GpmProgram, compile_gpm
 from spaseq.nfa.automaton import Automaton
@@ -95,17 +95,17 @@ class Program:
         """
         from spaseq.engine.run import Run
 
-        return Run(self.bind(bind or {}), kb)
+        return Run(self.bind(bind or {}), kb, parameter_terms(bind or {}))
 
     def resume(self, blob: bytes, kb: Mapping[str, Any] | Any = None) -> Run:
-        """The run that `Run.save` put down.
+        """The run that `Run.save` put down, its bound variables included.
 
         Raises:
             StateError: if the blob is damaged, of another version, or of another program.
         """
-        from spaseq.engine.run import Run
+        from spaseq.engine.state import resumed
 
-        return Run.restored(self, blob, kb)
+        return resumed(self, blob, kb)
 
     def explain(self) -> str:
         """The plan as text: GPMs, places, registers, indexes."""

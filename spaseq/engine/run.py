@@ -26,8 +26,15 @@ from spaseq.results import Match
 class Run:
     """One evaluation of a `Program`; made by `Program.start`."""
 
-    def __init__(self, program: Program, kb: Mapping[str, Any] | Any = None):
+    def __init__(
+        self,
+        program: Program,
+        kb: Mapping[str, Any] | Any = None,
+        bound: Mapping[str, ox.NamedNode | ox.Literal] | None = None,
+    ):
         self.program = program
+        self.bound = dict(bound or {})
+        """The variables that were fixed to make this program; saved with the state."""
         self.kb = kb if isinstance(kb, Kb) else open_kb(kb or {})
         absent = [iri for iri in program.kb_graphs if iri not in self.kb.graphs]
         if absent:
@@ -76,7 +83,10 @@ class Run:
         )
         facts = facts_of(graph, f"e{self.events}")
         if isinstance(name, str):
-            name = ox.NamedNode(name)
+            try:
+                name = ox.NamedNode(name)
+            except ValueError as error:
+                raise EventError(f"the event's name {name!r} is no IRI: {error}") from error
         ordinal = self._next_ordinal(stream, time)
         return self._accept(Event(stream, time, ordinal, facts, name))
 
@@ -210,15 +220,6 @@ class Run:
         from spaseq.engine.state import save
 
         return save(self)
-
-    @classmethod
-    def restored(cls, program: Program, blob: bytes, kb: Mapping[str, Any] | Any) -> Run:
-        """A run from `save`'s blob."""
-        from spaseq.engine.state import restore
-
-        run = cls(program, kb)
-        restore(run, blob)
-        return run
 
     @property
     def stats(self) -> dict[str, Any]:

@@ -11,18 +11,20 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
+
+import pyoxigraph as ox
 
 from spaseq.engine.aggregates import restored_state, saved_state
+from spaseq.engine.program import Program
 from spaseq.engine.query_run import QueryRun
+from spaseq.engine.run import Run
 from spaseq.errors import StateError
 from spaseq.nfa.state import StateReader, StateWriter
 from spaseq.parser import format_query
 from spaseq.rdf.codec import Reader, Writer
-
-if TYPE_CHECKING:
-    from spaseq.engine.program import Program
-    from spaseq.engine.run import Run
+from spaseq.rdf.event import Term
 
 MAGIC = b"spaseq-run\0"
 VERSION = 1
@@ -40,6 +42,7 @@ def save(run: Run) -> bytes:
     writer = Writer()
     data: dict[str, Any] = {
         "program": fingerprint(run.program),
+        "bound": {name: writer.term(term) for name, term in run.bound.items()},
         "time": None if run.time is None else writer.time(run.time),
         "closed": run.closed,
         "ordinals": run.ordinals,
@@ -58,19 +61,35 @@ def save(run: Run) -> bytes:
     return MAGIC + VERSION.to_bytes(2, "big") + zlib.compress(text)
 
 
-def restore(run: Run, blob: bytes) -> None:
-    """Fill a fresh run of the same program.
+def resumed(program: Program, blob: bytes, kb: Mapping[str, Any] | Any) -> Run:
+    """A run of the program that goes on where the saved one stopped.
 
     Raises:
         StateError: if the blob is damaged, of another version, or of another program.
     """
     data = _opened(blob)
-    if data["program"] != fingerprint(run.program):
+    reader = Reader(data["tables"])
+    bound = {name: _fixed(reader.term(number)) for name, number in data["bound"].items()}
+    try:
+        program = program.bind(bound)
+    except ValueError as error:
+        raise StateError(f"the saved state belongs to another program: {error}") from error
+    if data["program"] != fingerprint(program):
         raise StateError(
             "the saved state belongs to another program: resume it with the very queries "
             "(and bound variables) that it was saved with"
         )
-    reader = Reader(data["tables"])
+    run = Run(program, kb, bound)
+    _restore(run, data, reader)
+    return run
+
+
+def _fixed(term: Term) -> ox.NamedNode | ox.Literal:
+    assert not isinstance(term, ox.BlankNode)
+    return term
+
+
+def _restore(run: Run, data: dict[str, Any], reader: Reader) -> None:
     run.time = None if data["time"] is None else reader.time(data["time"])
     run.closed = data["closed"]
     run.ordinals = data["ordinals"]

@@ -25,8 +25,13 @@ def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
             items: Iterable[Any] = list(ox.parse(graph, format=ox.RdfFormat.N_TRIPLES))
         except SyntaxError as error:
             raise EventError(f"the event's graph is not N-Triples: {error}") from error
-    else:
+    elif isinstance(graph, Iterable):
         items = graph
+    else:
+        raise EventError(
+            f"{graph!r} is no graph: give an rdflib graph, an iterable of triples, or "
+            "N-Triples as bytes"
+        )
     facts: dict[Fact, None] = {}
     blanks: dict[Any, ox.BlankNode] = {}
     for item in items:

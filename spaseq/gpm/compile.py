@@ -23,6 +23,7 @@ from spaseq.errors import Diagnostic, QuerySemanticError
 from spaseq.gpm.basic import BasicPattern, basic_node, column_name
 from spaseq.gpm.context import Scope
 from spaseq.gpm.functions import volatile
+from spaseq.gpm.inline import values_node
 from spaseq.gpm.operators import Env, ExpressionCompiler, TruthOf
 from spaseq.gpm.relation import (
     UNIT,
@@ -30,7 +31,6 @@ from spaseq.gpm.relation import (
     Row,
     Rows,
     align,
-    constant_rows,
     extend,
     indent,
     join,
@@ -177,14 +177,6 @@ def _standalone(element: ast.Element, parameters: frozenset[str]) -> Node:
             )
             raise QuerySemanticError([finding], source="")
     raise TypeError(f"{type(element).__name__} does not stand alone")
-
-
-def values_node(values: ast.Values) -> Node:
-    names = tuple(variable.name for variable in values.variables)
-    rows: Rows = [
-        tuple(None if cell is None else constant(cell) for cell in row) for row in values.rows
-    ]
-    return constant_rows(names, rows, f"values of {' '.join('?' + name for name in names)}")
 
 
 def _select(node: Node, condition: ast.Expr, parameters: frozenset[str]) -> Node:

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import random
-import re
 import uuid
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TypeAlias
-from urllib.parse import quote
 
 import pyoxigraph as ox
 
-from spaseq.gpm import reference
+from spaseq.gpm import strings
 from spaseq.parser import ast
 from spaseq.rdf import calendar
 from spaseq.rdf._values import (
@@ -36,7 +33,6 @@ from spaseq.rdf._values import (
     decode,
     double,
     integer,
-    lang_string,
     lexical,
     span,
     string,
@@ -169,19 +165,19 @@ FUNCTIONS: dict[str, tuple[Function, int, int]] = {
     "URI": (_iri, 1, 1),
     "STRDT": (_strdt, 2, 2),
     "STRLANG": (_strlang, 2, 2),
-    "STRLEN": (strlen, 1, 1),
-    "SUBSTR": (substr, 2, 3),
-    "UCASE": (ucase, 1, 1),
-    "LCASE": (lcase, 1, 1),
-    "CONTAINS": (contains, 2, 2),
-    "STRSTARTS": (strstarts, 2, 2),
-    "STRENDS": (strends, 2, 2),
-    "STRBEFORE": (strbefore, 2, 2),
-    "STRAFTER": (strafter, 2, 2),
-    "CONCAT": (concat, 0, _ANY_COUNT),
-    "ENCODE_FOR_URI": (encode_for_uri, 1, 1),
-    "REGEX": (regex, 2, 3),
-    "REPLACE": (replace, 3, 4),
+    "STRLEN": (strings.strlen, 1, 1),
+    "SUBSTR": (strings.substr, 2, 3),
+    "UCASE": (strings.ucase, 1, 1),
+    "LCASE": (strings.lcase, 1, 1),
+    "CONTAINS": (strings.contains, 2, 2),
+    "STRSTARTS": (strings.strstarts, 2, 2),
+    "STRENDS": (strings.strends, 2, 2),
+    "STRBEFORE": (strings.strbefore, 2, 2),
+    "STRAFTER": (strings.strafter, 2, 2),
+    "CONCAT": (strings.concat, 0, _ANY_COUNT),
+    "ENCODE_FOR_URI": (strings.encode_for_uri, 1, 1),
+    "REGEX": (strings.regex, 2, 3),
+    "REPLACE": (strings.replace, 3, 4),
     "ABS": (absolute, 1, 1),
     "CEIL": (ceiling, 1, 1),
     "FLOOR": (floored, 1, 1),
@@ -262,7 +258,7 @@ def by_reference(node: ast.Node) -> str | None:
     match node:
         case ast.Call("REGEX", (_, ast.Literal(pattern), *rest)):
             flags = rest[0].lexical if rest and isinstance(rest[0], ast.Literal) else ""
-            return None if portable(pattern, flags) else f'REGEX with "{pattern}"'
+            return None if strings.portable(pattern, flags) else f'REGEX with "{pattern}"'
         case ast.Call("REGEX"):
             return "REGEX with a computed pattern (some patterns)"
         case ast.Call("REPLACE"):

@@ -353,13 +353,6 @@ def extend(node: Node, name: str, term: Callable[[Row, Scope], Term | None], tit
     return Node(schema, node.certain, run, (*node.lines, title), distinct=node.distinct)
 
 
-def constant_rows(names: tuple[str, ...], rows: Rows, title: str) -> Node:
-    certain = frozenset(
-        name for column, name in enumerate(names) if all(row[column] is not None for row in rows)
-    )
-    return Node(names, certain, lambda scope: rows, (title,), static=True)
-
-
 def without_parameters(node: Node, parameters: frozenset[str]) -> Node:
     """Columns that are bound from outside become conditions: their value, or unbound."""
     bound = [(c, name) for c, name in enumerate(node.schema) if name in parameters]

@@ -12,8 +12,17 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from spaseq.gpm import reference
-from spaseq.rdf._values import LANG, STRING, Value, boolean, decode, integer, lang_string, string
-from spaseq.rdf._values import INTEGER
+from spaseq.rdf._values import (
+    INTEGER,
+    LANG,
+    STRING,
+    Value,
+    boolean,
+    decode,
+    integer,
+    lang_string,
+    string,
+)
 
 
 def _text_like(text: str, model: Value) -> Value:
@@ -95,21 +104,24 @@ def encode_for_uri(value: Value) -> Value | None:
 
 
 # Patterns that mean the same to Python and to the reference's engine: plain characters,
-# ASCII classes, groups, alternatives, greedy repetition, anchors at the ends.
-_PLAIN = r"[\w \-/:,;=@&%~'\"<>!]"
+# ASCII classes, groups, alternatives, greedy repetition, anchors at the ends. No group is
+# repeated, and not much else: Python's engine may need exponential time for such patterns.
+_ATOM = r"(?:[\w \-/:,;=@&%~'\"<>!]|\\[.\\\-/+*?()\[\]{}|^$]|\.|\[\^?[\w \-:./@]+\])"
 _PORTABLE = re.compile(
-    rf"\^?(?:(?:{_PLAIN}|\\[.\\\-/+*?()\[\]{{}}|^$]|\.|\[\^?[\w \-:./@]+\]|\((?!\?)|\)|\|)"
-    r"[*+?]?(?![*+?]))*\$?",
-    re.ASCII,
+    rf"\^?(?:{_ATOM}[*+?]?(?![*+?])|\((?!\?)|\)(?![*+?])|\|)*(?P<end>\$?)", re.ASCII
 )
+_MOST_REPEATED = 2
 
 
 @lru_cache(maxsize=1024)
 def portable(pattern: str, flags: str) -> re.Pattern[str] | None:
     """The pattern for Python's engine; None where only the reference knows its meaning."""
-    if flags not in ("", "i", "s", "is", "si") or not _PORTABLE.fullmatch(pattern):
+    form = _PORTABLE.fullmatch(pattern)
+    if form is None or flags not in ("", "i", "s", "is", "si"):
         return None
-    if pattern.endswith("$") and not pattern.endswith("\\$"):
+    if pattern.count("*") + pattern.count("+") > _MOST_REPEATED:
+        return None
+    if form["end"]:
         pattern = pattern[:-1] + r"\Z"
     options = re.ASCII
     options |= re.IGNORECASE if "i" in flags else re.NOFLAG

@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 from spaseq.gpm.aggregate import aggregate, order_key
 from spaseq.gpm.context import Scope
 from spaseq.gpm.functions import volatile
+from spaseq.gpm.inline import values_node
 from spaseq.gpm.operators import ExpressionCompiler
 from spaseq.gpm.relation import (
     Node,
     Row,
     Rows,
     align,
-    constant_rows,
     extend,
     indent,
     join,
@@ -43,7 +43,7 @@ def subselect_node(
 ) -> Node:
     node = compile_group(query.where)
     if query.values is not None:
-        node = join(node, _values(query.values))
+        node = join(node, values_node(query.values))
     lines = node.lines
     static = node.static and not volatile(query)
     names = select_names(query)
@@ -67,14 +67,6 @@ def subselect_node(
     title = f"sub-query of {' '.join('?' + name for name in names)}"
     run = remembered(node.run) if static else node.run
     return Node(names, node.certain, run, (title, *indent(lines)), static)
-
-
-def _values(values: ast.Values) -> Node:
-    names = tuple(variable.name for variable in values.variables)
-    rows: Rows = [
-        tuple(None if cell is None else constant(cell) for cell in row) for row in values.rows
-    ]
-    return constant_rows(names, rows, "values")
 
 
 # ------------------------------------------------------------------ aggregates

@@ -15,313 +15,44 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from spaseq.errors import NOWHERE, Span
-
-
-def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False)
-
-
-# ------------------------------------------------------------------ RDF terms and variables
-
-
-@dataclass(frozen=True, slots=True)
-class Var:
-    """`?name`, without its mark."""
-
-    name: str
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Iri:
-    """An absolute IRI."""
-
-    value: str
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A literal as written: `datatype` is absolute, `language` keeps its letters."""
-
-    lexical: str
-    datatype: str = "http://www.w3.org/2001/XMLSchema#string"
-    language: str | None = None
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class BlankNode:
-    """A blank node of a pattern or template; `label` is unique to the query."""
-
-    label: str
-    span: Span = _span()
-
-
-Term: TypeAlias = Var | Iri | Literal | BlankNode
-
-
-# ------------------------------------------------------------------ property paths
-
-
-@dataclass(frozen=True, slots=True)
-class InversePath:
-    path: Path
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class SequencePath:
-    paths: tuple[Path, ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class AlternativePath:
-    paths: tuple[Path, ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class RepeatPath:
-    """`path*`, `path+` or `path?`."""
-
-    path: Path
-    modifier: OneOf["*", "+", "?"]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class NegatedPath:
-    """`!(a | ^b)`: the forbidden predicates, forward and inverse."""
-
-    forward: tuple[Iri, ...]
-    inverse: tuple[Iri, ...]
-    span: Span = _span()
-
-
-Path: TypeAlias = Iri | InversePath | SequencePath | AlternativePath | RepeatPath | NegatedPath
-
-
-# ------------------------------------------------------------------ expressions
-
-
-@dataclass(frozen=True, slots=True)
-class Unary:
-    operator: OneOf["!", "-", "+"]
-    operand: Expr
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """`left operator right`; `a + b + c` nests to the left."""
-
-    operator: OneOf["||", "&&", "=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/"]
-    left: Expr
-    right: Expr
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class In:
-    operand: Expr
-    choices: tuple[Expr, ...]
-    negated: bool
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A built-in function, its name in capitals: `BOUND`, `STRLEN`, `IF`, `COALESCE`, …"""
-
-    name: str
-    arguments: tuple[Expr, ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionCall:
-    """A function named by an IRI: casts (`xsd:integer(?x)`) and extensions."""
-
-    function: Iri
-    arguments: tuple[Expr, ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Exists:
-    group: GroupGraphPattern
-    negated: bool
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class GpmName:
-    """A bare name as an aggregate's argument: `COUNT(B)`."""
-
-    name: str
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """`COUNT`, `SUM`, `MIN`, `MAX`, `AVG`, `SAMPLE`, `GROUP_CONCAT`, and SPAseq's `FIRST`, `LAST`.
-
-    `argument` is None for `COUNT(*)`. `separator` belongs to `GROUP_CONCAT` (None: a space).
-    """
-
-    name: str
-    argument: Expr | GpmName | None
-    distinct: bool = False
-    separator: str | None = None
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Prev:
-    """`PREV(?v)` or `PREV(?v, default)`."""
-
-    variable: Var
-    default: Expr | None = None
-    span: Span = _span()
-
-
-Expr: TypeAlias = (
-    Var | Iri | Literal | Unary | Binary | In | Call | FunctionCall | Exists | Aggregate | Prev
-)
-
-
-# ------------------------------------------------------------------ graph patterns
-
-
-@dataclass(frozen=True, slots=True)
-class Triple:
-    """A triple pattern, or a path pattern where `predicate` is no plain term."""
-
-    subject: Term
-    predicate: Var | Path
-    object: Term
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    condition: Expr
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Bind:
-    expression: Expr
-    variable: Var
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Optional:
-    group: GroupGraphPattern
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Union:
-    """`{…} UNION {…}`; two alternatives at least (one alone is a `SubGroup`)."""
-
-    alternatives: tuple[GroupGraphPattern, ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class SubGroup:
-    """A nested `{…}`."""
-
-    group: GroupGraphPattern
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Minus:
-    group: GroupGraphPattern
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    name: Var | Iri
-    group: GroupGraphPattern
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    name: Var | Iri
-    silent: bool
-    group: GroupGraphPattern
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """Inline data; None stands for `UNDEF`."""
-
-    variables: tuple[Var, ...]
-    rows: tuple[tuple[Iri | Literal | None, ...], ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class SubSelect:
-    """A SPARQL sub-query: `{ SELECT … WHERE {…} GROUP BY … }`."""
-
-    distinct: bool
-    reduced: bool
-    items: tuple[Projection, ...] | None
-    """None for `SELECT *`."""
-    where: GroupGraphPattern
-    group_by: tuple[Projection, ...] = ()
-    """Expressions, each with its `AS` variable or None."""
-    having: tuple[Expr, ...] = ()
-    order_by: tuple[OrderKey, ...] = ()
-    limit: int | None = None
-    offset: int | None = None
-    values: Values | None = None
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class OrderKey:
-    expression: Expr
-    descending: bool
-    span: Span = _span()
-
-
-Element: TypeAlias = (
-    Triple
-    | Filter
-    | Bind
-    | Optional
-    | Union
-    | SubGroup
-    | Minus
-    | Graph
-    | Service
-    | Values
-    | SubSelect
-)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupGraphPattern:
-    """`{ … }`: the elements in the order of the text.
-
-    A sub-query in braces is a group whose only element is a `SubSelect`.
-    """
-
-    elements: tuple[Element, ...]
-    span: Span = _span()
-
+from spaseq.errors import Span
+from spaseq.parser.sparql_ast import Aggregate as Aggregate
+from spaseq.parser.sparql_ast import AlternativePath as AlternativePath
+from spaseq.parser.sparql_ast import Binary as Binary
+from spaseq.parser.sparql_ast import Bind as Bind
+from spaseq.parser.sparql_ast import BlankNode as BlankNode
+from spaseq.parser.sparql_ast import Call as Call
+from spaseq.parser.sparql_ast import Element as Element
+from spaseq.parser.sparql_ast import Exists as Exists
+from spaseq.parser.sparql_ast import Expr as Expr
+from spaseq.parser.sparql_ast import Filter as Filter
+from spaseq.parser.sparql_ast import FunctionCall as FunctionCall
+from spaseq.parser.sparql_ast import GpmName as GpmName
+from spaseq.parser.sparql_ast import Graph as Graph
+from spaseq.parser.sparql_ast import GroupGraphPattern as GroupGraphPattern
+from spaseq.parser.sparql_ast import In as In
+from spaseq.parser.sparql_ast import InversePath as InversePath
+from spaseq.parser.sparql_ast import Iri as Iri
+from spaseq.parser.sparql_ast import Literal as Literal
+from spaseq.parser.sparql_ast import Minus as Minus
+from spaseq.parser.sparql_ast import NegatedPath as NegatedPath
+from spaseq.parser.sparql_ast import Optional as Optional
+from spaseq.parser.sparql_ast import OrderKey as OrderKey
+from spaseq.parser.sparql_ast import Path as Path
+from spaseq.parser.sparql_ast import Prev as Prev
+from spaseq.parser.sparql_ast import Projection as Projection
+from spaseq.parser.sparql_ast import RepeatPath as RepeatPath
+from spaseq.parser.sparql_ast import SequencePath as SequencePath
+from spaseq.parser.sparql_ast import Service as Service
+from spaseq.parser.sparql_ast import SubGroup as SubGroup
+from spaseq.parser.sparql_ast import SubSelect as SubSelect
+from spaseq.parser.sparql_ast import Term as Term
+from spaseq.parser.sparql_ast import Triple as Triple
+from spaseq.parser.sparql_ast import Unary as Unary
+from spaseq.parser.sparql_ast import Union as Union
+from spaseq.parser.sparql_ast import Values as Values
+from spaseq.parser.sparql_ast import Var as Var
+from spaseq.parser.sparql_ast import no_span
 
 # ------------------------------------------------------------------ sequence expressions
 
@@ -331,7 +62,7 @@ class GpmRef:
     """A GPM's name where it stands in the `SEQ`: one place."""
 
     name: str
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +70,7 @@ class Conjunction:
     """`(A & B)`, also written `<>`."""
 
     operands: tuple[Unit, ...]
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +78,7 @@ class Disjunction:
     """`(A | B)`, also written `OR`."""
 
     operands: tuple[Unit, ...]
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +86,7 @@ class AnyOrder:
     """`(A AND B)`."""
 
     operands: tuple[Unit, ...]
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +100,7 @@ class Quantifier:
     least: int
     most: int | None
     optional: bool = False
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,8 +111,8 @@ class Step:
     unit: Unit
     quantifier: Quantifier | None = None
     negated: bool = False
-    span: Span = _span()
-    operator_span: Span = _span()
+    span: Span = no_span()
+    operator_span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +123,7 @@ class Sequence:
     """
 
     steps: tuple[Step, ...]
-    span: Span = _span()
+    span: Span = no_span()
 
 
 Unit: TypeAlias = GpmRef | Sequence | Conjunction | Disjunction | AnyOrder
@@ -415,16 +146,7 @@ class Register:
 
     kind: OneOf["QUERY", "STREAM"]
     name: str
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """`?v` (alias None) or `(expression AS ?alias)`."""
-
-    expression: Expr
-    alias: Var | None = None
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,18 +156,18 @@ class Select:
     items: tuple[Projection, ...] | None
     distinct: bool = False
     reduced: bool = False
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
 class Construct:
     template: tuple[Triple, ...]
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,45 +180,45 @@ class Within:
     kind: OneOf["span", "tumbling", "events", "unbounded"]
     microseconds: int = 0
     events: int = 0
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionBy:
     variables: tuple[Var, ...]
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
 class FromStream:
     name: str
     iri: Iri
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
 class FromKb:
     iri: Iri
     named: bool
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
 class Emit:
     mode: OneOf["ALL", "ANY", "NEXT", "LAST", "MAX", "STRICT"]
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
 class AfterMatch:
     mode: OneOf["KEEP ALL", "SKIP PAST LAST EVENT"]
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
     count: int
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -507,8 +229,8 @@ class Define:
     streams: tuple[str, ...]
     pattern: GroupGraphPattern
     at: Var | None = None
-    span: Span = _span()
-    name_span: Span = _span()
+    span: Span = no_span()
+    name_span: Span = no_span()
     stream_spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)
 
 
@@ -528,7 +250,7 @@ class Query:
     emit: Emit | None = None
     after_match: AfterMatch | None = None
     limit: Limit | None = None
-    span: Span = _span()
+    span: Span = no_span()
     text: str = field(default="", compare=False, repr=False)
 
 

@@ -26,21 +26,34 @@ def test_a_match_is_there_when_its_last_event_is() -> None:
     assert run.finish() == []
 
 
-def test_emit_waits_for_the_timestamp_to_close() -> None:
-    run = program(seq="SEQ(A : B)", clauses="WITHIN 10 SECONDS EMIT NEXT").start()
+CHOOSING = {"seq": "SEQ(A : B)", "clauses": "WITHIN 10 SECONDS EMIT NEXT"}
+
+
+def test_of_one_stream_an_instant_is_one_event_and_known_at_once() -> None:
+    run = program(**CHOOSING).start()
+    push(run, 1, "k a 1")
+    push(run, 2, "k a 1")
+    assert push(run, 3, "k b 2") == ["A@1 B@3"]
+
+
+@pytest.mark.parametrize(
+    "close",
+    [
+        lambda run: run.push(S, 4, ()),
+        lambda run: run.push(R, 3, ()),
+        lambda run: run.advance(4),
+        lambda run: run.finish(),
+    ],
+    ids=["a later event", "the other stream's event", "a watermark", "the end"],
+)
+def test_emit_waits_until_every_stream_is_past_the_instant(
+    close: Callable[[spaseq.Run], list[spaseq.Match]],
+) -> None:
+    run = program(**CHOOSING, gpms=BOTH.replace("r {", "s, r {"), streams=TWO).start()
     push(run, 1, "k a 1")
     push(run, 2, "k a 1")
     assert push(run, 3, "k b 2") == []
-    assert push(run, 4, "") == ["A@1 B@3"]
-
-
-@pytest.mark.parametrize("close", [lambda run: run.advance(4), lambda run: run.finish()])
-def test_a_watermark_or_the_end_closes_a_timestamp_too(
-    close: Callable[[spaseq.Run], list[spaseq.Match]],
-) -> None:
-    run = program(clauses="WITHIN 10 SECONDS EMIT MAX").start()
-    push(run, 1, "k a 1")
-    assert push(run, 3, "k b 2") == []
+    assert run.advance(3) == []
     assert shown(close(run)) == ["A@1 B@3"]
 
 

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 import spaseq
-from engine_runs import GPMS, R, S, program, push, shown, text
+from engine_runs import GPMS, R, S, program, push, shown, text, triples
 from spaseq.engine.state import MAGIC, VERSION
 from spaseq.errors import StateError
 
@@ -20,7 +20,7 @@ QUERIES = {
     ),
     "strict": text(seq="SEQ(A , B)", clauses="WITHIN 20 SECONDS PARTITION BY ?k"),
     "negation": text(seq="SEQ(A ; !N ; B)", gpms=GPMS + " DEFINE GPM N ON s { ?k :n ?z }"),
-    "trailing": text(seq="SEQ(A ; !B)", head="SELECT ?x"),
+    "trailing": text(seq="SEQ(A ; !B)", head="SELECT ?x", clauses="WITHIN 2 SECONDS"),
     "together": text(seq="SEQ(A & B)"),
     "any order": text(seq="SEQ(A AND B)", clauses="WITHIN 5 EVENTS"),
     "skip": text(clauses="WITHIN 9 SECONDS AFTER MATCH SKIP PAST LAST EVENT EMIT MAX"),
@@ -41,16 +41,11 @@ def results(run: spaseq.Run, program: spaseq.Program | None) -> list[str]:
         if program is not None:
             run = program.resume(run.save())
         # Two events to a timestamp, now and then.
-        found += [m.to_json() for m in _pushed(run, number - (number % 3 == 2), facts)]
+        time = number - (number % 3 == 2)
+        found += [match.to_json() for match in run.push(S, time, triples(facts))]
     if program is not None:
         run = program.resume(run.save())
     return found + [match.to_json() for match in run.finish()]
-
-
-def _pushed(run: spaseq.Run, time: int, facts: str) -> list[spaseq.Match]:
-    from engine_runs import triples
-
-    return run.push(S, time, triples(facts))
 
 
 @pytest.mark.parametrize("name", QUERIES)

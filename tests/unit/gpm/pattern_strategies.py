@@ -147,11 +147,11 @@ class PatternMaker:
             case "bind":
                 return ast.Bind(self.expression(), self.fresh())
             case "graph":
-                # A group without a triple of its own, or one that uses the graph's variable,
-                # is where pyoxigraph leaves the definition of GRAPH.
-                inner = (self.triple(), *self.group(depth - 1).elements)
+                # A group without a triple of its own, one that uses the graph's variable, or
+                # MINUS under such a variable, is where pyoxigraph leaves SPARQL's definition.
                 name = self.pick(*map(ast.Iri, GRAPHS), ast.Var("g"), ast.Var("g"))
-                return ast.Graph(name, ast.GroupGraphPattern(inner))
+                group = self._without(depth - 1, *("minus",) * isinstance(name, ast.Var))
+                return ast.Graph(name, ast.GroupGraphPattern((self.triple(), *group.elements)))
             case "values":
                 return self.values()
             case "path":

@@ -117,6 +117,14 @@ def test_an_error_is_false_in_a_filter():
         ("b", "q", "a.b", True),
         ("^b", "m", "a\nb", True),
         ("[a-c]+\\.d?", "", "xab.", True),
+        ("a\\$", "", "a$\n", True),
+        ("\\\\$", "", "\\\n", False),
+        ("(a|b)c*d?$", "", "xbccd", True),
+        ("(x+x+)+y", "", "x" * 40, False),
+        ("x*x*x*x*x*x*y", "", "x" * 60, False),
+        ("a**", "", "a", True),
+        (")", "", "a", None),
+        ("[z-a]", "", "a", None),
     ],
 )
 def test_regular_expressions_are_those_of_the_reference(pattern, flags, text, expected):

@@ -1,0 +1,129 @@
+"""What `explain` tells people: golden texts beside their queries, and the data behind them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import spaseq
+from engine_runs import GPMS, program, text
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "explain"
+QUERIES = sorted(GOLDEN.glob("*.rq"))
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+def test_plans_read_as_before(path: Path, update_golden: bool) -> None:
+    shown = spaseq.compile(path.read_text("utf-8"), names=[path.stem]).explain()
+    expected = path.with_suffix(".txt")
+    if update_golden:
+        expected.write_text(shown, "utf-8")
+    assert shown == expected.read_text("utf-8")
+
+
+def test_several_queries_read_as_before(update_golden: bool) -> None:
+    texts = [path.read_text("utf-8") for path in QUERIES[:1] * 2 + QUERIES[-1:]]
+    shown = spaseq.compile(texts, names=["one", "same", "other"]).explain()
+    expected = GOLDEN / "shared.txt"
+    if update_golden:
+        expected.write_text(shown, "utf-8")
+    assert shown == expected.read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+def test_the_data_is_plain(path: Path) -> None:
+    data = spaseq.compile(path.read_text("utf-8")).to_dict()
+    assert json.loads(json.dumps(data)) == data
+
+
+def kind(*args: str, **kwargs: str) -> str:
+    (query,) = program(*args, **kwargs).to_dict()["queries"]
+    return str(query["guarantee"]["kind"])
+
+
+PLAIN = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y }"
+
+
+@pytest.mark.parametrize(
+    ("seq", "gpms", "clauses", "expected"),
+    [
+        ("A : B", PLAIN, "", "constant"),
+        ("A ; B+ , A", PLAIN.replace("?x", "[]"), "", "constant"),
+        ("A{2,3} : B", PLAIN.replace("?x", "[]"), "", "constant"),
+        ("A ; B", GPMS, "", "indexed"),
+        ("A ; B+", GPMS, "PARTITION BY ?k", "indexed"),
+        ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y = ?x) }"), "", "indexed"),
+        ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y > ?x) }"), "", "groups"),
+        ("A ; B+", PLAIN.replace("?y }", "?y FILTER(?y > PREV(?y, 0)) }"), "", "groups"),
+        ("A : B : A", GPMS, "", "groups"),
+        ("A & B", GPMS, "", "looks back"),
+        ("A AND B", GPMS, "", "looks back"),
+        ("A ; !B", GPMS, "", "looks back"),
+        ("A ; !B ; A", PLAIN.replace("?x", "[]"), "", "looks back"),
+        ("A ; B?", GPMS, "", "looks back"),
+    ],
+)
+def test_guarantees(seq: str, gpms: str, clauses: str, expected: str) -> None:
+    found = kind(f"SEQ({seq})", gpms, head="ASK", clauses=f"WITHIN 10 SECONDS {clauses}")
+    assert found == expected
+
+
+def test_the_reason_is_the_filter_that_makes_it_so() -> None:
+    gpms = PLAIN.replace("?y }", "?y FILTER(?y > ?x) }")
+    (query,) = program("SEQ(A : B)", gpms).to_dict()["queries"]
+    (edge,) = query["guarantee"]["edges"]
+    assert edge == {
+        "place": 2,
+        "gpm": "B",
+        "kind": "groups",
+        "because": ["all of them", "FILTER(?y > ?x) of B"],
+    }
+
+
+def test_or_the_step_that_a_value_is_kept_for() -> None:
+    gpms = PLAIN + " DEFINE GPM C ON s { [] :c ?x }"
+    (query,) = program("SEQ(A : B : C)", gpms).to_dict()["queries"]
+    (edge,) = query["guarantee"]["edges"]
+    assert (edge["place"], edge["because"]) == (2, ["all of them", "?x is kept for C"])
+
+
+def test_places_are_numbered_as_a_match_reaches_them() -> None:
+    gpms = GPMS + " DEFINE GPM C ON s { ?k :c ?z }"
+    (query,) = program("SEQ(A ; B+ : C)", gpms).to_dict()["queries"]
+    assert [(p["place"], p["label"]) for p in query["places"]] == [
+        (1, "^ A"),
+        (2, "A ; B"),
+        (3, "B ; B"),
+        (4, "B : C"),
+    ]
+    assert [edge["targets"] for edge in query["places"][2]["edges"]] == [["3", "4"]]
+
+
+def test_shared_graph_patterns_are_named() -> None:
+    both = spaseq.compile([text(), text(seq="SEQ(B : A)")], names=["one", "two"]).to_dict()
+    assert (both["gpms"], both["evaluations_per_event"]) == (4, 2)
+    first = both["queries"][0]["gpms"][0]
+    assert (first["name"], first["shared_with"]) == ("A", ["two.A"])
+
+
+def test_comments_in_a_sequence_are_left_out() -> None:
+    (query,) = program("SEQ(A # the first\n ;  B)").to_dict()["queries"]
+    assert query["sequence"] == "SEQ(A ; B)"
+
+
+@pytest.mark.parametrize(
+    ("window", "shown"),
+    [
+        ("90 SECONDS", "WITHIN 90 SECONDS"),
+        ("1 MINUTE", "WITHIN 1 MINUTE"),
+        ("TUMBLING 36 HOURS", "WITHIN TUMBLING 36 HOURS"),
+        ("0.25 SECONDS", "WITHIN 250 MILLISECONDS"),
+        ("0.5 MILLISECONDS", "WITHIN 0.5 MILLISECONDS"),
+        ("7 EVENTS", "WITHIN 7 EVENTS"),
+        ("UNBOUNDED", "WITHIN UNBOUNDED"),
+    ],
+)
+def test_windows(window: str, shown: str) -> None:
+    (query,) = program(clauses=f"WITHIN {window}").to_dict()["queries"]
+    assert query["window"]["text"] == shown
