@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import pyoxigraph as ox
 
@@ -28,7 +27,8 @@ from spaseq.rdf.event import Fact, Term, Timestamp
 from spaseq.results import Match, Witness
 
 Solution = tuple[Term | None, ...]
-Identity = tuple[Solution, frozenset[tuple[object, ...]]]
+Identity = tuple[tuple[object, ...], frozenset[tuple[object, ...]]]
+"""What makes a match: its solution as it is shown, and its witnesses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +118,23 @@ class OutputStage:
                 (a.name, w.instant, w.event.stream, _mapping(a, w))
                 for a, w in ((self._acceptors[w.occurrence], w) for w in witnesses)
             )
-            found.setdefault((solution, facts), _Result(path, witnesses, solution))
+            found.setdefault((self._shown(solution), facts), _Result(path, witnesses, solution))
         if self._remembers:
             for identity in self.complete.keys() & found.keys():
                 del found[identity]
             self._remember(found, now, clock)
         return list(found.values())
+
+    def _shown(self, solution: Solution) -> tuple[object, ...]:
+        """What of a solution can be seen: of a CONSTRUCT its graph, of an ASK nothing."""
+        if self._plan.output.form != "construct":
+            return solution
+        return tuple(sorted(map(str, self._graph(solution, 0))))
+
+    def _graph(self, solution: Solution, number: int) -> tuple[Fact, ...]:
+        names = (name for name, _ in self._plan.output.template_registers)
+        values = dict(zip(names, solution, strict=True))
+        return _instantiate(self._plan.output.template, values, number)
 
     def _remember(self, found: Mapping[Identity, _Result], now: int, clock: WindowClock) -> None:
         if len(self.complete) > self._purge_at:
@@ -197,9 +208,7 @@ class OutputStage:
         bindings: Mapping[str, Term] = {}
         if self._plan.output.form == "construct":
             self.constructed += 1
-            names = (name for name, _ in self._plan.output.template_registers)
-            values = dict(zip(names, result.solution, strict=True))
-            graph = _instantiate(self._plan.output.template, values, self.constructed)
+            graph = self._graph(result.solution, self.constructed)
         else:
             bindings = {
                 name: value
@@ -256,11 +265,11 @@ def _order(result: _Result) -> tuple[object, ...]:
 
 
 def _instantiate(
-    template: Sequence[ast.Triple], values: Mapping[str, Term | None], number: int
+    template: tuple[ast.Triple, ...], values: Mapping[str, Term | None], number: int
 ) -> tuple[Fact, ...]:
     """The template's triples under a solution; those that are no RDF triples are left out."""
-    fresh = count()
-    blanks: dict[str, ox.BlankNode] = {}
+    labels = dict.fromkeys(n.label for n in ast.walk(template) if isinstance(n, ast.BlankNode))
+    blanks = {label: ox.BlankNode(f"m{number}n{n}") for n, label in enumerate(labels)}
 
     def term(node: object) -> Term | None:
         if isinstance(node, ast.Var):
@@ -270,8 +279,6 @@ def _instantiate(
         if isinstance(node, ast.Literal):
             return _literal(node)
         assert isinstance(node, ast.BlankNode)
-        if node.label not in blanks:
-            blanks[node.label] = ox.BlankNode(f"m{number}n{next(fresh)}")
         return blanks[node.label]
 
     facts: dict[Fact, None] = {}

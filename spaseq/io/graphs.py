@@ -10,13 +10,12 @@ what the `graph` framing of the readers asks for. Numeric times are written in s
   `EventMatch` with `position` (from 0, in sequence order), `gpm`, `stream`, `time`,
   `ordinal`, `graph` where the event has a name, and `binding`s of its own.
 
-A graph is named after its query and its place among that query's matches: `IRI/7` where
-the query registers a stream, else `urn:spaseq:NAME:7`.
+A graph is named after its query and its place among that query's matches:
+`urn:spaseq:NAME:7`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import TextIO
 from urllib.parse import quote
@@ -34,7 +33,6 @@ _GENERATED_AT = ox.NamedNode(_PROV + "generatedAtTime")
 _TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 _INTEGER = ox.NamedNode(_XSD + "integer")
 _BOOLEAN = ox.NamedNode(_XSD + "boolean")
-_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
 
 
 def _term(name: str) -> ox.NamedNode:
@@ -57,8 +55,6 @@ class _Names:
 
     def graph(self, match: Match) -> ox.NamedNode:
         number = self._matches[match.query] = self._matches.get(match.query, 0) + 1
-        if _IRI.fullmatch(match.query):
-            return ox.NamedNode(f"{match.query.rstrip('/')}/{number}")
         return ox.NamedNode(f"urn:spaseq:{quote(match.query, safe='')}:{number}")
 
     def blank(self) -> ox.BlankNode:

@@ -110,6 +110,9 @@ class Guard:
     occurrence: int | None
     negated: bool
     """Written as a negation; otherwise the absence of an optional step."""
+    relative: bool = False
+    """What counts as an occurrence depends on the instant it is looked for from: the unit
+    begins with a step that may be skipped where it does not occur since then."""
     reads: tuple[int, ...] = ()
 
 

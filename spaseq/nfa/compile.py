@@ -227,7 +227,8 @@ class _Builder:
         for leaving in exits:
             self.links[leaving.atom].append(Link(DONE, leaving.bounds, leaving.guards))
         single = self._single(starts)
-        self.guards.append(Guard(self._around, starts, single, step.negated))
+        relative = any(self.places[start].guards for start in starts)
+        self.guards.append(Guard(self._around, starts, single, step.negated, relative))
         if not step.negated:
             self._occurrence, self._unit = marks
         return len(self.guards) - 1

@@ -61,6 +61,10 @@ class PlaceState:
         )
         self.looks_back = place.operator == ";" and "any-order" in kinds
         """A `;` place that decides by searching the buffers."""
+        self.guards = tuple(g for g in place.guards if not automaton.guards[g].relative)
+        """Those that forbid a group's members by the age of their last event."""
+        self.relative_guards = tuple(g for g in place.guards if automaton.guards[g].relative)
+        """Those that every member must be asked about."""
         self.strict = place.operator == ","
         self.conjoined = kinds != {"single"}
         self.groups: dict[Values, Group] = {}

@@ -75,14 +75,14 @@ class GuardKeeper:
 
     def forbidden_until(
         self,
-        place: Place,
+        guards: Sequence[int],
         before: Environment,
         candidate: Candidate,
         low: int,
         *,
         at_start: bool = False,
     ) -> int:
-        """The latest start of any of the place's guards between `low` and the candidate."""
+        """The latest start of any guarded unit between `low` and the candidate."""
         return max(
             (
                 self.latest(
@@ -94,9 +94,19 @@ class GuardKeeper:
                     candidate.first,
                     at_start=at_start,
                 )
-                for guard in place.guards
+                for guard in guards
             ),
             default=NEVER,
+        )
+
+    def forbids(
+        self, guards: Sequence[int], before: Environment, candidate: Candidate, last: int
+    ) -> bool:
+        """Whether any of these guards keeps a partial match that ends at `last` away."""
+        return any(
+            self.latest(guard, before, candidate.env, candidate.edge, last, candidate.first)
+            != NEVER
+            for guard in guards
         )
 
     def earlier_acceptable(
@@ -113,6 +123,9 @@ class GuardKeeper:
             if kind == "any-order" and edge is candidate.edge:
                 for operand in range(len(candidate.meetings)):
                     found = finder.latest_acceptable(edge, before, candidate, operand, low)
+                    latest = max(latest, found)
+                if len(place.edges) > 1:
+                    found = finder.first_step_acceptable(edge, before, low, candidate.first)
                     latest = max(latest, found)
             elif kind == "any-order":
                 found = finder.first_step_acceptable(edge, before, low, candidate.first)
@@ -146,7 +159,7 @@ class GuardKeeper:
         ]
         for place, candidate in sorted(found, key=lambda item: -item[1].first):
             floor = self._clock.bound_at(candidate.first) - 1 if at_start else low
-            forbidden = self.forbidden_until(place, env, candidate, floor, at_start=at_start)
+            forbidden = self.forbidden_until(place.guards, env, candidate, floor, at_start=at_start)
             if forbidden == NEVER and self._completes(candidate, high, guard.negated):
                 return candidate.first
         return NEVER
@@ -185,7 +198,7 @@ class GuardKeeper:
         env, last = so_far.env, so_far.last
         for edge in place.edges:
             for candidate in self._finder.candidates(edge, env, last, high, negated):
-                needed = self.forbidden_until(place, env, candidate, last)
+                needed = self.forbidden_until(place.guards, env, candidate, last)
                 if place.operator == ",":
                     needed = max(needed, self._contiguity.threshold(candidate))
                 elif place.operator == ";":

@@ -314,10 +314,12 @@ class AutomatonRun:
             needed = self._next_threshold(state, group, candidate)
         elif state.strict:
             needed = self.contiguity.threshold(candidate)
-        if place.guards:
-            forbidden = self.guards.forbidden_until(place, group.env, candidate, group.oldest)
+        if state.guards:
+            forbidden = self.guards.forbidden_until(
+                state.guards, group.env, candidate, group.oldest
+            )
             needed = max(needed, forbidden)
-        before = self._followed(group, needed, candidate)
+        before = self._followed(state, group, needed, candidate)
         if before is not None:
             state.joined += 1
             node = Node(candidate.step, before, candidate.last, before.latest)
@@ -342,15 +344,22 @@ class AutomatonRun:
         self.touched[id(group)] = (state.number, group)
         return needed
 
-    def _followed(self, group: Group, needed: int, candidate: Candidate) -> Chain | None:
+    def _followed(
+        self, state: PlaceState, group: Group, needed: int, candidate: Candidate
+    ) -> Chain | None:
         """The members of the group that the candidate may be joined to."""
         chain, bound = group.chain, self.bound(self.registers.key(candidate.env))
         if chain is None or chain.latest < bound:
             return None
-        if needed <= group.oldest and candidate.first == self.clock.now:
+        asked = state.relative_guards
+        if needed <= group.oldest and candidate.first == self.clock.now and not asked:
             return chain
-        since = members_since(chain, needed, bound)
-        members = [node for node in since if node.last < candidate.first]
+        members = [
+            node
+            for node in members_since(chain, needed, bound)
+            if node.last < candidate.first
+            and not self.guards.forbids(asked, group.env, candidate, node.last)
+        ]
         members.reverse()
         return chained(members)
 
@@ -360,7 +369,7 @@ class AutomatonRun:
         if state.place.guards:
             low = self.clock.bound_at(candidate.first) - 1
             forbidden = self.guards.forbidden_until(
-                state.place, group.env, candidate, low, at_start=True
+                state.place.guards, group.env, candidate, low, at_start=True
             )
             if forbidden != NEVER:
                 state.forbidden += 1

@@ -38,11 +38,7 @@ def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
                     "`GRAPH <iri> { … }`",
                 )
             case ast.Values():
-                yield from _repeated(part.variables, "VALUES lists")
-            case ast.SubSelect(items=tuple() as items):
-                names = (item.alias or item.expression for item in items)
-                shown = tuple(name for name in names if isinstance(name, ast.Var))
-                yield from _repeated(shown, "the sub-select selects")
+                yield from _repeated(part.variables)
     for element in define.pattern.elements:
         match element:
             case ast.Filter():
@@ -54,12 +50,12 @@ def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
                 yield from _below(element)
 
 
-def _repeated(names: tuple[ast.Var, ...], verb: str) -> Iterator[Diagnostic]:
+def _repeated(names: tuple[ast.Var, ...]) -> Iterator[Diagnostic]:
     first: dict[str, Span] = {}
     for name in names:
         if name.name in first:
             yield Diagnostic(
-                f"{verb} {variable(name.name)} twice",
+                f"VALUES lists {variable(name.name)} twice",
                 name.span,
                 "delete one of the two",
                 first[name.name],

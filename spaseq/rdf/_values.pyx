@@ -11,7 +11,9 @@ floats are kept as the double of their 32-bit value. An operation without a valu
 error, an overflow) gives None: SPARQL's error.
 
 Reference: SPARQL 1.1 section 17; where that leaves freedom (precision, lexical forms,
-unordered values), what pyoxigraph does. Cost: constant, but for long strings and numbers.
+unordered values), what pyoxigraph does. Where pyoxigraph has no value and the standards
+do, this has theirs: booleans are ordered, products and quotients of decimals are cut to 18
+digits, durations and points in time are added either way round. Cost: constant, but for long texts.
 """
 
 from libc.math cimport INFINITY, NAN, copysign, isinf, isnan

@@ -39,7 +39,9 @@ def substituted(node, row):
     return node
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 @given(
     patterns(("optional", "union", "group", "filter", "graph", "path", "minus"), 2),
     rows,

@@ -12,9 +12,14 @@ from spaseq.parser import ast
 from tests.unit.gpm.expression_strategies import expressions, reference_value
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "1000"))
-"""Random cases of each test; more of them on request."""
+"""Cases of each test: the same ones every time, or as many random ones as are asked for."""
 
-quiet = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+quiet = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize="SPASEQ_EXAMPLES" not in os.environ,
+    suppress_health_check=list(HealthCheck),
+)
 
 
 @quiet

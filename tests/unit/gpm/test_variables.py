@@ -38,7 +38,9 @@ def test_scope(text, can, always):
     assert certain(pattern) == set(always)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 @given(patterns((*CORE, "graph", "select", "path")), facts(), knowledge)
 def test_scope_says_what_evaluation_does(pattern, event_facts, graphs):
     node = compile_group(pattern)

@@ -37,7 +37,6 @@ def test_patterns_that_are_executed(body: str) -> None:
         ("{ ?s :p ?x FILTER(xsd:integer(?x, 1) > 1) }", "xsd:integer(?x, 1)", "one argument"),
         ("AT ?t { ?s :p ?x BIND(1 AS ?t) }", "?t", "AT already does"),
         ("{ VALUES (?x ?x) { (1 1) } }", "?x", "twice"),
-        ("{ { SELECT ?x ?x { ?s :p ?x } } }", "?x", "twice"),
     ],
 )  # fmt: skip
 def test_patterns_that_are_wrong(body: str, where: str, fragment: str) -> None:
