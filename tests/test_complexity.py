@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pyoxigraph as ox
@@ -24,7 +25,7 @@ APART = {name: body.replace("?k", "[]") for name, body in GPMS.items()}
 
 
 def query(seq: str, gpms: dict[str, str], window: str = "20 SECONDS", clauses: str = "") -> str:
-    defines = " ".join(f"DEFINE GPM {name} ON s {gpms[name]}" for name in gpms if name in seq)
+    defines = " ".join(f"DEFINE GPM {name} ON s {gpms[name]}" for name in gpms if re.search(rf"\b{name}\b", seq))
     return (
         f"PREFIX : <{EX}> ASK WITHIN {window} {clauses} FROM STREAM s :s "
         f"WHERE {{ SEQ({seq}) {defines} }}"

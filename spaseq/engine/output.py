@@ -14,6 +14,7 @@ import pyoxigraph as ox
 
 from spaseq.gpm.aggregate import order_key
 from spaseq.gpm.expression import Scope, compile_expression
+from spaseq.gpm.terms import constant
 from spaseq.kb.snapshot import Kb
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.emission import choose
@@ -274,12 +275,10 @@ def _instantiate(
     def term(node: object) -> Term | None:
         if isinstance(node, ast.Var):
             return values.get(node.name)
-        if isinstance(node, ast.Iri):
-            return ox.NamedNode(node.value)
-        if isinstance(node, ast.Literal):
-            return _literal(node)
-        assert isinstance(node, ast.BlankNode)
-        return blanks[node.label]
+        if isinstance(node, ast.BlankNode):
+            return blanks[node.label]
+        assert isinstance(node, ast.Iri | ast.Literal)
+        return constant(node)
 
     facts: dict[Fact, None] = {}
     for triple in template:
@@ -292,9 +291,3 @@ def _instantiate(
         ):
             facts[(subject, predicate, object_)] = None
     return tuple(facts)
-
-
-def _literal(node: ast.Literal) -> ox.Literal:
-    if node.language is not None:
-        return ox.Literal(node.lexical, language=node.language)
-    return ox.Literal(node.lexical, datatype=ox.NamedNode(node.datatype))

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from spaseq.gpm.context import Scope
 from spaseq.gpm.path import compile_path, nullable
 from spaseq.gpm.relation import Node, Row, Rows, picker
-from spaseq.gpm.sparql_text import Renderer, constant
+from spaseq.gpm.terms import constant, triple_text
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 from spaseq.rdf.graph import Graph
@@ -120,10 +120,9 @@ def basic_node(left: Node, triples: Sequence[ast.Triple], parameters: frozenset[
 
 
 def _describe(triple: ast.Triple, columns: Sequence[str]) -> str:
-    renderer = Renderer(rename=False)
     bound = [name for name in _unknowns(triple) if name in columns]
     by = "by " + " ".join(f"?{name}" for name in dict.fromkeys(bound)) if bound else "scan"
-    return f"match {renderer.element(triple)[:-2]}  ({by})"
+    return f"match {triple_text(triple)}  ({by})"
 
 
 # ------------------------------------------------------------------ steps

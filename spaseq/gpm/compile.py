@@ -41,9 +41,10 @@ from spaseq.gpm.relation import (
     union,
     without_parameters,
 )
-from spaseq.gpm.sparql_text import Renderer, constant
 from spaseq.gpm.subselect import subselect_node
+from spaseq.gpm.terms import constant
 from spaseq.parser import ast
+from spaseq.parser.format import format_expression
 
 NO_PARAMETERS: frozenset[str] = frozenset()
 
@@ -181,7 +182,7 @@ def _standalone(element: ast.Element, parameters: frozenset[str]) -> Node:
 
 def _select(node: Node, condition: ast.Expr, parameters: frozenset[str]) -> Node:
     test = expressions(node.schema, parameters).truth(condition)
-    title = f"filter {Renderer(rename=False).expression(condition)}"
+    title = f"filter {format_expression(condition)}"
     return select(node, test, title)
 
 
@@ -190,7 +191,7 @@ def _bind(
 ) -> Node:
     term = expressions(node.schema, parameters | bind_parameters).term(bind.expression)
     name = bind.variable.name
-    title = f"bind ?{name} := {Renderer(rename=False).expression(bind.expression)}"
+    title = f"bind ?{name} := {format_expression(bind.expression)}"
     return without_parameters(extend(node, name, term, title), parameters & {name})
 
 

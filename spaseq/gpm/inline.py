@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spaseq.gpm.relation import Node, Rows
-from spaseq.gpm.sparql_text import constant
+from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 
 

@@ -21,7 +21,7 @@ from spaseq.errors import Diagnostic, QuerySemanticError
 from spaseq.gpm import reference
 from spaseq.gpm.context import Scope
 from spaseq.gpm.functions import CASTS, FUNCTIONS, KIND_TESTS, REFERENCE_CASTS, XSD
-from spaseq.gpm.sparql_text import constant
+from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 from spaseq.rdf._values import (
     STRING,

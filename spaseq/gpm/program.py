@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaseq.gpm.functions import by_reference
-from spaseq.gpm.variables import certain, in_scope
 from spaseq.parser import ast
+from spaseq.plan.scope import certain_variables, possible_variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ def compile_gpm(
     pattern: ast.GroupGraphPattern, at: str | None, kb_graphs: tuple[str, ...] | None
 ) -> GpmProgram:
     """The program of a pattern that the planner has freed of filters and stateful BINDs."""
-    names = in_scope(pattern) - {at}
-    always = certain(pattern)
+    names = possible_variables(pattern) - {at}
+    always = certain_variables(pattern)
     variables = tuple(sorted(names))
     if at is not None:
         variables += (at,)

@@ -27,9 +27,9 @@ from spaseq.gpm.relation import (
     remembered,
     select,
 )
-from spaseq.gpm.sparql_text import constant
-from spaseq.gpm.variables import select_names
+from spaseq.gpm.terms import constant
 from spaseq.parser import ast
+from spaseq.plan.scope import possible_variables
 from spaseq.rdf.event import Term
 
 GroupCompiler: TypeAlias = Callable[[ast.GroupGraphPattern], Node]
@@ -201,3 +201,23 @@ def _sliced(node: Node, offset: int, limit: int | None) -> Node:
     inner = node.run
     stop = None if limit is None else offset + limit
     return Node(node.schema, node.certain, lambda scope: inner(scope)[offset:stop])
+
+
+def select_names(select: ast.SubSelect) -> tuple[str, ...]:
+    """The columns of a sub-query, `SELECT *` in alphabetical order."""
+    if select.items is None:
+        extra = (
+            frozenset(v.name for v in select.values.variables)
+            if select.values
+            else frozenset[str]()
+        )
+        return tuple(sorted(possible_variables(select.where) | extra))
+    return tuple(_column(item) for item in select.items)
+
+
+def _column(item: ast.Projection) -> str:
+    if item.alias is not None:
+        return item.alias.name
+    if isinstance(item.expression, ast.Var):
+        return item.expression.name
+    raise TypeError("a projected expression needs a name")

@@ -13,8 +13,8 @@ from typing import Any
 import pyoxigraph as ox
 from hypothesis import strategies as st
 
-from spaseq.gpm.sparql_text import Renderer
 from spaseq.parser import ast
+from spaseq.parser.format import format_expression
 from spaseq.rdf.event import Term
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -197,8 +197,7 @@ def expressions(
 
 def reference_value(expr: ast.Expr, env: Mapping[str, Term | None]) -> Term | None:
     """The value of the expression by pyoxigraph, its variables bound by matching triples."""
-    renderer = Renderer()
-    text = renderer.expression(expr)
+    text = format_expression(expr)
     store = ox.Store()
     home = ox.NamedNode("urn:home")
     pattern = []
@@ -206,6 +205,6 @@ def reference_value(expr: ast.Expr, env: Mapping[str, Term | None]) -> Term | No
         if term is not None:
             link = ox.NamedNode(f"urn:{name}")
             store.add(ox.Quad(home, link, term))
-            pattern.append(f"{home} {link} {renderer.variable(name)} .")
+            pattern.append(f"{home} {link} ?{name} .")
     (solution,) = store.query(f"SELECT ({text} AS ?r) {{ {' '.join(pattern)} }}")
     return solution["r"]

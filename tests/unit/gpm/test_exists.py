@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spaseq.gpm.expression import Scope, compile_filter
-from spaseq.gpm.sparql_text import Renderer
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import ast, parse_expression
+from spaseq.parser.format import format_pattern
 from spaseq.rdf.event import NUMBER, Event, Timestamp
 from tests.unit.gpm.pattern_strategies import GRAPHS, NAMES, NODES, facts, knowledge, patterns
 
@@ -58,7 +58,7 @@ def test_exists_is_substitution(pattern, row, event_facts, graphs, negated):
     store.extend([ox.Quad(*fact) for fact in event_facts])
     for name, triples in graphs.items():
         store.extend([ox.Quad(*fact, name) for fact in triples])
-    text = Renderer().group(substituted(pattern, row))
+    text = format_pattern(substituted(pattern, row))
     expected = bool(store.query(f"ASK {text}")) is not negated
     assert test(tuple(row[name] for name in NAMES), Scope(event, kb)) is expected
 

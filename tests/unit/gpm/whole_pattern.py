@@ -11,7 +11,7 @@ import pyoxigraph as ox
 
 from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.relation import Row
-from spaseq.gpm.sparql_text import Renderer
+from spaseq.parser.format import format_pattern
 from spaseq.rdf.event import Event, Fact
 
 
@@ -26,11 +26,9 @@ def reference_rows(
     for name, facts in graphs.items():
         store.extend([ox.Quad(*fact, name) for fact in facts])
         store.add_graph(name)
-    renderer = Renderer()
-    pattern = renderer.group(program.pattern)
+    pattern = format_pattern(program.pattern)
     if program.at is not None:
-        at = renderer.variable(program.at)
-        pattern = f"{{ {pattern} VALUES {at} {{ {event.time.term} }} }}"
-    columns = [renderer.variable(name) for name in program.variables]
+        pattern = f"{{ {pattern} VALUES ?{program.at} {{ {event.time.term} }} }}"
+    columns = [f"?{name}" for name in program.variables]
     found = store.query(f"SELECT DISTINCT {' '.join(columns) or '*'} WHERE {pattern}")
     return {tuple(solution[name[1:]] for name in columns) for solution in found}

@@ -159,11 +159,11 @@ def test_constructed_graphs_are_a_stream_again(
 @pytest.mark.parametrize(("format", "suffix"), [("trig", "trig"), ("nquads", "nq")])
 def test_selected_matches_are_described(tmp_path: Path, format: Format, suffix: str) -> None:
     path = tmp_path / f"out.{suffix}"
-    again = match(query="http://example.org/found")
+    again = match(query="found")
     path.write_text(written(format, [match(), again]))
     first, second = Source("urn:s", [str(path)], options())
     assert shown([first, second]) == ["s@1767225605.0", "s@1767225605.1"]
-    assert str(second.name) == "<http://example.org/found/1>"
+    assert str(second.name) == "<urn:spaseq:found:1>"
     store = ox.Store()
     store.extend(ox.Quad(s, p, o) for s, p, o in first.facts)  # type: ignore[arg-type]
     rows = store.query(
