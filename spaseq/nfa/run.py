@@ -26,6 +26,7 @@ from spaseq.nfa.guards import NEVER, GuardKeeper
 from spaseq.nfa.partition import Partitioning
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.tecs import (
+    Accepted,
     Chain,
     Key,
     Node,
@@ -42,14 +43,6 @@ from spaseq.nfa.window import WindowClock
 from spaseq.nfa.wiring import buffered_gpms, dispatch, fragment_places, index_columns
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import Event
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """Complete matches that share their last step."""
-
-    node: Node
-    key: Key
 
 
 @dataclass(frozen=True, slots=True)

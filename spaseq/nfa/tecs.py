@@ -117,3 +117,11 @@ class Path:
         found = [witness for step in self.steps for witness in step.witnesses]
         found.sort(key=lambda witness: (witness.instant, witness.occurrence))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Complete matches that share their last step."""
+
+    node: Node
+    key: Key
