@@ -32,6 +32,8 @@ class EventRows:
         self._known: dict[int, tuple[list[Row], list[Row]]] = {}
         self.evaluated = 0
         """Evaluations of a GPM over an event so far."""
+        self.tried = [0] * len(tasks)
+        """Per task: evaluations so far."""
         self.found = [0] * len(tasks)
         """Per task: rows of its pattern so far."""
         self.untrue = [[0] * len(task.local) for task in tasks]
@@ -45,6 +47,7 @@ class EventRows:
         known = self._known.get(task)
         if known is None:
             self.evaluated += 1
+            self.tried[task] += 1
             rows = self.matchers[task].rows(event)
             scope = Scope(event, self._kb, self.matchers[task].program.kb_graphs)
             kept = rows

@@ -198,7 +198,7 @@ class _Inquiry:
         if state.unkeyed:
             yield f"{_counted(state.unkeyed, 'row')} left a partition variable unbound"
         if state.early:
-            yield f"{_counted(state.early, 'row')} came when nobody was waiting"
+            yield f"{_counted(state.early, 'event')} came when nobody was waiting"
         if state.unjoined:
             rows = _counted(state.unjoined, "row")
             yield f"{rows} agreed with nobody waiting on {self._index(state)}"
@@ -230,9 +230,13 @@ class _Inquiry:
         if len(silent) == len(gpm.streams):
             yield f"{gpm.name}: no event of {', '.join(f'<{iri}>' for iri in silent)} came"
             return
-        found = self.run.rows.found[task]
+        tried, found = self.run.rows.tried[task], self.run.rows.found[task]
+        if not tried:
+            yield f"{gpm.name}: no event came while somebody waited for it"
+            return
         if not found:
-            yield f"{gpm.name}: no event has a solution of its graph pattern"
+            events = _counted(tried, "event")
+            yield f"{gpm.name}: its graph pattern has no solution in {events} it was tried on"
             return
         left = found
         for condition, untrue in zip(gpm.local, self.run.rows.untrue[task], strict=True):

@@ -109,7 +109,7 @@ class QueryRun:
             self.domain = event.time.domain
         unfiltered: dict[int, Sequence[Row]] = {}
         filtered: dict[int, list[Row]] = {}
-        for gpm in self._readers[event.stream]:
+        for gpm in filter(self.automaton.waits_for, self._readers[event.stream]):
             unfiltered[gpm], filtered[gpm] = rows.of(event, self._tasks[gpm])
         if not self._keeps_facts:
             # Partial matches outlive the event: only EXISTS still asks for its graph.

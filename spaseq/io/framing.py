@@ -17,6 +17,7 @@ Source: RSP-QL data model and RDF Messages, W3C RDF Stream Processing Community 
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -25,10 +26,14 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
-from spaseq.io.options import GENERATED_AT, Counters, ReadOptions, Troubles
+from spaseq.errors import InputError
+from spaseq.io.options import GENERATED_AT, Counters, Malformed, ReadOptions, Troubles
 from spaseq.io.statements import RawFact, RawTerm, Statement
 
 REMEMBERED_GRAPHS = 1 << 16
+
+_BEGUN = re.compile(rb"\s*(<[^>]*>|_:\S+)\s+(<\S*)")
+"""A statement as far as it goes: its subject, and the beginning of its predicate."""
 
 Name: TypeAlias = ox.NamedNode | ox.BlankNode
 Stamp: TypeAlias = tuple[RawTerm, int]
@@ -87,7 +92,34 @@ class GraphFraming:
         self._refused: Name | None = None  # a closed graph whose quads are being skipped
 
     def events(self, statements: Iterable[Statement]) -> Iterator[RawEvent]:
-        """The events of the file, each as soon as nothing can be added to it."""
+        """The events of the file, each as soon as nothing can be added to it.
+
+        An error ends them, and with it the event at hand, which may not be whole: only
+        where the malformed line is plainly not the event's own does it still come out.
+        """
+        try:
+            yield from self._events(statements)
+        except InputError:
+            malformed = self._troubles.malformed
+            if malformed is not None and self._is_whole_before(malformed):
+                yield from self._close()
+            raise
+
+    def _is_whole_before(self, malformed: Malformed) -> bool:
+        event = self._open
+        if event is None or not event.facts or (self._timed and not event.stamps):
+            return False
+        own = str(event.name).encode()
+        begun = _BEGUN.match(malformed.text)
+        if begun is not None:
+            # Only the timestamp of another event shows where it belongs before it is whole.
+            predicate = begun[2].rstrip(b">")
+            known = len(predicate) > len("<http://")
+            return begun[1] != own and known and str(self._about).encode().startswith(predicate)
+        # A file that breaks off may have broken off anywhere in its last event.
+        return not malformed.last and own not in malformed.following
+
+    def _events(self, statements: Iterable[Statement]) -> Iterator[RawEvent]:
         current: Name | None = None  # the graph of `_open` once it has facts
         facts: list[RawFact] = []
         for quad, line in statements:

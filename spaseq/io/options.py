@@ -105,6 +105,15 @@ def log_warning(text: str) -> None:
     logging.getLogger("spaseq.io").warning(text)
 
 
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A line that cannot be read: its text, the next statement's, whether the file ends in it."""
+
+    text: bytes
+    following: bytes
+    last: bool
+
+
 @dataclass(slots=True)
 class Troubles:
     """Where the readers of one source report: raises, or logs and counts."""
@@ -112,6 +121,8 @@ class Troubles:
     on_error: OnError
     counters: Counters
     log: Callable[[str], None] = log_warning
+    malformed: Malformed | None = None
+    """The last malformed line of a line-based file."""
 
     def report(self, message: str, file: str, line: int | None) -> None:
         """Raise an `InputError`, or under "skip" log it, count it and return."""

@@ -21,7 +21,7 @@ from typing import IO, Protocol, TypeAlias, cast
 import pyoxigraph as ox
 
 from spaseq.io.lines import Lines
-from spaseq.io.options import Syntax, Troubles
+from spaseq.io.options import Malformed, Syntax, Troubles
 
 Statement: TypeAlias = tuple[ox.Quad | None, int]
 RawTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
@@ -89,6 +89,9 @@ def _plain_block(
             # A statement without its dot is only missed where the next line begins.
             said = first - 1 + max(error.lineno or 1, 1)
             bad = min(said, next(left, said))
+            after = next(filter(_has_statement, parts[bad - first + 1 :]), b"")
+            torn = bad == first + len(parts) - 1
+            troubles.malformed = Malformed(parts[bad - first], after, torn)
             troubles.report(explained(error, syntax, bad == said), lines.name, bad)
             block = b"\n".join(parts[bad - first + 1 :])
             first = bad + 1

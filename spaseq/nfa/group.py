@@ -74,7 +74,7 @@ class PlaceState:
         self.unkeyed = 0
         """Rows that leave a partition variable unbound."""
         self.early = 0
-        """Rows that found nobody waiting."""
+        """Events that found nobody waiting."""
         self.unjoined = 0
         """Rows that no waiting group agrees with on the index."""
         self.visited = 0

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link
@@ -33,6 +32,7 @@ from spaseq.nfa.tecs import (
     Path,
     Row,
     Step,
+    Waiting,
     Witnessed,
     chained,
     members_since,
@@ -43,16 +43,6 @@ from spaseq.nfa.window import WindowClock
 from spaseq.nfa.wiring import buffered_gpms, dispatch, fragment_places, index_columns
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import Event
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A match that its trailing guards may still forbid."""
-
-    path: Path
-    env: Environment
-    guards: tuple[int, ...]
-    last: int
 
 
 class AutomatonRun:
@@ -113,6 +103,15 @@ class AutomatonRun:
     def open_instant(self, micros: int) -> None:
         """The next instant begins, at a timestamp not before the last one's."""
         self.clock.open(micros)
+
+    def waits_for(self, gpm: int) -> bool:
+        """Whether the rows of a GPM can matter now: to a place, a look-back, a partition."""
+        states = [self.places[number] for number, _, _ in self._dispatch[gpm]]
+        if self.registers.partition or gpm in self._buffered or any(s.groups for s in states):
+            return True
+        for state in states:
+            state.early += 1
+        return False
 
     def feed(
         self, event: Event, unfiltered: Mapping[int, Sequence[Row]], rows: Mapping[int, list[Row]]
@@ -234,17 +233,13 @@ class AutomatonRun:
         occurrence = self.automaton.atoms[edge.atom].operands[0][0][0]
         acceptor = self.acceptors[occurrence]
         columns = self._columns[state.number][position]
-        meeting = None
         for row in entry.rows:
             if not self._partitioning.positive(acceptor.gpm, row):
                 state.unkeyed += 1
                 continue
             groups = state.matching(position, row, columns)
-            if not groups:
-                if state.groups:
-                    state.unjoined += 1
-                else:
-                    state.early += 1
+            if not groups and state.groups:
+                state.unjoined += 1
             if state.strict and self.registers.partition and not state.conjoined:
                 groups = self._still_contiguous(state, groups)
             state.visited += len(groups)

@@ -15,8 +15,8 @@ from spaseq.nfa.automaton import Edge
 from spaseq.nfa.buffer import Entry
 from spaseq.nfa.candidates import Candidate
 from spaseq.nfa.registers import Environment
-from spaseq.nfa.run import AutomatonRun, Waiting
-from spaseq.nfa.tecs import Accepted, Chain, Node, Path, Step, Witnessed
+from spaseq.nfa.run import AutomatonRun
+from spaseq.nfa.tecs import Accepted, Chain, Node, Path, Step, Waiting, Witnessed
 from spaseq.rdf.codec import Reader, Writer
 
 Cells = Callable[[Any], Any]

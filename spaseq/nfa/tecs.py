@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Any
 
 from spaseq.nfa.automaton import Edge
 from spaseq.rdf.event import Event, Term
@@ -125,3 +126,14 @@ class Accepted:
 
     node: Node
     key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A match that its trailing guards may still forbid."""
+
+    path: Path
+    env: list[Any]
+    """What it remembered when its last event came."""
+    guards: tuple[int, ...]
+    last: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pyoxigraph as ox
+
 import spaseq
 from spaseq.results import Match
 

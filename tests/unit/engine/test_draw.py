@@ -8,10 +8,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import spaseq
 from engine_runs import program, text
 from hypothesis import given
 from hypothesis import strategies as st
+
+import spaseq
 from spaseq.engine.layout import Arrow, Box, arrange
 
 SVG = "{http://www.w3.org/2000/svg}"

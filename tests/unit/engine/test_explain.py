@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-import spaseq
 from engine_runs import GPMS, program, text
+
+import spaseq
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "explain"
 QUERIES = sorted(GOLDEN.glob("*.rq"))

@@ -6,6 +6,7 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 from engine_runs import EX, S, program, triples
+
 from spaseq.engine.triples import facts_of
 from spaseq.errors import EventError
 
@@ -46,11 +47,13 @@ def test_literals_keep_the_form_they_were_written_in() -> None:
 
 
 @pytest.mark.parametrize(
-    "graph", [[1], ["abc"], [("a", "b", "c")], [ONE[:2]], [None]], ids=["int", "str", "text", "pair", "none"]
-)  # fmt: skip
+    "graph",
+    [[1], ["abc"], [("a", "b", "c")], [ONE[:2]], [None]],
+    ids=["number", "text", "texts", "pair", "nothing"],
+)
 def test_what_is_no_graph_is_refused(graph: object) -> None:
     run = program().start()
-    with pytest.raises(EventError, match="no triple|no RDF term"):
+    with pytest.raises(EventError, match=r"no triple|no RDF term"):
         run.push(S, 1, graph)
     assert run.events == 0
 

@@ -9,8 +9,9 @@ from decimal import Decimal
 import pyoxigraph as ox
 import pytest
 import rdflib
-import spaseq
 from engine_runs import EX, GPMS, R, S, program, push, text, triples
+
+import spaseq
 from spaseq.errors import KbError, QuerySemanticError
 
 LIMITED = "DEFINE GPM A ON s { ?k :a ?x FILTER(?x > ?limit) }"
@@ -153,5 +154,7 @@ def test_binding_nothing_changes_nothing() -> None:
 
 
 def test_a_program_without_its_streams_says_which_it_reads() -> None:
-    both = program(streams="FROM STREAM s :s FROM STREAM r :r", gpms=GPMS.replace("B ON s", "B ON s, r"))
+    both = program(
+        streams="FROM STREAM s :s FROM STREAM r :r", gpms=GPMS.replace("B ON s", "B ON s, r")
+    )
     assert both.streams == (S, R)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import spaseq
 from engine_runs import EX, S, shown, text, triples
+
+import spaseq
 from spaseq.errors import EventError, QueryError
 
 RISE = "REGISTER STREAM :up AS " + text(

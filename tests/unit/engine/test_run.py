@@ -6,8 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-import spaseq
 from engine_runs import EX, GPMS, R, S, program, push, shown, triples
+
+import spaseq
 from spaseq.errors import EventError
 from spaseq.rdf.event import Event
 from spaseq.rdf.time import from_value

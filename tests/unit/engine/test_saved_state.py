@@ -5,8 +5,9 @@ from __future__ import annotations
 import zlib
 
 import pytest
+from engine_runs import GPMS, R, S, program, push, text, triples
+
 import spaseq
-from engine_runs import GPMS, R, S, program, push, shown, text, triples
 from spaseq.engine.state import MAGIC, VERSION
 from spaseq.errors import StateError
 
@@ -172,4 +173,10 @@ def test_other_values_of_parameters_are_another_program() -> None:
     saved = limited.start(bind={"limit": 1}).save()
     with pytest.raises(StateError, match="another program"):
         limited.bind({"limit": 2}).resume(saved)
-    assert shown(limited.bind({"limit": 1}).resume(saved).finish()) == []
+
+
+def test_bound_parameters_are_saved() -> None:
+    limited = program(seq="SEQ(A)", gpms="DEFINE GPM A ON s { ?k :a ?x FILTER(?x > ?limit) }")
+    run = limited.resume(limited.start(bind={"limit": 1}).save())
+    assert push(run, 1, "k a 1") == []
+    assert push(run, 2, "k a 2") == ["A@2"]

@@ -150,7 +150,7 @@ def test_time_unit(tmp_path: Path) -> None:
             2,
         ),
         (at("a", 2) + quad("a") + at("b", 1) + quad("b"), "FILE:3: time runs backwards", 1),
-        (at("a", 1) + quad("a") + "what is this\n", "FILE:3: not N-Quads", 0),
+        (at("a", 1) + quad("a") + "what is this\n", "FILE:3: not N-Quads", 1),
         (
             at("a", 1) + quad("a") + at("b", 2) + quad("b").rstrip("\n .>"),
             "FILE:4: not N-Quads",
@@ -230,3 +230,28 @@ def test_relative_iris_are_relative_to_the_file(tmp_path: Path) -> None:
     base = (tmp_path / "s.trig").as_uri()
     assert read.names == [base.replace("s.trig", "a")]
     assert read.events[0].facts[0][2].value == base + "#o"
+
+
+TWO = at("a", 1) + quad("a") + at("b", 2) + quad("b")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        # A line that is plainly no part of the event before it: that event is whole.
+        (TWO + "garbage\n" + at("c", 3) + quad("c"), ["e:a", "e:b"]),
+        (TWO + at("c", 3).replace(" .", "") + quad("c"), ["e:a", "e:b"]),
+        (TWO + at("c", 3)[:40], ["e:a", "e:b"]),
+        # One that may be: the event is not half applied.
+        (TWO + quad("b").replace("<e:o>", "<e o>") + at("c", 3) + quad("c"), ["e:a"]),
+        (TWO + "garbage\n" + quad("b") + at("c", 3) + quad("c"), ["e:a"]),
+        (TWO + quad("b")[:10], ["e:a"]),
+        (TWO[:-5], ["e:a"]),
+        # Without its timestamp an event is never whole.
+        (quad("a") + at("a", 1) + quad("b") + "garbage\n" + at("b", 2), ["e:a"]),
+    ],
+)
+def test_a_malformed_line_after_an_event(tmp_path: Path, text: str, names: list[str]) -> None:
+    read = Reading(tmp_path, text)
+    assert "not N-Quads" in read.error
+    assert read.names == names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spaseq.nfa.buffer import Buffer, Entry
 from spaseq.rdf.event import NUMBER, Event, Timestamp
 from spaseq.rdf.time import seconds_literal

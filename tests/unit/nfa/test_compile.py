@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from nfa_queries import described, planned
+
 from spaseq.nfa.automaton import ACCEPT, DONE, Link, Place
 from spaseq.nfa.compile import compile_automaton
 

@@ -8,6 +8,7 @@ import pyoxigraph as ox
 from hypothesis import given
 from hypothesis import strategies as st
 from nfa_queries import planned, register_file
+
 from spaseq.nfa.automaton import Automaton, Edge
 from spaseq.nfa.compile import compile_automaton
 from spaseq.nfa.group import PlaceState

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from nfa_queries import live, names, planned
+
 from spaseq.nfa.compile import compile_automaton
 from spaseq.plan.logical import QueryPlan
 
@@ -16,7 +17,10 @@ PATTERNS = {
 }
 
 
-def query(seq: str, head: str = "SELECT *", clauses: str = "WITHIN 1 HOUR", **gpms: str) -> QueryPlan:
+HOUR = "WITHIN 1 HOUR"
+
+
+def query(seq: str, head: str = "SELECT *", clauses: str = HOUR, **gpms: str) -> QueryPlan:
     used = {name: body for name, body in {**PATTERNS, **gpms}.items() if name in seq}
     return planned(seq, used, head, clauses)
 
@@ -41,7 +45,10 @@ def query(seq: str, head: str = "SELECT *", clauses: str = "WITHIN 1 HOUR", **gp
             {"^ A": [], ": B": [], ": B again": ["y"]},
         ),
         # An iterated step without a look back keeps nothing.
-        (query("A : B+", B="{ [] :b ?y }", A="{ [] :a [] }"), dict.fromkeys(["^ A", ": B", ": B again"], [])),
+        (
+            query("A : B+", B="{ [] :b ?y }", A="{ [] :a [] }"),
+            {"^ A": [], ": B": [], ": B again": []},
+        ),
         # Bounds keep the number of the iteration.
         (
             query("B{2,3}", B="{ [] :b ?y }"),
@@ -55,7 +62,7 @@ def query(seq: str, head: str = "SELECT *", clauses: str = "WITHIN 1 HOUR", **gp
         (query("B+", "SELECT (SUM(?y) AS ?t)", B="{ [] :b ?y }"), {"^ B": [], "; B again": []}),
         # The partition is kept everywhere.
         (
-            query("A : C", A="{ ?s :a [] }", C="{ ?s :c [] }", clauses="WITHIN 1 HOUR PARTITION BY ?s"),
+            query("A : C", A="{ ?s :a [] }", C="{ ?s :c [] }", clauses=f"{HOUR} PARTITION BY ?s"),
             {"^ A": [], ": C": ["s"]},
         ),
         # What a negation reads is kept up to where it is decided.

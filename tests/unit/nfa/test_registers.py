@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyoxigraph as ox
 from nfa_queries import planned, register_file
+
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.plan.logical import QueryPlan
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.tecs import Chain, Node, Step, chained, members_since, nodes, paths
 

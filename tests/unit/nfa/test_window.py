@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spaseq.nfa.window import WindowClock
 from spaseq.plan.logical import Window
 
