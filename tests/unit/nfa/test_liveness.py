@@ -71,7 +71,7 @@ def query(seq: str, head: str = "SELECT *", clauses: str = HOUR, **gpms: str) ->
             {"^ A": [], ": C": ["x"], ": N": []},
         ),
     ],
-    ids=str,
+    ids=lambda value: value.source if isinstance(value, QueryPlan) else "",
 )  # fmt: skip
 def test_registers(plan: QueryPlan, expected: dict[str, list[str]]) -> None:
     assert live(plan) == expected
