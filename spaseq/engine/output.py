@@ -78,6 +78,8 @@ class OutputStage:
             or plan.window.kind == "events"
         )
         """Whether results need all matches of an instant."""
+        self.any_will_do = output.form == "ask" and plan.emit == "ALL" and not remembers
+        """Whether one match of an instant says as much as all."""
 
     def batch(
         self, paths: Iterable[Path], end: Timestamp, run: AutomatonRun

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pyoxigraph as ox
 
-from spaseq.errors import Span
 from spaseq.parser import ast
 
 DECIMAL = ox.NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
@@ -94,20 +93,16 @@ def _assigned(query: ast.Query) -> set[str]:
     return names
 
 
-def _replaced(node: Any, constants: Mapping[str, ast.Iri | ast.Literal]) -> Any:
-    if isinstance(node, ast.Var):
-        constant = constants.get(node.name)
-        return node if constant is None else replace(constant, span=node.span)
-    if isinstance(node, ast.Projection) and isinstance(node.expression, ast.Var):
-        constant = constants.get(node.expression.name)
-        return (
-            node if constant is None else replace(node, expression=constant, alias=node.expression)
-        )
-    if isinstance(node, tuple):
-        return tuple(_replaced(item, constants) for item in node)
-    if not is_dataclass(node) or isinstance(node, Span):
-        return node
-    return replace(
-        node,  # type: ignore[type-var]
-        **{part.name: _replaced(getattr(node, part.name), constants) for part in fields(node)},
-    )
+def _replaced(query: ast.Query, constants: Mapping[str, ast.Iri | ast.Literal]) -> ast.Query:
+    def change(node: Any) -> Any:
+        if isinstance(node, ast.Projection) and isinstance(node.expression, ast.Var):
+            constant = constants.get(node.expression.name)
+            if constant is not None:
+                return replace(node, expression=constant, alias=node.expression)
+        if isinstance(node, ast.Var):
+            constant = constants.get(node.name)
+            return node if constant is None else replace(constant, span=node.span)
+        return None
+
+    bound: ast.Query = ast.rebuilt(query, change)
+    return bound

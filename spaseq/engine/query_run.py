@@ -116,7 +116,7 @@ class QueryRun:
             event = replace(event, facts=())
         self.automaton.feed(event, unfiltered, filtered)
         if not self._waits:
-            self._emit(list(self.automaton.take()), event.time, found)
+            self._emit(list(self.automaton.take(one=self.output.any_will_do)), event.time, found)
 
     def _feed_queued(self, rows: EventRows, found: list[Match]) -> None:
         for event in self.queued.pop(self.ordinal, ()):
@@ -127,7 +127,7 @@ class QueryRun:
             self.automaton.close_instant()
             assert self.time is not None
             if self.automaton.accepted:
-                self._emit(list(self.automaton.take()), self.time, found)
+                self._emit(list(self.automaton.take(one=self.output.any_will_do)), self.time, found)
         self.opened = False
         self.ordinal += 1
 

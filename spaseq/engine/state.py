@@ -71,7 +71,8 @@ def resumed(program: Program, blob: bytes, kb: Mapping[str, Any] | Any) -> Run:
     reader = Reader(data["tables"])
     bound = {name: _fixed(reader.term(number)) for name, number in data["bound"].items()}
     try:
-        program = program.bind(bound)
+        if data["program"] != fingerprint(program):
+            program = program.bind(bound)
     except ValueError as error:
         raise StateError(f"the saved state belongs to another program: {error}") from error
     if data["program"] != fingerprint(program):

@@ -45,6 +45,7 @@ def compile_gpm(
     pattern: ast.GroupGraphPattern, at: str | None, kb_graphs: tuple[str, ...] | None
 ) -> GpmProgram:
     """The program of a pattern that the planner has freed of filters and stateful BINDs."""
+    pattern = _relabelled(pattern)
     names = possible_variables(pattern) - {at}
     always = certain_variables(pattern)
     variables = tuple(sorted(names))
@@ -52,3 +53,17 @@ def compile_gpm(
         variables += (at,)
         always |= {at}
     return GpmProgram(pattern, variables, always, at, kb_graphs)
+
+
+def _relabelled(pattern: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
+    """Blank nodes numbered from 0, so that patterns that say the same are equal."""
+    labels = dict.fromkeys(n.label for n in ast.walk(pattern) if isinstance(n, ast.BlankNode))
+    numbers = {label: f"b{number}" for number, label in enumerate(labels)}
+
+    def change(node: object) -> object:
+        if isinstance(node, ast.BlankNode):
+            return ast.BlankNode(numbers[node.label], node.span)
+        return None
+
+    same: ast.GroupGraphPattern = ast.rebuilt(pattern, change)
+    return same

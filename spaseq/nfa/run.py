@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link
@@ -190,11 +191,12 @@ class AutomatonRun:
 
     # ------------------------------------------------------------------ matches
 
-    def take(self) -> Iterator[Path]:
-        """The matches accepted since the last call."""
+    def take(self, *, one: bool = False) -> Iterator[Path]:
+        """The matches accepted since the last call; `one` for each last step is enough."""
         accepted, self.accepted = self.accepted, []
         for item in accepted:
-            for start, steps in paths(item.node, self.bound(item.key)):
+            found = paths(item.node, self.bound(item.key))
+            for start, steps in islice(found, 1) if one else found:
                 yield Path(start, item.key, steps)
 
     def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:

@@ -10,10 +10,10 @@ Names follow the grammars of LANGUAGE (docs/language.md) and of SPARQL 1.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, TypeAlias
 from typing import Literal as OneOf
-from typing import TypeAlias
 
 from spaseq.errors import Span
 from spaseq.parser.sparql_ast import Aggregate as Aggregate
@@ -266,3 +266,16 @@ def walk(node: Node) -> Iterator[Node]:
         yield node
         for part in fields(node):
             yield from walk(getattr(node, part.name))
+
+
+def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree with what `change` makes of its nodes; where it answers None, their parts'."""
+    if isinstance(node, tuple):
+        return tuple(rebuilt(item, change) for item in node)
+    if not is_dataclass(node) or isinstance(node, type | Span):
+        return node
+    changed = change(node)
+    if changed is not None:
+        return changed
+    parts = {part.name: getattr(node, part.name) for part in fields(node)}
+    return replace(node, **{name: rebuilt(part, change) for name, part in parts.items()})

@@ -13,10 +13,8 @@ variable in it names a register (or nothing, and is then unbound).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from spaseq.errors import Span
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, IteratedUnit, Register
 
@@ -155,22 +153,16 @@ class Resolver:
         return ast.Call("IF", (first, default, previous), node.span)
 
     def _rewrite(self, node: Any, place: tuple[int, ...]) -> Any:
-        if isinstance(node, ast.Var):
-            known = node.name in self._group or node.name in self.registers
-            return ast.Var(self.bare(node.name, place), node.span) if known else node
-        if isinstance(node, ast.SubSelect):
-            return node
-        if isinstance(node, ast.Aggregate):
-            return self._aggregate(node, place)
-        if isinstance(node, ast.Prev):
-            return self._prev(node, place)
-        if isinstance(node, tuple):
-            return tuple(self._rewrite(item, place) for item in node)
-        if not is_dataclass(node) or isinstance(node, Span):
-            return node
-        changes: dict[str, Any] = {
-            part.name: self._rewrite(getattr(node, part.name), place)
-            for part in fields(node)
-            if part.name != "span"
-        }
-        return replace(node, **changes)  # type: ignore[type-var]
+        def change(part: Any) -> Any:
+            if isinstance(part, ast.Var):
+                known = part.name in self._group or part.name in self.registers
+                return ast.Var(self.bare(part.name, place), part.span) if known else part
+            if isinstance(part, ast.SubSelect):
+                return part
+            if isinstance(part, ast.Aggregate):
+                return self._aggregate(part, place)
+            if isinstance(part, ast.Prev):
+                return self._prev(part, place)
+            return None
+
+        return ast.rebuilt(node, change)

@@ -99,18 +99,21 @@ class Graph:
             return self._of_predicate(subject, predicate, object)
         if subject is not None:
             if self._by_subject is None:
-                self._by_subject = {}
-                for fact in self.facts:
-                    self._by_subject.setdefault(fact[0], []).append(fact)
+                self._by_subject = self._grouped(0)
             found: Iterable[Fact] = self._by_subject.get(subject, ())
             return found if object is None else [fact for fact in found if fact[2] == object]
         if object is not None:
             if self._by_object is None:
-                self._by_object = {}
-                for fact in self.facts:
-                    self._by_object.setdefault(fact[2], []).append(fact)
+                self._by_object = self._grouped(2)
             return self._by_object.get(object, ())
         return self.facts
+
+    def _grouped(self, part: int) -> dict[Term, list[Fact]]:
+        # Whole before it is shown: threads that share a KB at worst build it twice.
+        index: dict[Term, list[Fact]] = {}
+        for fact in self.facts:
+            index.setdefault(fact[part], []).append(fact)
+        return index
 
     def _of_predicate(
         self, subject: Term | None, predicate: Term, object: Term | None

@@ -24,7 +24,7 @@ from spaseq.rdf._values import OTHER, STRING, canonical, decode
 from spaseq.rdf.event import NUMBER, Event, Fact, Term, Timestamp
 
 DATA = os.environ.get("SPASEQ_DATA")
-ROOT = Path(DATA or ".", "w3c", "sparql")
+ROOT = Path(DATA or ".", "w3c", "sparql").resolve()
 FOLDERS = {
     "sparql10": (
         "algebra",
