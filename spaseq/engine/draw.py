@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
+from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.explain import to_dict
 from spaseq.engine.layout import Arrow, Box, Layout, Route, arrange
 from spaseq.engine.notation import STRATEGIES, Notation
-from spaseq.engine.program import Program
 from spaseq.nfa.automaton import ACCEPT
 
 INK, SOFT, RED, BLUE, FILL, START = (
@@ -57,7 +57,7 @@ class _Picture:
     edges: tuple[_Edge, ...]
 
 
-def _pictures(program: Program) -> Iterator[_Picture]:
+def _pictures(program: CompiledQueries) -> Iterator[_Picture]:
     described = to_dict(program)["queries"]
     for query, data in zip(program.queries, described, strict=True):
         notation = Notation(query)
@@ -117,7 +117,7 @@ def _edges(notation: Notation) -> Iterator[_Edge]:
 # ------------------------------------------------------------------ Graphviz
 
 
-def to_dot(program: Program) -> str:
+def to_dot(program: CompiledQueries) -> str:
     """The automata as one Graphviz graph, a cluster for each query."""
     lines = [
         "digraph spaseq {",
@@ -164,7 +164,7 @@ def _text(text: str) -> str:
 # ------------------------------------------------------------------ SVG
 
 
-def to_svg(program: Program) -> str:
+def to_svg(program: CompiledQueries) -> str:
     """The automata as one SVG image, one under the other."""
     parts: list[str] = []
     y, width = MARGIN, 0.0

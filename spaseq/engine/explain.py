@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.cost import conditions, guarantee
 from spaseq.engine.notation import STRATEGIES, Notation
-from spaseq.engine.program import Program
 from spaseq.gpm.functions import by_reference
 from spaseq.gpm.match import Matcher
 from spaseq.parser import ast
@@ -30,7 +30,7 @@ _UNITS = (
 # ------------------------------------------------------------------ as data
 
 
-def to_dict(program: Program) -> Data:
+def to_dict(program: CompiledQueries) -> Data:
     """The plan as data that JSON can hold."""
     users: list[list[str]] = [[] for _ in program.tasks]
     for query in program.queries:
@@ -43,7 +43,7 @@ def to_dict(program: Program) -> Data:
     }
 
 
-def _query(program: Program, number: int, users: Sequence[Sequence[str]]) -> Data:
+def _query(program: CompiledQueries, number: int, users: Sequence[Sequence[str]]) -> Data:
     query = program.queries[number]
     plan, notation = query.plan, Notation(query)
     promise = guarantee(notation)
@@ -86,7 +86,7 @@ def _query(program: Program, number: int, users: Sequence[Sequence[str]]) -> Dat
     }
 
 
-def _gpm(program: Program, gpm: GpmPlan, task: int, shared: Sequence[str]) -> Data:
+def _gpm(program: CompiledQueries, gpm: GpmPlan, task: int, shared: Sequence[str]) -> Data:
     matcher = Matcher(program.tasks[task].program, None)
     return {
         "name": gpm.name,
@@ -171,7 +171,7 @@ def _window(window: Window) -> str:
 # ------------------------------------------------------------------ as text
 
 
-def explain(program: Program) -> str:
+def explain(program: CompiledQueries) -> str:
     """The plan as text."""
     data = to_dict(program)
     lines: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaseq.engine.program import GpmTask
+from spaseq.engine.compiled import GpmTask
 from spaseq.gpm.expression import Scope, compile_filter
 from spaseq.gpm.match import Matcher
 from spaseq.kb.snapshot import Kb

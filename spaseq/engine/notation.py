@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from spaseq.engine.program import CompiledQuery
+from spaseq.engine.compiled import CompiledQuery
 from spaseq.nfa.automaton import ACCEPT, DONE, Bound, Edge, Link
 from spaseq.plan.logical import Register
 from spaseq.plan.places import sequence_places

@@ -8,72 +8,28 @@ event. Queries that read what another registers come after it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from spaseq.engine import draw
+from spaseq.engine import explain as explanation
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery, GpmTask
 from spaseq.engine.parameters import bind_parameters, parameter_terms
-from spaseq.errors import Diagnostic, QuerySemanticError
-from spaseq.gpm.program import GpmProgram, compile_gpm
-from spaseq.nfa.automaton import Automaton
+from spaseq.engine.run import Run
+from spaseq.engine.state import SavedState
+from spaseq.errors import Diagnostic, QuerySemanticError, StateError
+from spaseq.gpm.program import compile_gpm
 from spaseq.nfa.compile import compile_automaton
 from spaseq.parser import ast, parse
 from spaseq.plan.check import check_program
-from spaseq.plan.logical import Condition, QueryPlan
+from spaseq.plan.logical import QueryPlan
 from spaseq.plan.planner import plan
 from spaseq.rdf.event import Term
 
-if TYPE_CHECKING:
-    from spaseq.engine.run import Run
 
+class Program(CompiledQueries):
+    """One or several compiled queries: makes runs, and says how they will go."""
 
-@dataclass(frozen=True, slots=True)
-class GpmTask:
-    """One graph pattern with its local filters; queries share equal tasks."""
-
-    program: GpmProgram
-    local: tuple[Condition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledQuery:
-    """One query: its plan, its automaton, and the task of each of its GPMs."""
-
-    plan: QueryPlan
-    automaton: Automaton
-    tasks: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """One or several compiled queries."""
-
-    queries: tuple[CompiledQuery, ...]
-    """In an order in which every registered stream is written before it is read."""
-    tasks: tuple[GpmTask, ...]
-    sources: tuple[ast.Query, ...]
-    names: tuple[str, ...]
-
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The IRIs of the streams that come from outside."""
-        written = {query.plan.registers_stream for query in self.queries}
-        read = dict.fromkeys(iri for query in self.queries for iri in query.plan.streams)
-        return tuple(iri for iri in read if iri not in written)
-
-    @property
-    def stream_names(self) -> Mapping[str, str]:
-        """The names that the queries give their streams, with their IRIs."""
-        return {s.name: s.iri.value for query in self.sources for s in query.streams}
-
-    @property
-    def kb_graphs(self) -> tuple[str, ...]:
-        """The KB graphs that `FROM` and `FROM NAMED` ask for."""
-        named = dict.fromkeys(kb.iri.value for query in self.sources for kb in query.kbs)
-        return tuple(named)
-
-    @property
-    def warnings(self) -> tuple[Diagnostic, ...]:
-        return tuple(finding for query in self.queries for finding in query.plan.warnings)
+    __slots__ = ()
 
     def bind(self, values: Mapping[str, object]) -> Program:
         """The program with query variables fixed to values.
@@ -93,8 +49,6 @@ class Program:
         `kb` maps graph IRIs to paths, stores, graphs or iterables of triples, or is an
         opened `Kb`; `bind` fixes query variables to terms or plain Python values.
         """
-        from spaseq.engine.run import Run
-
         return Run(self.bind(bind or {}), kb, parameter_terms(bind or {}))
 
     def resume(self, blob: bytes, kb: Mapping[str, Any] | Any = None) -> Run:
@@ -103,33 +57,39 @@ class Program:
         Raises:
             StateError: if the blob is damaged, of another version, or of another program.
         """
-        from spaseq.engine.state import resumed
+        saved = SavedState(blob)
+        program = self if saved.fits(self) else self._as_bound(saved)
+        run = Run(program, kb, saved.bound)
+        saved.restore(run)
+        return run
 
-        return resumed(self, blob, kb)
+    def _as_bound(self, saved: SavedState) -> Program:
+        try:
+            program = self.bind(saved.bound)
+        except ValueError as error:
+            raise StateError(f"the saved state belongs to another program: {error}") from error
+        if not saved.fits(program):
+            raise StateError(
+                "the saved state belongs to another program: resume it with the very queries "
+                "(and bound variables) that it was saved with"
+            )
+        return program
 
     def explain(self) -> str:
         """The plan as text: GPMs, places, registers, indexes."""
-        from spaseq.engine.explain import explain
-
-        return explain(self)
+        return explanation.explain(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data."""
-        from spaseq.engine.explain import to_dict
-
-        return to_dict(self)
+        return explanation.to_dict(self)
 
     def to_dot(self) -> str:
         """The automata in Graphviz's language."""
-        from spaseq.engine.draw import to_dot
-
-        return to_dot(self)
+        return draw.to_dot(self)
 
     def to_svg(self) -> str:
         """The automata as a picture."""
-        from spaseq.engine.draw import to_svg
-
-        return to_svg(self)
+        return draw.to_svg(self)
 
 
 def compile_queries(

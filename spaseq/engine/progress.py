@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spaseq.engine.cost import conditions
+from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.notation import STRATEGIES, Notation
 from spaseq.engine.query_run import QueryRun
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.group import PlaceState
 from spaseq.nfa.tecs import Chain, Node
 from spaseq.plan.logical import Occurrence
-
-if TYPE_CHECKING:
-    from spaseq.engine.run import Run
 
 # What a part of the state takes in CPython, its share of containers included. A term is
 # counted wherever it stands, though equal ones are mostly one object.
@@ -55,7 +53,7 @@ class _Census:
         )
 
 
-def statistics(run: Run) -> dict[str, Any]:
+def statistics(run: Evaluation) -> dict[str, Any]:
     """Counters of a run; taking them costs time linear in the state it holds.
 
     `groups` are groups of partial matches, `nodes` the steps they share, `buffered_rows` what
@@ -134,7 +132,7 @@ def _census(query: QueryRun) -> _Census:
 # ------------------------------------------------------------------ why there is no match
 
 
-def why_not(run: Run, name: str | None = None) -> str:
+def why_not(run: Evaluation, name: str | None = None) -> str:
     """How far the patterns got, and what stopped them; of one query, or of all.
 
     Raises:
@@ -154,7 +152,7 @@ def why_not(run: Run, name: str | None = None) -> str:
 class _Inquiry:
     """One query of a run."""
 
-    def __init__(self, run: Run, number: int):
+    def __init__(self, run: Evaluation, number: int):
         self.run = run
         self.query: QueryRun = run.queries[number]
         self.tasks = run.program.queries[number].tasks

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from spaseq.engine.aggregates import RunningAggregates
+from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.matching import EventRows
 from spaseq.engine.output import OutputStage
-from spaseq.engine.program import CompiledQuery
 from spaseq.gpm.expression import Scope, compile_expression, compile_filter
 from spaseq.kb.snapshot import Kb
 from spaseq.nfa.acceptor import Acceptor, Compiled

@@ -1,243 +1,26 @@
-"""A `Run`: the state of one evaluation of a program. Events in, matches out; no I/O.
-
-Time only goes forwards: an event closes all earlier timestamps, windows included. Queries
-that read what another registers see a timestamp when it has closed, for only then is it
-known which events the other one writes at it. A call that raises leaves the run as it was.
-"""
+"""A `Run`: one evaluation of a program, with its state to save and to look into."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import pyoxigraph as ox
-
-from spaseq.engine.matching import EventRows
-from spaseq.engine.program import Program
-from spaseq.engine.query_run import QueryRun
-from spaseq.engine.triples import facts_of
-from spaseq.errors import EventError, KbError
-from spaseq.kb.snapshot import Kb, open_kb
-from spaseq.rdf.event import Event, Timestamp
-from spaseq.rdf.time import from_micros, from_value, json_value
-from spaseq.results import Match
+from spaseq.engine import progress
+from spaseq.engine.evaluation import Evaluation
+from spaseq.engine.state import save
 
 
-class Run:
+class Run(Evaluation):
     """One evaluation of a `Program`; made by `Program.start`."""
-
-    def __init__(
-        self,
-        program: Program,
-        kb: Mapping[str, Any] | Any = None,
-        bound: Mapping[str, ox.NamedNode | ox.Literal] | None = None,
-    ):
-        self.program = program
-        self.bound = dict(bound or {})
-        """The variables that were fixed to make this program; saved with the state."""
-        self.kb = kb if isinstance(kb, Kb) else open_kb(kb or {})
-        absent = [iri for iri in program.kb_graphs if iri not in self.kb.graphs]
-        if absent:
-            given = ", ".join(f"<{iri}>" for iri in self.kb.graphs) or "none"
-            raise KbError(
-                f"the query reads the KB graph <{absent[0]}> (FROM), but it was not given; "
-                f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
-            )
-        self.rows = EventRows(program.tasks, self.kb)
-        self.queries = [QueryRun(query, self.kb) for query in program.queries]
-        self._external = program.streams
-        self._known = set(self._external)
-        written = {q.plan.registers_stream for q in self.queries} - {None}
-        self._direct = [not written & set(q.plan.streams) for q in self.queries]
-        self.delayed: list[list[Event]] = [[] for _ in self.queries]
-        """Per query that reads registered streams: events not yet handed to it."""
-        self.time: Timestamp | None = None
-        """The greatest timestamp so far (event or watermark)."""
-        self.closed: int | None = None
-        """Timestamps before this one are closed."""
-        self.ordinals: dict[str, int] = {}
-        """Events per stream at the current timestamp, registered streams too."""
-        self.derived_time: dict[str, int] = {}
-        self.derived_ordinal: dict[str, int] = {}
-        """Per registered stream: the time of its last event, and the next one's ordinal."""
-        self.domain: str | None = None
-        self.finished = False
-        self.events = 0
-        self.triples = 0
-        self.per_stream: dict[str, int] = dict.fromkeys(self._external, 0)
-
-    # ------------------------------------------------------------------ input
-
-    def push(self, stream: str, timestamp: Any, graph: Any, name: Any = None) -> list[Match]:
-        """One event of one stream; the matches it completes.
-
-        `timestamp` is a datetime, a number of seconds or a `Timestamp`; `graph` an rdflib
-        graph, an iterable of pyoxigraph or rdflib triples or quads, or N-Triples bytes.
-
-        Raises:
-            EventError: for an unknown stream, or an event whose timestamp is closed.
-        """
-        self._check_stream(stream)
-        time = self._check_time(
-            timestamp if isinstance(timestamp, Timestamp) else from_value(timestamp), stream
-        )
-        facts = facts_of(graph, f"e{self.events}")
-        if isinstance(name, str):
-            try:
-                name = ox.NamedNode(name)
-            except ValueError as error:
-                raise EventError(f"the event's name {name!r} is no IRI: {error}") from error
-        ordinal = self._next_ordinal(stream, time)
-        return self._accept(Event(stream, time, ordinal, facts, name))
-
-    def push_batch(self, events: Iterable[Event]) -> Iterator[Match]:
-        """Many events in the order of their timestamps, one at a time as matches are taken.
-
-        An event's own ordinal must be the one its stream is at.
-        """
-        for event in events:
-            self._check_stream(event.stream)
-            time = self._check_time(event.time, event.stream)
-            ordinal = self._next_ordinal(event.stream, time)
-            if ordinal != event.ordinal:
-                raise EventError(
-                    f"event {ordinal} of <{event.stream}> at {json_value(time)} "
-                    f"says it is number {event.ordinal}"
-                )
-            yield from self._accept(event)
-
-    def advance(self, timestamp: Any) -> list[Match]:
-        """A watermark: nothing before `timestamp` comes any more, on any stream."""
-        time = timestamp if isinstance(timestamp, Timestamp) else from_value(timestamp)
-        if self.domain is not None and time.domain != self.domain:
-            raise EventError(_mixed(self.domain, time.domain, "the watermark"))
-        if self.closed is not None and time.micros <= self.closed:
-            return []
-        self.domain = time.domain
-        return self._close_before(time.micros)
-
-    def finish(self) -> list[Match]:
-        """The end of all streams: every window closes. The run takes no more events."""
-        if self.finished:
-            return []
-        found = self._close_before(None)
-        self.finished = True
-        return found
-
-    def _check_stream(self, stream: str) -> None:
-        if self.finished:
-            raise EventError("the run is finished: start a new one for more events")
-        if stream not in self._known:
-            known = ", ".join(f"<{iri}>" for iri in self._external)
-            raise EventError(f"no query reads the stream <{stream}>; they read {known}")
-
-    def _check_time(self, time: Timestamp, stream: str) -> Timestamp:
-        if self.domain is not None and time.domain != self.domain:
-            raise EventError(_mixed(self.domain, time.domain, f"an event of <{stream}>"))
-        if self.closed is not None and time.micros < self.closed:
-            now = from_micros(self.closed, time.domain)
-            raise EventError(
-                f"an event of <{stream}> at {json_value(time)} is late: time has come to "
-                f"{json_value(now)} already. Sort the events, or let the reader "
-                "reorder them (--lateness)"
-            )
-        return time
-
-    def _next_ordinal(self, stream: str, time: Timestamp) -> int:
-        if self.time is None or time.micros != self.time.micros:
-            return 0
-        return self.ordinals.get(stream, 0)
-
-    # ------------------------------------------------------------------ processing
-
-    def _accept(self, event: Event) -> list[Match]:
-        found: list[Match] = []
-        micros = event.time.micros
-        if self.closed is None or micros > self.closed:
-            found += self._close_before(micros)
-        if self.time is None or micros != self.time.micros:
-            self.ordinals = {}
-        self.time, self.domain = event.time, event.time.domain
-        self.ordinals[event.stream] = event.ordinal + 1
-        self.events += 1
-        self.triples += len(event.facts)
-        self.per_stream[event.stream] += 1
-        for number, query in enumerate(self.queries):
-            if not query.reads(event.stream):
-                continue
-            if self._direct[number]:
-                # What a registered stream's writer finds now, its readers see at the close.
-                found += self._publish(query, query.push(event, self.rows))
-            else:
-                self.delayed[number].append(event)
-        return found
-
-    def _close_before(self, micros: int | None) -> list[Match]:
-        """Close all timestamps before `micros`, in the order the queries feed each other."""
-        found: list[Match] = []
-        for number, query in enumerate(self.queries):
-            if not self._direct[number]:
-                found += self._hand_over(number, query, micros)
-            found += self._publish(query, query.advance(micros, self.rows))
-        self.closed = micros if micros is not None else self.closed
-        return found
-
-    def _hand_over(self, number: int, query: QueryRun, micros: int | None) -> list[Match]:
-        waiting = self.delayed[number]
-        ready = [e for e in waiting if micros is None or e.time.micros < micros]
-        self.delayed[number] = [
-            e for e in waiting if micros is not None and e.time.micros >= micros
-        ]
-        ready.sort(key=lambda event: event.instant)
-        found: list[Match] = []
-        for event in ready:
-            found += self._publish(query, query.advance(event.time.micros, self.rows))
-            found += self._publish(query, query.push(event, self.rows))
-        return found
-
-    def _publish(self, query: QueryRun, matches: list[Match]) -> list[Match]:
-        """Matches of a registered stream become events of its readers."""
-        iri = query.plan.registers_stream
-        if iri is None:
-            return matches
-        for match in matches:
-            assert match.graph is not None
-            if self.derived_time.get(iri) != match.end.micros:
-                self.derived_time[iri] = match.end.micros
-                self.derived_ordinal[iri] = 0
-            ordinal = self.derived_ordinal[iri]
-            self.derived_ordinal[iri] = ordinal + 1
-            event = Event(iri, match.end, ordinal, match.graph)
-            for number, reader in enumerate(self.queries):
-                if reader.reads(iri):
-                    self.delayed[number].append(event)
-        return matches
-
-    # ------------------------------------------------------------------ state
 
     def save(self) -> bytes:
         """The whole state as a versioned blob; `Program.resume` goes on from it."""
-        from spaseq.engine.state import save
-
         return save(self)
 
     @property
     def stats(self) -> dict[str, Any]:
         """Counters: events, triples, matches, groups of partial matches, per stream and place."""
-        from spaseq.engine.progress import statistics
-
-        return statistics(self)
+        return progress.statistics(self)
 
     def why_not(self, query: str | None = None) -> str:
         """How far each pattern got: which places hold partial matches, which saw none."""
-        from spaseq.engine.progress import why_not
-
-        return why_not(self, query)
-
-
-def _mixed(known: str, other: str, what: str) -> str:
-    words = {"number": "a number", "dateTime": "a date"}
-    return (
-        f"{what} has {words[other]} as its timestamp, but the run counts time by "
-        f"{words[known]}: use one kind for all streams of a query"
-    )
+        return progress.why_not(self, query)

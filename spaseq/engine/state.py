@@ -11,15 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping
 from typing import Any
 
 import pyoxigraph as ox
 
 from spaseq.engine.aggregates import restored_state, saved_state
-from spaseq.engine.program import Program
+from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.query_run import QueryRun
-from spaseq.engine.run import Run
 from spaseq.errors import StateError
 from spaseq.nfa.state import StateReader, StateWriter
 from spaseq.parser import format_query
@@ -30,7 +29,7 @@ MAGIC = b"spaseq-run\0"
 VERSION = 1
 
 
-def fingerprint(program: Program) -> str:
+def fingerprint(program: CompiledQueries) -> str:
     """What two programs share iff their queries say the same."""
     digest = hashlib.sha256()
     for query, name in zip(program.sources, program.names, strict=True):
@@ -38,7 +37,7 @@ def fingerprint(program: Program) -> str:
     return digest.hexdigest()
 
 
-def save(run: Run) -> bytes:
+def save(run: Evaluation) -> bytes:
     writer = Writer()
     data: dict[str, Any] = {
         "program": fingerprint(run.program),
@@ -61,28 +60,28 @@ def save(run: Run) -> bytes:
     return MAGIC + VERSION.to_bytes(2, "big") + zlib.compress(text)
 
 
-def resumed(program: Program, blob: bytes, kb: Mapping[str, Any] | Any) -> Run:
-    """A run of the program that goes on where the saved one stopped.
+class SavedState:
+    """An opened blob.
 
     Raises:
-        StateError: if the blob is damaged, of another version, or of another program.
+        StateError: if it is damaged, or of another version.
     """
-    data = _opened(blob)
-    reader = Reader(data["tables"])
-    bound = {name: _fixed(reader.term(number)) for name, number in data["bound"].items()}
-    try:
-        if data["program"] != fingerprint(program):
-            program = program.bind(bound)
-    except ValueError as error:
-        raise StateError(f"the saved state belongs to another program: {error}") from error
-    if data["program"] != fingerprint(program):
-        raise StateError(
-            "the saved state belongs to another program: resume it with the very queries "
-            "(and bound variables) that it was saved with"
-        )
-    run = Run(program, kb, bound)
-    _restore(run, data, reader)
-    return run
+
+    def __init__(self, blob: bytes):
+        self._data = _opened(blob)
+        self._reader = Reader(self._data["tables"])
+        self.bound = {
+            name: _fixed(self._reader.term(number)) for name, number in self._data["bound"].items()
+        }
+        """The variables that had been fixed when it was saved."""
+
+    def fits(self, program: CompiledQueries) -> bool:
+        """Whether it was saved by a run of these very queries."""
+        return bool(self._data["program"] == fingerprint(program))
+
+    def restore(self, run: Evaluation) -> None:
+        """Fill a fresh run of the same program."""
+        _restore(run, self._data, self._reader)
 
 
 def _fixed(term: Term) -> ox.NamedNode | ox.Literal:
@@ -90,7 +89,7 @@ def _fixed(term: Term) -> ox.NamedNode | ox.Literal:
     return term
 
 
-def _restore(run: Run, data: dict[str, Any], reader: Reader) -> None:
+def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
     run.time = None if data["time"] is None else reader.time(data["time"])
     run.closed = data["closed"]
     run.ordinals = data["ordinals"]
