@@ -186,16 +186,20 @@ def earliest(x: Joined) -> Event:
     return min((entry.event for entry in flat(x)), key=lambda event: event.instant)
 
 
+def latest(x: Joined) -> Event:
+    return max((entry.event for entry in flat(x)), key=lambda event: event.instant)
+
+
 @dataclass(frozen=True)
 class Rival:
-    """Where a step was acceptable: an instant, or the timestamp of an `&`."""
+    """Where a step was acceptable: up to its last instant; of two `&`, their timestamps count."""
 
     instant: Instant
     simultaneous: bool
 
     def precedes(self, x: Joined) -> bool:
         first = earliest(x)
-        if self.simultaneous:
+        if self.simultaneous and len(x) == 1 and len(x[0]) > 1:
             return self.instant[0] < first.time.micros
         return self.instant < first.instant
 
@@ -509,7 +513,7 @@ class Derivations:
         match node:
             case Place() | Together():
                 return [
-                    Rival(earliest(x).instant, isinstance(node, Together))
+                    Rival(latest(x).instant, isinstance(node, Together))
                     for way in self.alternatives(node)
                     for x in self.combine([way], m, path, within)
                 ]
@@ -643,7 +647,7 @@ class Derivations:
             taken = [entry.event for entry in others]
             for way in self.alternatives(operand):
                 for other in self.combine([way], beside, path, within, taken):
-                    rival = Rival(earliest(other).instant, len(way) > 1)
+                    rival = Rival(latest(other).instant, len(way) > 1)
                     if rival.precedes(x[number : number + 1]):
                         return True
         return False

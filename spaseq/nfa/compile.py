@@ -38,7 +38,7 @@ def compile_automaton(plan: QueryPlan) -> Automaton:
     builder = _Builder()
     arrivals, exits = builder.sequence(plan.sequence, None)
     starts = tuple(
-        builder.place(Place(None, arrival.guards, arrival.edges, start=True))
+        builder.place(Place(None, builder.optional(arrival.guards), arrival.edges, start=True))
         for arrival in arrivals
     )
     for leaving in exits:
@@ -104,6 +104,8 @@ class _Builder:
             if step.negated:
                 guard = self._guard(step)
                 exits = [replace(e, guards=(*e.guards, guard)) for e in exits]
+                if skipped is not None:
+                    skipped = (*skipped, self._leading(guard))
                 continue
             optional = step.quantifier is not None and step.quantifier.least == 0
             guard = self._guard(step) if optional else -1
@@ -232,6 +234,10 @@ class _Builder:
         if not step.negated:
             self._occurrence, self._unit = marks
         return len(self.guards) - 1
+
+    def optional(self, guards: tuple[int, ...]) -> tuple[int, ...]:
+        """The guards of skipped steps: nothing precedes a first step that a negation forbids."""
+        return tuple(guard for guard in guards if not self.guards[guard].negated)
 
     def _leading(self, guard: int) -> int:
         """The guard of a step skipped at the start of its sequence.

@@ -31,8 +31,8 @@ class Group:
         self.chain: Chain | None = None
         self.oldest = 0
         """No member's last instant is before this."""
-        self.taken: list[int] = []
-        """Instants of this timestamp at which a `;` place took something."""
+        self.taken: list[tuple[int, int, bool]] = []
+        """What a `;` place took at this timestamp: first and last instant, whether an `&`."""
         self.taken_first = -1
         """The greatest first instant of what a `;` place took at this timestamp."""
 

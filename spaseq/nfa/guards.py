@@ -118,6 +118,7 @@ class GuardKeeper:
         """
         finder, latest = self._finder, NEVER
         micros = _micros(candidate)
+        together = self._automaton.atoms[candidate.edge.atom].kind == "together"
         for edge in place.edges:
             kind = self._automaton.atoms[edge.atom].kind
             if kind == "any-order" and edge is candidate.edge:
@@ -132,7 +133,8 @@ class GuardKeeper:
                 latest = max(latest, found)
             else:
                 for other in finder.candidates(edge, before, low, candidate.first, False):
-                    if kind == "single" or _micros(other) < micros:
+                    # Of two conjunctions of one timestamp neither comes first.
+                    if kind == "single" or not together or _micros(other) < micros:
                         latest = max(latest, other.first)
         return latest
 

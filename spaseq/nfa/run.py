@@ -326,10 +326,19 @@ class AutomatonRun:
     def _next_threshold(self, state: PlaceState, group: Group, candidate: Candidate) -> int:
         if state.looks_back:
             return self.guards.earlier_acceptable(state.place, group.env, candidate, group.oldest)
-        needed = max((t for t in group.taken if t < candidate.first), default=NEVER)
-        kind = self.automaton.atoms[candidate.edge.atom].kind
-        if kind == "single" and not state.takes_at_once and candidate.first not in group.taken:
-            group.taken.append(candidate.first)
+        together = self.automaton.atoms[candidate.edge.atom].kind == "together"
+        # Of two conjunctions of one timestamp neither comes first.
+        needed = max(
+            (
+                first
+                for first, last, conjoined in group.taken
+                if last < candidate.first and not (together and conjoined)
+            ),
+            default=NEVER,
+        )
+        took = (candidate.first, candidate.last, together)
+        if not state.takes_at_once and took not in group.taken:
+            group.taken.append(took)
         group.taken_first = max(group.taken_first, candidate.first)
         self.touched[id(group)] = (state.number, group)
         return needed

@@ -238,7 +238,7 @@ class StateReader:
             env[number] = value
         group = state.group(env)
         group.chain, group.oldest = self._chain(chain), oldest
-        group.taken, group.taken_first = taken, taken_first
+        group.taken, group.taken_first = [tuple(took) for took in taken], taken_first
         if touched:
             self._run.touched[id(group)] = (place, group)
 
