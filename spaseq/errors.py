@@ -8,6 +8,7 @@ function that draws it.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -144,6 +145,20 @@ def _picture(span: Span, lines: Sequence[str]) -> list[str]:
     text = lines[number - 1].expandtabs(1)
     start = min(span.column, len(text) + 1)
     end = span.end_column if span.end_line == span.line else len(text) + 1
-    carets = "^" * max(1, end - start)
+    carets = "^" * max(1, _display_width(text[start - 1 : end - 1]))
     gutter = f"{number:>5} | "
-    return [gutter + text, " " * (len(gutter) + start - 1) + carets]
+    return [gutter + text, " " * (len(gutter) + _display_width(text[: start - 1])) + carets]
+
+
+def _display_width(text: str) -> int:
+    """The columns a terminal gives the text: East Asian wide characters take two."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.category(character) in ("Mn", "Me")
+        else 2
+        if unicodedata.east_asian_width(character) in "WF"
+        else 1
+        for character in text
+    )

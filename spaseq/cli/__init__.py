@@ -13,7 +13,7 @@ import click
 
 from spaseq.cli.commands import check, completion, explain, generate, run
 from spaseq.cli.groups import QuietGroup
-from spaseq.cli.reports import say
+from spaseq.cli.reports import discard_output, say
 from spaseq.errors import EventError, InputError, LimitExceeded, QueryError, SpaseqError
 
 DONE, FAILED, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
@@ -70,7 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx is not None else "spaseq"
-        say(f"error: {error.format_message()} (see {command} --help)")
+        # A missing argument lists its choices on lines of their own.
+        said = " ".join(error.format_message().split())
+        say(f"error: {said} (see {command} --help)")
         return UNUSABLE
     except click.ClickException as error:
         say(f"error: {error.format_message()}")
@@ -88,5 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"error: {error}")
         return UNUSABLE
     except OSError as error:
-        say(f"error: {error}")
+        place = error.filename or "standard output: cannot be written"
+        say(f"error: {place}: {error.strerror or error}")
+        discard_output()
         return FAILED

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+import stat
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,16 +24,16 @@ if TYPE_CHECKING:
 STDIN = "-"
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _BARE_IRI = re.compile(r"(?:https?|urn|file|mailto|ftp):\S+", re.IGNORECASE)
-_PREFIXED = re.compile(r"[A-Za-z][\w.-]*:[\w.-]*")
+_PREFIXED = re.compile(r"((?:[^\W\d_][\w.-]*)?):\S*")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?")
 _VARIABLE = re.compile(r"[?$]?(\w+)")
-_PREFIXES = (
-    "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "
-    "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . "
-    "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
-    "@prefix owl: <http://www.w3.org/2002/07/owl#> . "
-    "@prefix prov: <http://www.w3.org/ns/prov#> . "
-)
+_PREFIXES = {
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "prov": "http://www.w3.org/ns/prov#",
+}
 
 
 _PREDICATE_PREFIXES = {
@@ -95,6 +97,8 @@ def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]
     every = [path for paths in files.values() for path in paths]
     if every.count(STDIN) > 1:
         raise click.UsageError("standard input (-) can be one stream only")
+    if STDIN in every and sys.stdin is None:
+        raise click.UsageError("standard input is closed, and --stream reads it (-)")
     for path in every:
         if path != STDIN and not os.path.isfile(path) and not _is_pipe(path):
             raise click.UsageError(f"{path}: {_why_not(path)} (named by --stream)")
@@ -117,6 +121,27 @@ def kb_files(given: Iterable[str], program: Program) -> dict[str, str]:
             raise click.UsageError(f"{path}: {_why_not(path)} (named by --kb)")
         files[iri] = path
     return files
+
+
+def check_output(path: str, inputs: Iterable[str]) -> None:
+    """Refuse an output file that is one of the input files, under whatever name."""
+    try:
+        output = os.stat(path)
+    except OSError:
+        return
+    if not stat.S_ISREG(output.st_mode):
+        return
+    for name in inputs:
+        try:
+            found = os.fstat(sys.stdin.fileno()) if name == STDIN else os.stat(name)
+        except (OSError, ValueError):
+            continue
+        if os.path.samestat(output, found):
+            shown = "standard input" if name == STDIN else name
+            raise click.UsageError(
+                f"--output {path} is the same file as the input {shown}, which would be lost; "
+                "name another file"
+            )
 
 
 def _pair(argument: str, known: Collection[str], option: str, form: str) -> tuple[str, str]:
@@ -151,9 +176,12 @@ def _why_not(path: str) -> str:
     return "is a folder, not a file" if os.path.isdir(path) else "there is no such file"
 
 
-def bound_values(given: Iterable[str]) -> dict[str, ox.NamedNode | ox.Literal]:
-    """Variable name → term, from `NAME=TERM`."""
+def bound_values(
+    given: Iterable[str], queries: Sequence[QueryFile]
+) -> dict[str, ox.NamedNode | ox.Literal]:
+    """Variable name → term, from `NAME=TERM`; the prefixes are those of the queries."""
     values: dict[str, ox.NamedNode | ox.Literal] = {}
+    prefixes: Mapping[str, set[str]] | None = None
     for argument in given:
         name, sign, text = argument.partition("=")
         variable = _VARIABLE.fullmatch(name.strip())
@@ -161,22 +189,50 @@ def bound_values(given: Iterable[str]) -> dict[str, ox.NamedNode | ox.Literal]:
             raise click.UsageError(f"--bind {argument}: it must read NAME=TERM")
         if variable[1] in values:
             raise click.UsageError(f"the variable ?{variable[1]} is bound twice")
-        values[variable[1]] = _bound_term(text.strip(), argument)
+        if not text.strip():
+            raise click.UsageError(
+                f"--bind {argument}: a value is missing; write {name}='\"\"' for the empty string"
+            )
+        prefixes = _prefixes(queries) if prefixes is None else prefixes
+        values[variable[1]] = _bound_term(text.strip(), argument, prefixes)
     return values
 
 
-def _bound_term(text: str, argument: str) -> ox.NamedNode | ox.Literal:
+def _prefixes(queries: Sequence[QueryFile]) -> dict[str, set[str]]:
+    """Prefix → its IRIs: several where queries differ. Broken queries are told of later."""
+    from spaseq.errors import QueryError
+    from spaseq.parser import parse
+
+    prefixes: dict[str, set[str]] = {}
+    for query in queries:
+        try:
+            declared = parse(query.text, query.name).prologue.prefixes
+        except QueryError:
+            continue
+        for prefix, iri in declared:
+            prefixes.setdefault(prefix, set()).add(iri)
+    return {prefix: {iri} for prefix, iri in _PREFIXES.items()} | prefixes
+
+
+def _bound_term(
+    text: str, argument: str, prefixes: Mapping[str, set[str]]
+) -> ox.NamedNode | ox.Literal:
     """A term of Turtle; a bare number or boolean is what it is there, other text a string."""
     import pyoxigraph as ox
 
-    if text[:1] not in ("<", '"', "'") and not (_NUMBER.fullmatch(text) or _is_term(text)):
-        if _BARE_IRI.fullmatch(text):
-            raise click.UsageError(
-                f"--bind {argument}: write <{text}> for an IRI, or '\"{text}\"' for a string"
-            )
-        return ox.Literal(text)
+    if text[0] not in "<\"'" and not _NUMBER.fullmatch(text) and text not in ("true", "false"):
+        name = _PREFIXED.fullmatch(text)
+        if name is None:
+            return ox.Literal(text)
+        _check_prefix(name[1], text, argument, prefixes)
+    known = "".join(
+        f"@prefix {prefix}: <{iri}> . "
+        for prefix, iris in prefixes.items()
+        for iri in iris
+        if len(iris) == 1
+    )
     try:
-        (quad,) = ox.parse(f"{_PREFIXES}<urn:s> <urn:p> {text} .", format=ox.RdfFormat.TURTLE)
+        (quad,) = ox.parse(f"{known}<urn:s> <urn:p> {text} .", format=ox.RdfFormat.TURTLE)
     except (SyntaxError, ValueError) as error:
         raise click.UsageError(f"--bind {argument}: {text} is not an RDF term") from error
     if not isinstance(quad.object, ox.NamedNode | ox.Literal):
@@ -184,11 +240,24 @@ def _bound_term(text: str, argument: str) -> ox.NamedNode | ox.Literal:
     return quad.object
 
 
-def _is_term(text: str) -> bool:
-    """Booleans, and names under the prefixes every query has."""
-    return text in ("true", "false") or (
-        _PREFIXED.fullmatch(text) is not None
-        and text.partition(":")[0] in ("xsd", "rdf", "rdfs", "owl", "prov")
+def _check_prefix(prefix: str, text: str, argument: str, prefixes: Mapping[str, set[str]]) -> None:
+    """Refuse a name whose prefix no query declares, or queries declare differently."""
+    iris = prefixes.get(prefix, set())
+    if len(iris) == 1:
+        return
+    if iris:
+        shown = " and ".join(f"<{iri}>" for iri in sorted(iris))
+        raise click.UsageError(
+            f"--bind {argument}: the queries declare {prefix}: as {shown}; write the whole <IRI>"
+        )
+    if _BARE_IRI.fullmatch(text):
+        raise click.UsageError(
+            f"--bind {argument}: write <{text}> for an IRI, or '\"{text}\"' for a string"
+        )
+    known = ", ".join(f"{other}:" for other in prefixes)
+    raise click.UsageError(
+        f"--bind {argument}: no query declares the prefix {prefix}: (known are {known}); "
+        f"write <IRI> for an IRI, or '\"{text}\"' for a string"
     )
 
 

@@ -134,12 +134,20 @@ def run(
     Several queries share the work, and read the streams that others of them register.
     """
     options = read_options(**reading)
-    values = arguments.bound_values(bound)
-    program = compiled(arguments.read_queries(queries), values)
+    read = arguments.read_queries(queries)
+    program = compiled(read, arguments.bound_values(bound, read))
     files = arguments.stream_files(streams, program)
     graphs = arguments.kb_files(kbs, program)
+    if output not in (None, arguments.STDIN):
+        inputs = [path for paths in files.values() for path in paths]
+        arguments.check_output(output, [*inputs, *graphs.values(), *queries])
+    elif sys.stdout is None:
+        raise click.UsageError("standard output is closed; name a file with --output")
+    from spaseq.cli.kb_graphs import kb_warnings
     from spaseq.pipeline import file_sources
 
+    for warning in kb_warnings(read, program.sources, graphs):
+        reports.say(warning, prefix="")
     sources = file_sources(files, options, log=reports.say)
     _run(program, graphs, sources, RunOptions(format_, output, limit, progress, stats))
 
@@ -232,7 +240,7 @@ def compiled(queries: Sequence[QueryFile], values: dict[str, Any] | None = None)
 def check(queries: Sequence[str]) -> None:
     """Parse and analyse queries; print "ok", or every error with line and column."""
     compiled(arguments.read_queries(queries))
-    click.echo("ok")
+    reports.tell("ok")
 
 
 @click.command(
@@ -248,7 +256,7 @@ def explain(queries: Sequence[str], dot: bool, svg: bool) -> None:
         raise click.UsageError("--dot and --svg exclude each other")
     program = compiled(arguments.read_queries(queries))
     text = program.to_dot() if dot else program.to_svg() if svg else program.explain()
-    click.echo(text.rstrip("\n"))
+    reports.tell(text.rstrip("\n"))
 
 
 @click.command(
@@ -289,7 +297,7 @@ def generate(datasets: Sequence[str], events: int, seed: int, out: str) -> None:
     for dataset in datasets:
         folder = Path(out) / dataset if len(datasets) > 1 else Path(out)
         for path in write(dataset, events, seed, folder):
-            click.echo(path)
+            reports.tell(str(path))
 
 
 @click.command(
@@ -306,4 +314,4 @@ def completion(context: click.Context, shell: str) -> None:
     script = get_completion_class(shell)
     root = context.find_root()
     assert script is not None
-    click.echo(script(root.command, {}, "spaseq", "_SPASEQ_COMPLETE").source())
+    reports.tell(script(root.command, {}, "spaseq", "_SPASEQ_COMPLETE").source())

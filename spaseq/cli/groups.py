@@ -15,7 +15,8 @@ class QuietGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
             return result
         except BrokenPipeError:
             # The interpreter flushes once more at its end; that must go nowhere.

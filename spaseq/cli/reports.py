@@ -1,4 +1,8 @@
-"""What goes to standard error: messages, the progress of a run, and its statistics."""
+"""What goes to standard error: messages, the progress of a run, and its statistics.
+
+A closed standard error takes nothing and disturbs nothing; standard output that is closed or
+full is an error.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import click
+
 if TYPE_CHECKING:
     from spaseq.io.source import Source
     from spaseq.pipeline import Progress
@@ -16,7 +22,27 @@ if TYPE_CHECKING:
 
 def say(message: str, prefix: str = "spaseq: ") -> None:
     """One message on standard error."""
-    print(f"{prefix}{message}", file=sys.stderr, flush=True)
+    if sys.stderr is not None:
+        print(f"{prefix}{message}", file=sys.stderr, flush=True)
+
+
+def tell(text: str) -> None:
+    """What a command answers, on standard output."""
+    if sys.stdout is None:
+        raise click.UsageError("standard output is closed")
+    click.echo(text)
+
+
+def discard_output() -> None:
+    """Send what is left for standard output nowhere: the interpreter flushes it at its end."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ else 1)
+        os.close(nowhere)
 
 
 @contextmanager
@@ -24,7 +50,7 @@ def progress_bar(
     wanted: bool, sources: Sequence[Source]
 ) -> Iterator[Callable[[Progress], None] | None]:
     """A bar on standard error where that is a terminal; gives the observer that moves it."""
-    if not wanted or not sys.stderr.isatty():
+    if not wanted or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
@@ -89,13 +115,16 @@ def report_left_out(sources: Sequence[Source]) -> None:
     if skipped:
         say(f"{skipped} error{'s' if skipped > 1 else ''} skipped (--on-error skip)")
     if late:
-        say(f"{late} event{'s' if late > 1 else ''} came too late and were left out (--lateness)")
+        were = "s came too late and were" if late > 1 else " came too late and was"
+        say(f"{late} event{were} left out (--lateness)")
 
 
 def print_statistics(
     sources: Sequence[Source], stats: Mapping[str, Any], written: int, seconds: float
 ) -> None:
     """Two tables on standard error: what was read, and what the run counted."""
+    if sys.stderr is None:
+        return
     from rich.console import Console
     from rich.table import Table
 

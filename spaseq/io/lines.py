@@ -70,6 +70,8 @@ class Lines:
 
     def _open(self, path: str) -> IO[bytes]:
         if path == STDIN:
+            if sys.stdin is None:
+                raise InputError("standard input is closed")
             return sys.stdin.buffer
         try:
             if not path.lower().endswith(".gz"):
@@ -82,7 +84,7 @@ class Lines:
             raise InputError(f"cannot be read: {error.strerror or error}", path) from error
 
     def close(self) -> None:
-        if self._file is not sys.stdin.buffer:
+        if sys.stdin is None or self._file is not sys.stdin.buffer:
             self._file.close()
         if self._raw is not None:
             self._raw.close()

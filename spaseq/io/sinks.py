@@ -2,14 +2,16 @@
 
 A sink is opened with the shape of the results, takes matches, and is closed also after a
 failure, so that documents are completed and nothing stays in a buffer. Under `live` every
-match is flushed as it is written.
+match is flushed as it is written. Whatever cannot be written is an `OSError` that names the
+file, but for a reader who has left: that is a `BrokenPipeError`.
 """
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Protocol, TextIO, TypeAlias, get_args
@@ -20,6 +22,7 @@ from spaseq.io.tables import Csv, ResultsJson, Tsv
 from spaseq.results import Match
 
 Format: TypeAlias = Literal["jsonl", "csv", "tsv", "srj", "trig", "nquads"]
+STDOUT = "standard output"
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
@@ -56,29 +59,45 @@ class JsonLines:
 class Sink:
     """A writer over an open file; a context manager."""
 
-    def __init__(self, writer: Writer, out: TextIO, live: bool, standard: bool):
+    def __init__(self, writer: Writer, out: TextIO, live: bool, path: str | None):
         self._writer = writer
         self._out = out
         self._live = live
-        self._standard = standard
+        self._standard = path is None
+        self._name = path or STDOUT
+        self._failed = False
         self.written = 0
 
     def write(self, match: Match) -> None:
-        self._writer.write(match)
-        self.written += 1
-        if self._live:
-            self._out.flush()
+        with self._naming():
+            self._writer.write(match)
+            self.written += 1
+            if self._live:
+                self._out.flush()
 
     def close(self) -> None:
         """Complete the document and let go of the file; standard output stays open."""
+        with self._naming():
+            try:
+                if not self._failed:
+                    self._writer.close()
+                    self._out.flush()
+            finally:
+                if not self._standard:
+                    self._out.close()
+                elif isinstance(self._out, io.TextIOWrapper) and self._out is not sys.stdout:
+                    self._out.detach()
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Failures of the operating system in here name the file."""
         try:
-            self._writer.close()
-            self._out.flush()
-        finally:
-            if not self._standard:
-                self._out.close()
-            elif isinstance(self._out, io.TextIOWrapper) and self._out is not sys.stdout:
-                self._out.detach()
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._failed = True
+            raise unwritable(self._name, error) from error
 
     def __enter__(self) -> Sink:
         return self
@@ -93,6 +112,11 @@ class Sink:
             self.close()
 
 
+def unwritable(name: str, error: OSError) -> OSError:
+    """The same failure with the name of the file that cannot be written."""
+    return OSError(error.errno, f"cannot be written: {error.strerror or error}", name)
+
+
 def open_sink(
     format: Format, shapes: Sequence[Shape], path: str | None = None, live: bool = False
 ) -> Sink:
@@ -103,13 +127,15 @@ def open_sink(
     """
     _check(format, shapes)
     if path is None:
+        if sys.stdout is None:
+            raise SpaseqError(f"{STDOUT} is closed")
         out: TextIO = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="")
     else:
         try:
             out = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 (closed by the sink)
         except OSError as error:
             raise SpaseqError(f"{path}: cannot be written: {error.strerror or error}") from error
-    return Sink(writer(format, shapes, out), out, live, standard=path is None)
+    return Sink(writer(format, shapes, out), out, live, path)
 
 
 def writer(format: Format, shapes: Sequence[Shape], out: TextIO) -> Writer:

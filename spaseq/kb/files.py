@@ -1,8 +1,13 @@
-"""RDF files → quads, with errors that name file and line."""
+"""RDF files → quads, with errors that name file and line.
+
+The parser tells where it is in its errors, but not in those of RDF/XML: such a file is
+handed to it line by line, and the line is the last one it asked for.
+"""
 
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
@@ -10,6 +15,25 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from spaseq.errors import KbError
+
+_WHERE = re.compile(r"Parser error (?:at|between) line \d.*?\d: (?=\D)")
+
+
+class LineFeed:
+    """A binary file for the parser that hands out at most one line at a time, and counts."""
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+        self._inside = False
+        self.number = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """At most `size` bytes, never beyond the end of a line; empty at the end."""
+        line = self._file.readline(size)
+        if line and not self._inside:
+            self.number += 1
+        self._inside = bool(line) and not line.endswith(b"\n")
+        return line
 
 
 def read_quads(path: Path) -> Iterator[ox.Quad]:
@@ -22,15 +46,33 @@ def read_quads(path: Path) -> Iterator[ox.Quad]:
             f"{path}: no RDF format has the extension {extension!r}; name the file "
             ".ttl, .nt, .nq, .trig, .rdf, .jsonld or .n3, with .gz after it if it is packed"
         )
+    line = 0
     try:
         with _open(path, packed) as file:
-            yield from ox.parse(file, format=form, base_iri=path.resolve().as_uri())
+            feed = LineFeed(file) if form == ox.RdfFormat.RDF_XML else None
+            try:
+                opened = file if feed is None else cast(IO[bytes], feed)
+                yield from ox.parse(opened, format=form, base_iri=path.resolve().as_uri())
+            finally:
+                line = 0 if feed is None else feed.number
     except SyntaxError as error:
-        where = f"{path}:{error.lineno}" if error.lineno else str(path)
-        raise KbError(f"{where}: {error.msg}") from None
+        number = error.lineno or line
+        where = f"{path}:{number}" if number else str(path)
+        raise KbError(f"{where}: {_explained(error, form)}") from None
     except (OSError, EOFError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise KbError(f"{path}: cannot be read: {reason}") from None
+
+
+def _explained(error: SyntaxError, form: ox.RdfFormat) -> str:
+    """The parser's message without its place, and what was being read."""
+    said = _WHERE.sub("", error.msg or "").rstrip(".")
+    if "LoadDocumentCallback" in said:
+        said = "its @context is elsewhere; write the context into the file"
+    if said[1:2].islower():
+        said = said[0].lower() + said[1:]
+    column = f", column {error.offset}" if error.offset else ""
+    return f"not {form.name}{column}: {said}"
 
 
 def _open(path: Path, packed: bool) -> IO[bytes]:

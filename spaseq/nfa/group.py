@@ -40,6 +40,20 @@ class Group:
         self.oldest = node.last if self.chain is None else min(self.oldest, node.last)
         self.chain = Chain(node, self.chain)
 
+    def taken_before(self, instant: int, together: bool) -> int:
+        """The latest first instant of what was taken wholly before `instant`; -1: nothing.
+
+        Of two conjunctions (`together`) of one timestamp neither comes first.
+        """
+        return max(
+            (
+                first
+                for first, last, conjoined in self.taken
+                if last < instant and not (together and conjoined)
+            ),
+            default=-1,
+        )
+
     def keep(self, members: Iterable[Node]) -> None:
         kept = list(members)
         kept.reverse()

@@ -327,15 +327,7 @@ class AutomatonRun:
         if state.looks_back:
             return self.guards.earlier_acceptable(state.place, group.env, candidate, group.oldest)
         together = self.automaton.atoms[candidate.edge.atom].kind == "together"
-        # Of two conjunctions of one timestamp neither comes first.
-        needed = max(
-            (
-                first
-                for first, last, conjoined in group.taken
-                if last < candidate.first and not (together and conjoined)
-            ),
-            default=NEVER,
-        )
+        needed = group.taken_before(candidate.first, together)
         took = (candidate.first, candidate.last, together)
         if not state.takes_at_once and took not in group.taken:
             group.taken.append(took)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 
 from spaseq.parser.lexer import UNREADABLE
+from spaseq.parser.slips_habits import HABIT_SLIPS
 from spaseq.parser.slips_pattern import PATTERN_SLIPS
 from spaseq.parser.slips_query import QUERY_SLIPS
 from spaseq.parser.stuck import CLOSING, OPENING, Slip, Stuck, expectation
@@ -67,9 +68,12 @@ def _bad_iri(stuck: Stuck) -> Slip | None:
             "describe the statement with triples of its own",
             stuck.span(stuck.start, stuck.start + 2),
         )
-    iri = re.match(r"<([A-Za-z][^<>\n]*)>", stuck.rest)
-    if iri is None or "IRIREF" not in stuck.expected:
+    if "IRIREF" not in stuck.expected:
         return None
+    iri = re.match(r"<([A-Za-z][^<>\n]*)>", stuck.rest)
+    # What looks like an IRI with a variable in it ends in a `>` that means 'more than'.
+    if iri is None or re.search(r"\s[?$]\w", iri[1]):
+        return _unclosed_iri(stuck)
     bad = re.search(r"[\x00-\x20\"{}|^`\\]", iri[1])
     if bad is None:
         return None
@@ -79,6 +83,17 @@ def _bad_iri(stuck: Stuck) -> Slip | None:
         f"an IRI cannot hold {shown}",
         f"write it as %{ord(bad[0]):02X}, or close the IRI with > before it",
         stuck.span(at, at + 1),
+    )
+
+
+def _unclosed_iri(stuck: Stuck) -> Slip | None:
+    iri = re.match(r"<[^\x00-\x20<>\"{}|^`\\]+", stuck.rest)
+    if iri is None:
+        return None
+    return Slip(
+        "this IRI is never closed with >",
+        f"write {iri[0]}>",
+        stuck.span(stuck.start, stuck.start + iri.end()),
     )
 
 
@@ -96,14 +111,20 @@ def _iri_for_less(stuck: Stuck) -> Slip | None:
 # ------------------------------------------------------------------ brackets
 
 
-def _closed_wrongly(stuck: Stuck) -> Slip | None:
+def _closes_nothing(stuck: Stuck) -> Slip | None:
     opening = OPENING.get(stuck.text)
-    if opening is None:
+    if opening is None or any(bracket.text == opening for bracket in stuck.brackets):
         return None
     last = stuck.open
     if last is None:
         return Slip(f"this {stuck.text} closes nothing", f"remove it, or open a {opening} before")
-    if last.text == opening:
+    # After a ( or a [ it is more likely the wrong one of the closing brackets.
+    return Slip(f"this {stuck.text} closes nothing", "remove it") if last.text == "{" else None
+
+
+def _closed_wrongly(stuck: Stuck) -> Slip | None:
+    opening, last = OPENING.get(stuck.text), stuck.open
+    if opening is None or last is None or last.text == opening:
         return None
     return Slip(
         f"a {CLOSING[last.text]} is missing before this {stuck.text}",
@@ -182,6 +203,8 @@ SLIPS: tuple[Callable[[Stuck], Slip | None], ...] = (
     _iri_for_less,
     _ends_early,
     _unclosed_group,
+    _closes_nothing,
+    *HABIT_SLIPS,
     *QUERY_SLIPS,
     _closed_wrongly,
     *PATTERN_SLIPS,

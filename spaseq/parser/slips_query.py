@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 
 from spaseq.parser.stuck import TERM_STARTS, Slip, Stuck
 from spaseq.parser.words import FAMILIES, MICROSECONDS
@@ -29,8 +30,11 @@ def _prologue(stuck: Stuck) -> Slip | None:
 def _address(stuck: Stuck) -> Slip | None:
     """`http://example.org` is a prefixed name `http:` and two slashes to the lexer."""
     start = stuck.start
-    scheme = re.search(r"[A-Za-z]+:$", stuck.source.lexed[: stuck.previous_end])
-    if scheme is not None and stuck.rest.startswith("//"):
+    # A path takes the first of the two slashes.
+    scheme = re.search(r"[A-Za-z]+:/?$", stuck.source.lexed[: stuck.previous_end])
+    if scheme is not None and stuck.source.lexed.startswith(
+        "//", scheme.end() - scheme[0].count("/")
+    ):
         start = scheme.start()
     address = re.match(r"[A-Za-z]+://[^\s;,<>()]+", stuck.source.lexed[start:])
     if address is None:
@@ -54,6 +58,8 @@ def _select(stuck: Stuck) -> Slip | None:
         return Slip("an expression needs a name here", "write ( … AS ?name)")
     if "AS" in stuck.expected and stuck.kind in ("VAR", "COMMA"):
         return Slip("AS is missing", "an expression gets its name so: ( … AS ?name)")
+    if last == "SELECT" and stuck.kind in ("INTEGER", "DECIMAL", "DOUBLE", "SIGNED", "STRING"):
+        return Slip("an expression in SELECT without parentheses", "write ( … AS ?name)")
     if last == "SELECT" and stuck.kind not in ("NAME", "RPAR"):
         return Slip("SELECT without variables", "name some, as in SELECT ?a ?b, or write SELECT *")
     if last == "CONSTRUCT" and stuck.kind == "WHERE":
@@ -76,6 +82,14 @@ def _clauses(stuck: Stuck) -> Slip | None:
             "FROM STREAM without a name for the stream",
             f"write FROM STREAM S1 {stuck.text}, and ON S1 in DEFINE",
         )
+    if "TIME_UNIT" in stuck.expected and stuck.kind == "EVENTS":
+        return Slip(
+            "EVENTS takes a whole number",
+            "write it without a fraction or an exponent, such as WITHIN 10 EVENTS",
+            stuck.place(stuck.before[-1]),
+        )
+    if "TUMBLING" in stuck.expected and stuck.kind == "SIGNED":
+        return Slip("WITHIN takes a number without a sign", f"write WITHIN {stuck.text[1:]}")
     if "TIME_UNIT" in stuck.expected:
         return Slip(
             "WITHIN needs a unit of time, or EVENTS",
@@ -98,6 +112,15 @@ def _define(stuck: Stuck) -> Slip | None:
     if stuck.kind == "GPM" and "DEFINE" in stuck.expected:
         return Slip("DEFINE is missing", "write DEFINE GPM name ON stream { … }")
     if stuck.previous == "DEFINE" and "GPM" in stuck.expected and stuck.kind == "NAME":
+        following = re.match(r"\w+\s+(?!ON\b)([^\W\d]\w*)", stuck.rest, re.IGNORECASE)
+        if following is not None:
+            close = get_close_matches(stuck.text.upper(), ("GPM",), 1, 0.6)
+            hint = (
+                "did you mean GPM?"
+                if close
+                else f"write DEFINE GPM {following[1]} ON stream {{ … }}"
+            )
+            return Slip(f"unknown word {stuck.text}", hint)
         return Slip("GPM is missing", f"write DEFINE GPM {stuck.text} ON stream {{ … }}")
     if "ON" in stuck.expected and stuck.inside("GPM") and stuck.kind == "LBRACE":
         return Slip(

@@ -148,6 +148,9 @@ def test_bind(shell: Shell) -> None:
         ("a b=1", "it must read NAME=TERM"),
         ("x=<not an iri>", "is not an RDF term"),
         ("x=http://example.org/", "write <http://example.org/> for an IRI"),
+        ("x=b:eBay", "no query declares the prefix b: (known are xsd:, rdf:, rdfs:, owl:, prov:"),
+        ("x=b:eBay", "write <IRI> for an IRI, or '\"b:eBay\"' for a string"),
+        ("x=", "write x='\"\"' for the empty string"),
     ],
 )
 def test_bad_binds(shell: Shell, text: str, said: str) -> None:
@@ -156,6 +159,42 @@ def test_bad_binds(shell: Shell, text: str, said: str) -> None:
     assert shell.err.count("\n") == 1
     assert shell("run", "q.rq", "--stream", "s=s.nq", "--bind", "x=1", "--bind", "?x=2") == 2
     assert "bound twice" in shell.err
+
+
+def test_bind_resolves_names_with_the_prefixes_of_the_queries(shell: Shell) -> None:
+    shell.file("q.rq", QUERY.replace("?y }", "?y FILTER(STR(?wanted) = CONCAT(STR(:b), ?y)) }"))
+    shell.file("r.rq", QUERY.replace("PREFIX : ", "PREFIX r: <e:r> PREFIX : "))
+    shell.file("other.rq", "PREFIX r: <e:other>" + QUERY)
+    run = ("run", "q.rq", "r.rq", "--stream", "s=s.nq", "--bind")
+    for text in (":b2", "<http://example.org/b2>"):
+        assert shell(*run, f"wanted={text}") == 0
+        assert '"query": "q"' in shell.out
+    for text in ("r:x", "prov:x", "12:30", '"a:b"', "a : b"):
+        assert shell(*run, f"wanted={text}") == 0
+        assert '"query": "q"' not in shell.out
+    assert shell("run", "other.rq", *run[1:], "wanted=r:x") == 2
+    assert "the queries declare r: as <e:other> and <e:r>" in shell.err
+
+
+def test_output_onto_an_input_is_refused(shell: Shell, tmp_path: Path) -> None:
+    kb = shell.file("kb.ttl", "<e:k> <e:p> 1 .")
+    os.link(shell.folder / "s.nq", shell.folder / "hard.nq")
+    os.symlink("kb.ttl", shell.folder / "soft.ttl")
+    run = ("run", "q.rq", "--stream", "s=s.nq", "--kb", "e:kb=kb.ttl", "--output")
+    before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
+    for name in ("s.nq", "hard.nq", "kb.ttl", "soft.ttl", kb, "./q.rq"):
+        assert shell(*run, name) == 2
+        assert f"--output {name} is the same file as the input " in shell.err
+    assert before == {path.name: path.read_bytes() for path in shell.folder.iterdir()}
+    with open("s.nq") as stream:
+        done = subprocess.run(
+            command("run", "q.rq", "--stream", "s=-", "-o", "s.nq"),
+            stdin=stream, stderr=subprocess.PIPE, text=True, env=environment(), check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert "the same file as the input standard input" in done.stderr
+    assert (shell.folder / "s.nq").read_text() == STREAM
+    assert shell(*run, "new.jsonl") == 0
 
 
 @pytest.mark.parametrize(
@@ -230,7 +269,7 @@ def test_lateness(shell: Shell) -> None:
     assert shell("run", "q.rq", "--stream", "s=s.nq", "--lateness", "1000ms") == 0
     assert shell.out == ""
     assert "late event left out: s.nq:3" in shell.err
-    assert shell.err.endswith("1 event came too late and were left out (--lateness)\n")
+    assert shell.err.endswith("1 event came too late and was left out (--lateness)\n")
 
 
 def test_reading_options(shell: Shell) -> None:
@@ -262,6 +301,52 @@ def test_kb(shell: Shell) -> None:
     given = "http://example.org/kb=kb.ttl"
     assert shell(*run, given, "--kb", given) == 2
     assert "<http://example.org/kb> is given twice" in shell.err
+
+
+GRAPHS = QUERY.replace("?x }", "?x GRAPH :companies { ?k :is ?x } }")
+E = "http://example.org/"
+
+
+@pytest.mark.parametrize(
+    ("graph", "dataset", "given", "said"),
+    [
+        (":companies", "", [], ["<E/companies> is read, but not given; graphs given: none\n"]),
+        (":companies", "", ["companies"], []),
+        (
+            ":companies", "", ["company"],
+            ["q.rq:4:38: warning: the KB graph <E/companies> is read, but not given; graphs "
+             "given: <E/company>; did you mean <E/company>?\n",
+             "hint: add --kb 'E/companies=FILE'",
+             "no query reads the KB graph <E/company> given with --kb; graphs read: "
+             "<E/companies>; did you mean <E/companies>?\n"],
+        ),
+        (":companies", "FROM :other", ["other"], ["but FROM leaves it out", "FROM NAMED <E/comp"]),
+        ("?g", "", ["companies", "other"], []),
+        ("?g", "FROM :a", ["a", "b"], ["no query reads the KB graph <E/b>"]),
+        ("?g", "", [], ["GRAPH ?g reads the graphs of the KB, but none is given", "--kb 'IRI=FI"]),
+    ],
+)  # fmt: skip
+def test_graphs_read_and_given_that_do_not_fit_are_warned_of(
+    shell: Shell, graph: str, dataset: str, given: list[str], said: list[str]
+) -> None:
+    text = GRAPHS.replace("GRAPH :companies", f"GRAPH {graph}").replace(":s W", f":s {dataset} W")
+    shell.file("q.rq", text)
+    shell.file("kb.ttl", "<e:k> <e:p> 1 .")
+    kbs = [part for name in given for part in ("--kb", f"{E}{name}=kb.ttl")]
+    assert shell("run", "q.rq", "--stream", "s=s.nq", *kbs) == 0
+    for part in said:
+        assert part.replace("E/", E) in shell.err
+    if not said:
+        assert shell.err == ""
+
+
+def test_a_malformed_kb_is_told_like_a_malformed_stream(shell: Shell) -> None:
+    shell.file("q.rq", GRAPHS)
+    shell.file("kb.ttl", "<e:a> <e:p> 1 .\n<e:a> oops .\n")
+    assert shell("run", "q.rq", "--stream", "s=s.nq", "--kb", f"{E}companies=kb.ttl") == 2
+    assert shell.err == (
+        "spaseq: error: kb.ttl:2: not Turtle, column 7: oops is not a valid predicate\n"
+    )
 
 
 def test_query_errors_have_a_picture(shell: Shell) -> None:
@@ -308,6 +393,11 @@ def test_generate(shell: Shell) -> None:
     assert shell("generate", "stock", "cards", "--events", "5", "--out", "both") == 0
     assert (shell.folder / "both" / "cards" / "query.rq").exists()
     assert shell("generate", "nothing") == 2
+    for name in ("generate", "completion"):
+        assert shell(name) == 2
+        assert "Missing argument" in shell.err
+        assert f"(see spaseq {name} --help)" in shell.err
+        assert shell.err.count("\n") == 1
 
 
 def test_choices_are_those_of_the_modules_they_stand_for() -> None:
@@ -378,6 +468,60 @@ def test_a_closed_pipe_ends_quietly(shell: Shell) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(20) == 0
+
+
+def in_shell(line: str) -> subprocess.CompletedProcess[str]:
+    """A line of the shell in which `spaseq` is this command line."""
+    words = line.replace("spaseq ", f"'{sys.executable}' -m spaseq.cli ", 1)
+    return subprocess.run(
+        ["sh", "-c", words], capture_output=True, text=True, env=environment(), check=False
+    )
+
+
+RUN = "spaseq run q.rq --stream s="
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "error"),
+    [
+        (f"{RUN}s.nq >&-", 2, "standard output is closed; name a file with --output"),
+        (f"{RUN}s.nq -o out >&-", 0, ""),
+        (f"{RUN}s.nq -o out <&-", 0, ""),
+        (f"{RUN}- <&-", 2, "standard input is closed, and --stream reads it (-)"),
+        ("spaseq check q.rq >&-", 2, "standard output is closed"),
+        ("spaseq explain q.rq >&-", 2, "standard output is closed"),
+        (f"{RUN}s.nq --stats --progress -o out 2>&-", 0, ""),
+    ],
+)
+def test_closed_standard_files(shell: Shell, line: str, status: int, error: str) -> None:
+    done = in_shell(line)
+    assert done.returncode == status
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"spaseq: error: {error}" if error else "")
+    assert done.stderr.count("\n") == (1 if error else 0)
+
+
+def test_errors_do_not_go_to_standard_output_where_standard_error_is_closed(shell: Shell) -> None:
+    done = in_shell("spaseq check none.rq 2>&-")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (f"{RUN}s.nq -o /dev/full", "/dev/full"),
+        (f"{RUN}s.nq --format csv -o /dev/full", "/dev/full"),
+        (f"{RUN}s.nq > /dev/full", "standard output"),
+        (f"{RUN}- < s.nq > /dev/full", "standard output"),
+        ("spaseq check q.rq > /dev/full", "standard output"),
+        ("spaseq --help > /dev/full", "standard output"),
+    ],
+)
+def test_a_full_disk_is_told_with_the_name_of_the_file(shell: Shell, line: str, name: str) -> None:
+    done = in_shell(line)
+    said = f"spaseq: error: {name}: cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 def test_the_progress_bar_is_for_terminals(shell: Shell) -> None:

@@ -138,3 +138,13 @@ def _as_trig(quads: str) -> str:
         else:
             lines.append(line)
     return "\n".join(lines)
+
+
+def test_closed_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(InputError, match="standard input is closed"):
+        Lines("-")
+    (tmp_path / "a.nq").write_bytes(b"# one\n")
+    lines = Lines(str(tmp_path / "a.nq"))
+    assert lines.readline() == b"# one\n"
+    lines.close()

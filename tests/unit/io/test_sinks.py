@@ -213,3 +213,18 @@ def test_files_and_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert buffer.getvalue().count(b"\n") == 2
         assert sink.written == 1
     assert not buffer.closed
+
+
+def test_closed_standard_output_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    with pytest.raises(SpaseqError, match="standard output is closed"):
+        open_sink("jsonl", [Shape("q", "select")])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("live", [False, True])
+def test_a_full_disk_is_told_with_the_name_of_the_file(live: bool) -> None:
+    sink = open_sink("jsonl", [Shape("q", "select")], "/dev/full", live)
+    with pytest.raises(OSError, match="cannot be written: No space") as raised, sink:
+        sink.write(match())
+    assert raised.value.filename == "/dev/full"

@@ -115,12 +115,32 @@ def test_look_ups(subject, predicate, object, count):
 
 # ------------------------------------------------------------------ errors
 
+RDF_XML = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>"
+
 
 def test_a_malformed_file_names_its_line(tmp_path):
     path = tmp_path / "k.ttl"
     path.write_text(f"<{EX}a> <{EX}p> 1 .\n<{EX}a> oops .\n")
-    with pytest.raises(KbError, match=r"k\.ttl:2: "):
+    with pytest.raises(KbError, match=r"k\.ttl:2: not Turtle, column \d+: oops is not a valid"):
         open_kb({EX + "k": path})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("k.nt", "<e:a> <e:p> .", r"k\.nt:1: not N-Triples, column 13: "),
+        ("k.jsonld", '{\n"a": ,}', r"k\.jsonld:2: not JSON-LD, column 6: unexpected comma"),
+        ("k.jsonld", '{"@context": "http://e/", "a": 1}', r"its @context is elsewhere"),
+        ("k.rdf", f"{RDF_XML}\n<rdf:Description>\n</rdf:D>\n", r"k\.rdf:3: not RDF/XML: ill"),
+        ("k.rdf", f"{RDF_XML}\n\n<x:a rdf:about='e:a'/>\n\n", r"k\.rdf:3: not RDF/XML: unknown"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_syntax_and_the_place(tmp_path, name, text, message):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(KbError, match=message) as raised:
+        open_kb({EX + "k": path})
+    assert "Parser error" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -39,3 +39,17 @@ def test_every_finding_has_a_place_and_advice() -> None:
         for finding in caught.value.diagnostics:
             assert 0 <= finding.span.start <= finding.span.end <= len(text), path.stem
             assert finding.hint, path.stem
+
+
+@pytest.mark.parametrize(
+    ("before", "width"),
+    [("ascii", 5), ("温度", 4), ("Ａ", 2), ("e\u0301", 1), ("é", 1), ("\t", 1)],
+)
+def test_the_caret_stands_below_its_character(before: str, width: int) -> None:
+    prefix = f"{{ ?s :p '{before}' "
+    with pytest.raises(QuerySyntaxError) as caught:
+        parse_pattern(prefix + "温 }")
+    _, line, carets = str(caught.value).splitlines()[:3]
+    gutter = len(line) - len(prefix + "温 }")
+    assert carets == " " * (gutter + len(prefix) - len(before) + width) + "^^"
+    assert caught.value.column == len(prefix) + 1
