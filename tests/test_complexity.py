@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator
 
@@ -214,3 +215,24 @@ def test_strict_contiguity_reads_the_last_instant_of_a_partition_only(reads: lis
     reads.clear()
     assert len(run.push(S, 2000, event("b", 0))) == 1
     assert len(reads) <= 6
+
+
+def test_iterations_keep_no_more_than_the_window() -> None:
+    """What a run holds under `B+` follows the window, not the stream."""
+    run = spaseq.compile(
+        "PREFIX : <http://example.org/> SELECT ?x WITHIN 10 SECONDS FROM STREAM s :s WHERE { "
+        "SEQ(A ; B+) DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y } }"
+    ).start()
+
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(thing, Node) for thing in gc.get_objects())
+
+    sizes, before = [], alive()
+    for time in range(6000):
+        predicate = ox.NamedNode("http://example.org/" + "ab"[time % 2])
+        fact = (ox.NamedNode("http://example.org/x"), predicate, ox.Literal(time))
+        run.push("http://example.org/s", time, [fact])
+        if time % 2000 == 1999:
+            sizes.append(alive() - before)
+    assert max(sizes) < 2 * 1024 + 100

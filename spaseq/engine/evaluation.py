@@ -87,6 +87,8 @@ class Evaluation:
                 name = ox.NamedNode(name)
             except ValueError as error:
                 raise EventError(f"the event's name {name!r} is no IRI: {error}") from error
+        if not isinstance(name, ox.NamedNode | ox.BlankNode | None):
+            raise EventError(f"the event's name {name!r} is neither an IRI nor a blank node")
         ordinal = self._next_ordinal(stream, time)
         return self._accept(Event(stream, time, ordinal, facts, name))
 

@@ -64,6 +64,7 @@ class OutputStage:
         self.complete: dict[Identity, int] = {}
         """Matches so far, with the closing time of their window; kept only where needed."""
         self._purge_at = 256
+        self._forget_at = 1024
         self._remembers = remembers
         self.constructed = 0
         output = plan.output
@@ -96,10 +97,10 @@ class OutputStage:
         if not results:
             return [], []
         if self._plan.output.form == "ask":
-            first = min(results, key=lambda result: result.path.start)
+            first = min(results, key=self._order)
             return [self._ask(first, end)], [result.path for result in results]
         if self._sorted:
-            results.sort(key=_order)
+            results.sort(key=self._order)
         if self._plan.output.distinct:
             results = self._unseen(results, end.micros)
         if self._plan.output.limit is not None:
@@ -127,6 +128,16 @@ class OutputStage:
                 del found[identity]
             self._remember(found, now, clock)
         return list(found.values())
+
+    def _order(self, result: _Result) -> tuple[object, ...]:
+        """Instants, then solution; then what sets equals apart, whichever arrived first."""
+        witnesses = result.witnesses
+        return (
+            tuple(w.instant for w in witnesses),
+            tuple(map(order_key, result.solution)),
+            tuple((w.occurrence, self._streams[w.event.stream]) for w in witnesses),
+            tuple(tuple(map(order_key, w.row)) for w in witnesses),
+        )
 
     def _shown(self, solution: Solution) -> tuple[object, ...]:
         """What of a solution can be seen: of a CONSTRUCT its graph, of an ASK nothing."""
@@ -197,8 +208,9 @@ class OutputStage:
     def _unseen(self, results: Iterable[_Result], now: int) -> list[_Result]:
         window = self._plan.window
         forgets = window.kind in ("span", "tumbling")
-        if forgets and len(self.shown) > 1024:
+        if forgets and len(self.shown) > self._forget_at:
             self.shown = {s: t for s, t in self.shown.items() if now - t < window.size}
+            self._forget_at = 2 * len(self.shown) + 1024
         fresh: dict[Solution, _Result] = {}
         for result in results:
             last = self.shown.get(result.solution)
@@ -257,13 +269,6 @@ def _mapping(acceptor: Acceptor, witness: Witnessed) -> tuple[tuple[str, Term], 
         (name, value)
         for name, value in zip(acceptor.variables, witness.row, strict=True)
         if value is not None
-    )
-
-
-def _order(result: _Result) -> tuple[object, ...]:
-    return (
-        tuple(witness.instant for witness in result.witnesses),
-        tuple(order_key(value) for value in result.solution),
     )
 
 

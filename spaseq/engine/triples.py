@@ -35,7 +35,12 @@ def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
     facts: dict[Fact, None] = {}
     blanks: dict[Any, ox.BlankNode] = {}
     for item in items:
-        subject, predicate, object_ = (_term(part, blanks, scope) for part in _parts(item))
+        try:
+            subject, predicate, object_ = (_term(part, blanks, scope) for part in _parts(item))
+        except ValueError as error:
+            raise EventError(f"{item!r} holds a term that RDF does not know: {error}") from error
+        if isinstance(subject, ox.Literal) or not isinstance(predicate, ox.NamedNode):
+            raise EventError(f"{item!r} is no RDF triple: look at its subject and predicate")
         facts[(subject, predicate, object_)] = None
     return tuple(facts)
 

@@ -80,12 +80,13 @@ class CandidateFinder:
         atom = self._atoms[edge.atom]
         high = fresh.instant + 1
         for place in range(len(atom.operands)):
+            own = list(self._fresh(atom.operands[place], fresh, fresh_gpm, max(low, first - 1)))
+            if not own:
+                continue
             options: list[Iterable[Meeting]] = []
             for number, operand in enumerate(atom.operands):
                 if number == place:
-                    options.append(
-                        list(self._fresh(operand, fresh, fresh_gpm, max(low, first - 1)))
-                    )
+                    options.append(own)
                 else:
                     options.append(
                         [

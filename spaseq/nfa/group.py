@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterable
 
 from spaseq.nfa.automaton import Automaton, Place
 from spaseq.nfa.registers import Environment
-from spaseq.nfa.tecs import Chain, Node, Row, chained, nodes
+from spaseq.nfa.tecs import Chain, Node, Row, chained, members_since, nodes
 from spaseq.rdf.equality import equality_key
 from spaseq.rdf.event import Term
 
@@ -136,6 +136,15 @@ class PlaceState:
                 del same[group.values]
                 if not same:
                     del index[entry]
+
+    def keep_since(self, instant: int) -> None:
+        """Drop the members whose last instant is before `instant`, and empty groups."""
+        for group in list(self.groups.values()):
+            recent = list(members_since(group.chain, instant, 0))
+            if recent:
+                group.keep(recent)
+            else:
+                self.drop(group)
 
     def matching(self, edge: int, row: Row, columns: IndexColumns) -> Collection[Group]:
         """The groups that agree with a row on the index of an edge."""

@@ -39,6 +39,7 @@ from spaseq.nfa.tecs import (
     members_since,
     nodes,
     paths,
+    prune,
 )
 from spaseq.nfa.window import WindowClock
 from spaseq.nfa.wiring import buffered_gpms, dispatch, fragment_places, index_columns
@@ -98,6 +99,8 @@ class AutomatonRun:
         """Starts that can be decided only when all events of the instant are counted."""
         self._looks_back = any(automaton.places[start].guards for start in automaton.starts)
         self._sweep_at = 256
+        self._made = self._kept = 0
+        """Nodes made since the last pruning, and links that it left."""
 
     # ------------------------------------------------------------------ instants
 
@@ -149,13 +152,7 @@ class AutomatonRun:
                 del self.touched[id(group)]
         for state in self.places:
             if state.strict and not self.registers.partition and state.groups:
-                stale = self.clock.timestamp_start - 1
-                for group in list(state.groups.values()):
-                    recent = list(members_since(group.chain, stale, 0))
-                    if recent:
-                        group.keep(recent)
-                    else:
-                        state.drop(group)
+                state.keep_since(self.clock.timestamp_start - 1)
         for (number, _), (env, members) in self.pending.items():
             self.places[number].reached += len(members)
             group = self.places[number].group(env)
@@ -180,10 +177,13 @@ class AutomatonRun:
         self.touched.clear()
 
     def sweep(self) -> None:
-        """Forget what the window has passed over."""
+        """Forget what the window has passed over; between instants."""
         bound = self.clock.bound
         for state in self.places:
             state.sweep(bound)
+        if self._made >= self._kept:
+            groups = (group for state in self.places for group in state.groups.values())
+            self._made, self._kept = 0, prune((group.chain for group in groups), bound)
         for buffer in self.buffers:
             buffer.evict(self.clock.looked_back_to() if self._looks_back else bound)
         self.contiguity.evict(bound)
@@ -369,6 +369,7 @@ class AutomatonRun:
         self._complete(candidate, Node(candidate.step, None, candidate.last, candidate.first))
 
     def _complete(self, candidate: Candidate, node: Node) -> None:
+        self._made += 1
         for link in self.automaton.atoms[candidate.edge.atom].links:
             if link.bounds and not self.registers.within(link.bounds, candidate.env):
                 continue

@@ -1,9 +1,10 @@
 """Partial matches, shared: a timed, enumerable, compact set of them (tECS).
 
 A node is the last step of one or more partial matches; `before` holds the nodes it may
-continue, as a chain that never changes once built, so that a node made now is not
-disturbed by what joins its group later. Source: Bucchi et al., *CORE: a complex event
-recognition engine* (PVLDB 2022), whose `extend` is a `Node` and whose `union` is a `Chain`.
+continue, as a chain to which nothing is ever added, so that a node made now is not
+disturbed by what joins its group later; only `prune` takes out what the window has
+passed. Source: Bucchi et al., *CORE: a complex event recognition engine* (PVLDB 2022),
+whose `extend` is a `Node` and whose `union` is a `Chain`.
 
 Invariant: `latest` is the greatest start of all partial matches below a node or chain,
 so that whoever follows references with `latest` ≥ the window's first instant reaches only
@@ -12,7 +13,7 @@ nodes that lead to a result. Enumeration therefore costs time linear in what it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -81,6 +82,28 @@ def members_since(chain: Chain | None, last: int, bound: int) -> Iterator[Node]:
     Groups grow at the close of each instant by nodes that end there: the older ones follow.
     """
     return takewhile(lambda node: node.last >= last, nodes(chain, bound))
+
+
+def prune(roots: Iterable[Chain | None], bound: int) -> int:
+    """Cut what can reach no start at or after `bound` out of everything below the roots.
+
+    Chains are changed in place, which nobody can see: `bound` never falls, so no
+    enumeration would follow what goes. Returns the number of links walked.
+    """
+    todo = [chain for chain in roots if chain is not None and chain.latest >= bound]
+    seen: set[int] = set()
+    while todo:
+        chain: Chain | None = todo.pop()
+        while chain is not None and id(chain) not in seen:
+            seen.add(id(chain))
+            while chain.node.latest < bound and chain.rest is not None:
+                chain.node, chain.rest = chain.rest.node, chain.rest.rest
+            while chain.rest is not None and chain.rest.node.latest < bound:
+                chain.rest = chain.rest.rest if chain.rest.latest >= bound else None
+            if chain.node.before is not None:
+                todo.append(chain.node.before)
+            chain = chain.rest
+    return len(seen)
 
 
 def chained(members: list[Node]) -> Chain | None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from spaseq.plan.logical import Window
 
+LAST_MOMENT = 2**63 - 1
+"""The greatest timestamp there is: windows that reach beyond it close then."""
+
 
 class WindowClock:
     """Instant numbers, and the first one still inside the window."""
@@ -74,7 +77,8 @@ class WindowClock:
     def closing(self, micros: int) -> int:
         """When the window of a match that starts at `micros` closes."""
         size = self.window.size
-        return micros + size if self.window.kind == "span" else (micros // size + 1) * size
+        closing = micros + size if self.window.kind == "span" else (micros // size + 1) * size
+        return min(closing, LAST_MOMENT)
 
     def state(self) -> list[object]:
         return [
