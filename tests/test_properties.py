@@ -19,6 +19,7 @@ from strategies import EXAMPLE, Case, cases, random_case, random_chain, smaller
 
 import spaseq
 from spaseq.errors import QueryError
+from spaseq.nfa.run import AutomatonRun
 from spaseq.parser import parse
 from spaseq.rdf.event import Event
 from spaseq.results import Match
@@ -171,3 +172,21 @@ def registered(matches: Sequence[Match]) -> list[Event]:
         ordinal = sum(event.time == match.end for event in events)
         events.append(Event(EXAMPLE + "D", match.end, ordinal, match.graph))
     return events
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))
+def test_sweeping_at_every_instant_does_not_matter(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = AutomatonRun.close_instant
+
+    def close_and_sweep(run: AutomatonRun) -> None:
+        close(run)
+        run._kept = 0
+        run.sweep()
+
+    monkeypatch.setattr(AutomatonRun, "close_instant", close_and_sweep)
+    for seed in range(first, min(first + CHUNK, SEED + EXAMPLES)):
+        case = random_case(seed, corners=True)
+        found = objection(case)
+        assert not found, report(case, found)
