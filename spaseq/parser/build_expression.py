@@ -8,6 +8,7 @@ that one run finds all undeclared prefixes, wrong escapes and wrong arities.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from spaseq.errors import Span
@@ -281,6 +282,10 @@ class ExpressionBuilder:
                 arguments[0].span,
                 "write BOUND(?v); COALESCE(…) gives the first expression that has a value",
             )
+        if name == "IRI" and self.base is not None and isinstance(arguments[0], ast.Literal):
+            # Only a constant can be resolved here: BASE ends with the parser.
+            text = arguments[0]
+            arguments = (replace(text, lexical=resolve(text.lexical, self.base)),)
         return ast.Call(name, arguments, self.span(tree))
 
     def function_call(self, tree: Tree) -> ast.Expr:
