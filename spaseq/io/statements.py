@@ -22,6 +22,7 @@ import pyoxigraph as ox
 
 from spaseq.io.lines import Lines
 from spaseq.io.options import Malformed, Syntax, Troubles
+from spaseq.rdf.syntax import parser_message
 
 Statement: TypeAlias = tuple[ox.Quad | None, int]
 RawTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
@@ -43,7 +44,6 @@ SYNTAX_NAMES: dict[Syntax, str] = {
 
 _VERSION = re.compile(rb"[ \t]*VERSION[ \t]*(?:\"[^\"]*\"|'[^']*')[ \t]*(?:#.*)?")
 _MESSAGE = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#.*)?")
-_WHERE = re.compile(r"Parser error (?:at|between) line \d.*?\d: (?=\D)")
 
 
 def line_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
@@ -104,7 +104,7 @@ def _has_statement(line: bytes) -> bool:
 
 def explained(error: SyntaxError, syntax: Syntax, placed: bool = True) -> str:
     """The parser's message without its line, and what was being read."""
-    said = _WHERE.sub("", error.msg or "").rstrip(".")
+    said = parser_message(error)
     column = f", column {error.offset}" if error.offset and placed else ""
     hint = ""
     if "version" in said.lower() or "MESSAGE" in said or "@message" in said:
@@ -112,8 +112,6 @@ def explained(error: SyntaxError, syntax: Syntax, placed: bool = True) -> str:
             "; a message delimiter stands on its own, after whole statements, in a file that "
             'begins with VERSION "1.1-messages" or is read with --events message'
         )
-    if said[1:2].islower():
-        said = said[0].lower() + said[1:]
     return f"not {SYNTAX_NAMES[syntax]}{column}: {said}{hint}"
 
 

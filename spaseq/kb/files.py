@@ -7,7 +7,6 @@ handed to it line by line, and the line is the last one it asked for.
 from __future__ import annotations
 
 import gzip
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
@@ -15,8 +14,7 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from spaseq.errors import KbError
-
-_WHERE = re.compile(r"Parser error (?:at|between) line \d.*?\d: (?=\D)")
+from spaseq.rdf.syntax import parser_message
 
 
 class LineFeed:
@@ -66,11 +64,9 @@ def read_quads(path: Path) -> Iterator[ox.Quad]:
 
 def _explained(error: SyntaxError, form: ox.RdfFormat) -> str:
     """The parser's message without its place, and what was being read."""
-    said = _WHERE.sub("", error.msg or "").rstrip(".")
+    said = parser_message(error)
     if "LoadDocumentCallback" in said:
         said = "its @context is elsewhere; write the context into the file"
-    if said[1:2].islower():
-        said = said[0].lower() + said[1:]
     column = f", column {error.offset}" if error.offset else ""
     return f"not {form.name}{column}: {said}"
 
