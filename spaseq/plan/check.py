@@ -16,7 +16,7 @@ from spaseq.plan.check_filters import check_filters
 from spaseq.plan.check_patterns import check_functions, check_pattern
 from spaseq.plan.check_sequence import check_sequence
 from spaseq.plan.check_variables import Context, check_variables
-from spaseq.plan.places import group_variables, sequence_places
+from spaseq.plan.places import group_variables, sequence_places, without_parentheses
 from spaseq.plan.scope import gpm_scopes
 from spaseq.plan.visibility import Visibility, visibility
 from spaseq.plan.wording import did_you_mean, excerpt, question_or, quoted
@@ -30,7 +30,8 @@ def check(query: ast.Query) -> list[Diagnostic]:
     places = sequence_places(query.sequence)
     scopes = gpm_scopes(query)
     context = Context(query, places, scopes, group_variables(query, scopes, places))
-    seen = visibility(query.sequence, places, scopes, context.group_variables)
+    bare = without_parentheses(query.sequence)
+    seen = visibility(bare, places, scopes, context.group_variables)
     findings = [
         *_clauses(query),
         *_streams(query),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from plan_queries import PREFIX, findings, only, query, query_text
 
@@ -158,7 +158,11 @@ _UNITS = st.recursive(st.builds(ast.GpmRef, st.sampled_from("ABZ")), _units, max
 _WINDOWS = st.sampled_from([ast.Within("span", 1), ast.Within("events", events=3), None])
 
 
+_NEGATED = ast.Step(None, ast.GpmRef("A"), negated=True)
+
+
 @given(_steps(_UNITS), _WINDOWS)
+@example(ast.Sequence((_NEGATED, ast.Step(",", ast.Sequence((_NEGATED,))))), ast.Within("span", 1))
 def test_any_sequence_gets_its_findings(sequence: ast.Sequence, within: ast.Within | None) -> None:
     gpms = {"A": "{ [] :k ?k ; :a ?a FILTER(?a > PREV(?k)) }", "B": "{ [] :k ?k FILTER(?k > ?a) }"}
     tree = replace(query("A; B", gpms), sequence=sequence, within=within)
