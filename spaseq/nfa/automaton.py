@@ -4,8 +4,8 @@ A *place* is one occurrence of an operator that waits for its right operand. Eac
 *edges* is one alternative first step of that operand: an *atom* (a GPM, a conjunction `&`
 or `AND`) together with the iterations that taking it begins. A finished atom *links* to
 the places that wait next. A *guard* is a unit that must not occur between the partial
-match and what is joined to it. (ARCHITECTURE of the field: Agrawal et al., SASE+, for
-places and edges; Alevizos et al., Register Match Automata, for registers.)
+match and what is joined to it. Sources: Agrawal et al., SASE+, for places and edges;
+Alevizos et al., Register Match Automata, for registers.
 
 Invariants (`validate`): indices are in range; a place's `live` registers are sorted;
 `DONE` links occur in guards only, `ACCEPT` links outside them only.

@@ -70,9 +70,6 @@ class PlaceState:
         kinds = {automaton.atoms[edge.atom].kind for edge in place.edges}
         self.takes_at_once = place.operator == ";" and kinds == {"single"}
         """A `;` place whose groups go when the instant that took them closes."""
-        self.takes_by_timestamp = (
-            place.operator == ";" and "together" in kinds and "any-order" not in kinds
-        )
         self.looks_back = place.operator == ";" and "any-order" in kinds
         """A `;` place that decides by searching the buffers."""
         self.guards = tuple(g for g in place.guards if not automaton.guards[g].relative)

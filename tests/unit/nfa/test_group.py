@@ -115,7 +115,7 @@ def test_places_know_how_they_take() -> None:
     built = compile_automaton(plan)
     states = [PlaceState(n, p, built, FILE.blank()) for n, p in enumerate(built.places)]
     by_text = {built.atom_text(s.place.edges[0].atom, "ABCDEFG"): s for s in states}
-    assert by_text["B & C"].takes_by_timestamp
+    assert not by_text["B & C"].takes_at_once
     assert by_text["D AND E"].looks_back
     assert by_text["F"].strict
     assert not any(s.takes_at_once for s in states)
