@@ -31,21 +31,6 @@ cdef object Literal = ox.Literal
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
-# The kinds of values; numbers are adjacent, from INTEGER to DOUBLE.
-cpdef enum:
-    IRI
-    BLANK
-    STRING
-    LANG
-    BOOLEAN
-    INTEGER
-    DECIMAL
-    FLOAT
-    DOUBLE
-    POINT
-    SPAN
-    OTHER
-
 CACHE_LIMIT = 1 << 16
 
 cdef object ONE = 10**18
@@ -97,14 +82,6 @@ cdef class Value:
     the datatype of an OTHER. `extra`: the zone of a POINT (minutes or None), the months of
     a SPAN.
     """
-
-    cdef readonly int kind
-    cdef readonly object number
-    cdef readonly double real
-    cdef readonly str text
-    cdef readonly object form
-    cdef readonly object extra
-    cdef object _term
 
     def __reduce__(self):
         return decode, (self.term,)

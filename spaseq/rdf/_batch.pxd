@@ -1,0 +1,53 @@
+"""Events as numbers, many at a time; see _batch.pyx."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._terms cimport LOCAL, SlotTable, TermRecord, TermStore, term_t
+
+cdef struct Triple:
+    term_t subject
+    term_t predicate
+    term_t object
+
+cdef struct EventRecord:
+    int64_t micros          # its time
+    uint64_t line           # where it began in its file, 0 where it was not read
+    uint32_t first          # its triples are triples[first:end], maybe some twice
+    uint32_t end
+    uint32_t statements     # those read, with the ones that no query can use
+    uint32_t ordinal
+    term_t name             # of its graph, 0 where it has none
+    term_t stamp            # the time as it was written, 0 where nobody wrote it
+    uint8_t domain          # 0: the time is a number, 1: a date
+
+
+cdef class EventBatch:
+    cdef readonly Dictionary dictionary
+    cdef TermStore local            # terms that are not permanent
+    cdef SlotTable known            # the terms of the batch by text, permanent ones too
+    cdef Triple* triples
+    cdef uint32_t triple_count, triple_room
+    cdef EventRecord* events
+    cdef uint32_t event_count, event_room
+    cdef list buffers               # the bytes objects that records of `local` point into
+    cdef uint32_t version           # of the dictionary when the batch was begun
+    cdef public str stream          # IRI of the stream all events are of
+    cdef public str file            # where they were read, "" where they were not
+
+    cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
+    cdef term_t enter(
+        self, uint64_t hash, const char* text, uint32_t size, bint copied
+    ) except 0 nogil
+    cdef int add_triple(self, term_t subject, term_t predicate, term_t object) except -1 nogil
+    cdef EventRecord* add_event(self) except NULL nogil
+    cdef term_t encode(self, object term) except 0
+    cpdef object term(self, term_t number)
+    cdef uint32_t _checked(self, object index) except? 0xFFFFFFFF
+
+
+cdef inline TermRecord* record_of(EventBatch batch, term_t term) noexcept nogil:
+    """The record of a term of the batch, permanent or local; interning may move it."""
+    if term & LOCAL:
+        return &batch.local.records[term ^ LOCAL]
+    return &batch.dictionary.permanent.records[term]

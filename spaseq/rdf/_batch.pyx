@@ -1,0 +1,238 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Some consecutive events of one stream, their terms encoded as numbers.
+
+A term that is permanent in the dictionary has its number there; every other one has a
+number of the batch alone (its LOCAL bit is set). Within a batch equal terms have equal
+numbers. The table that says so is small and thrown away with the batch, so it stays in the
+processor's cache however long the stream is: interning into one ever-growing table costs
+five times as much (docs/architecture.md).
+
+Texts of local terms may lie in the buffers the events were read from, which live as long
+as the batch does. `clear` makes the batch ready for other events and keeps its memory, so
+a batch that is used again and again allocates nothing.
+"""
+
+from collections.abc import Iterable
+
+from libc.string cimport memcpy, memset
+
+from spaseq.rdf._dictionary cimport term_of, text_of
+from spaseq.rdf._memory cimport arena_reset, arena_take, give_back, resized, take
+from spaseq.rdf._terms cimport (
+    hash_of,
+    record_is,
+    record_shape,
+    slots_clear,
+    slots_free,
+    slots_grow,
+    slots_init,
+    slots_put,
+    store_free,
+    store_init,
+    store_new,
+)
+
+
+cdef class EventBatch:
+    """Encoded events; `len()` is how many there are."""
+
+    def __cinit__(self, Dictionary dictionary not None, str stream="", str file=""):
+        self.dictionary = dictionary
+        self.stream = stream
+        self.file = file
+        self.buffers = []
+        store_init(&self.local)
+        slots_init(&self.known, 1024)
+        self.triple_room = 256
+        self.triples = <Triple*>take(self.triple_room * sizeof(Triple))
+        self.event_room = 64
+        self.events = <EventRecord*>take(self.event_room * sizeof(EventRecord))
+        if self.triples == NULL or self.events == NULL:
+            raise MemoryError
+        self.version = dictionary.permanent.count
+
+    def __dealloc__(self):
+        store_free(&self.local)
+        slots_free(&self.known)
+        give_back(self.triples)
+        give_back(self.events)
+
+    def __len__(self):
+        return self.event_count
+
+    def clear(self):
+        """Forget the events and their terms, and keep the memory."""
+        self.local.count = 1
+        arena_reset(&self.local.bytes)
+        slots_clear(&self.known)
+        self.triple_count = 0
+        self.event_count = 0
+        self.buffers.clear()
+        self.version = self.dictionary.permanent.count
+
+    # ---------------------------------------------------------------- terms
+
+    cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
+        """The number of a term the batch has already, else 0."""
+        cdef uint32_t tag = <uint32_t>hash
+        cdef uint32_t place = tag & self.known.mask
+        cdef term_t term
+        while True:
+            term = self.known.slots[place].term
+            if term == 0:
+                return 0
+            if self.known.slots[place].tag == tag:
+                if record_is(record_of(self, term), hash, text, size):
+                    return term
+            place = (place + 1) & self.known.mask
+
+    cdef term_t enter(
+        self, uint64_t hash, const char* text, uint32_t size, bint copied
+    ) except 0 nogil:
+        """The number of a term that `find` did not find.
+
+        Its text is kept as it lies, or `copied`, where it is in no buffer of the batch.
+        """
+        cdef term_t term = self.dictionary.find(hash, text, size)
+        cdef TermRecord* record
+        cdef char* kept
+        if 2 * self.known.used > self.known.mask:
+            slots_grow(&self.known)
+        if term == 0:
+            if copied:
+                kept = <char*>arena_take(&self.local.bytes, size)
+                if kept != NULL:
+                    memcpy(kept, text, size)
+                text = kept
+            term = store_new(&self.local) if text != NULL else 0
+            if term == 0:
+                with gil:
+                    raise MemoryError("no room for another term in a batch of events")
+            record = &self.local.records[term]
+            memset(record, 0, sizeof(TermRecord))
+            record.hash = hash
+            record.text = text
+            record.size = size
+            record_shape(record)
+            term |= LOCAL
+        slots_put(&self.known, <uint32_t>hash, term)
+        return term
+
+    cdef term_t encode(self, object term) except 0:
+        """The number of a pyoxigraph term."""
+        cdef bytes text = text_of(term)
+        cdef uint32_t size = <uint32_t>len(text)
+        cdef uint64_t hash = hash_of(text, size)
+        cdef term_t number = self.find(hash, text, size)
+        return number if number else self.enter(hash, text, size, True)
+
+    cpdef object term(self, term_t number):
+        """The pyoxigraph term of a number of the batch."""
+        cdef TermRecord* record
+        if not number & LOCAL:
+            return self.dictionary.term(number)
+        record = record_of(self, number)
+        return term_of(record.text[:record.size], record.lexical)
+
+    # ---------------------------------------------------------------- events
+
+    cdef int add_triple(self, term_t subject, term_t predicate, term_t object) except -1 nogil:
+        cdef Triple* moved
+        cdef Triple* triple
+        if self.triple_count == self.triple_room:
+            moved = <Triple*>resized(
+                self.triples, 2 * <size_t>self.triple_room * sizeof(Triple)
+            )
+            if moved == NULL:
+                with gil:
+                    raise MemoryError
+            self.triples = moved
+            self.triple_room *= 2
+        triple = &self.triples[self.triple_count]
+        triple.subject = subject
+        triple.predicate = predicate
+        triple.object = object
+        self.triple_count += 1
+        return 0
+
+    cdef EventRecord* add_event(self) except NULL nogil:
+        """A new last event, without triples so far; earlier records may have moved."""
+        cdef EventRecord* moved
+        cdef EventRecord* event
+        if self.event_count == self.event_room:
+            moved = <EventRecord*>resized(
+                self.events, 2 * <size_t>self.event_room * sizeof(EventRecord)
+            )
+            if moved == NULL:
+                with gil:
+                    raise MemoryError
+            self.events = moved
+            self.event_room *= 2
+        event = &self.events[self.event_count]
+        memset(event, 0, sizeof(EventRecord))
+        event.first = event.end = self.triple_count
+        self.event_count += 1
+        return event
+
+    def add(self, facts: Iterable, micros: int = 0, ordinal: int = 0, name=None, stamp=None):
+        """Append an event given as pyoxigraph terms."""
+        cdef term_t subject, predicate, value
+        cdef EventRecord* event
+        cdef term_t named = 0 if name is None else self.encode(name)
+        cdef term_t stamped = 0 if stamp is None else self.encode(stamp)
+        cdef uint32_t first = self.triple_count
+        try:
+            for s, p, o in facts:
+                subject = self.encode(s)
+                predicate = self.encode(p)
+                value = self.encode(o)
+                self.add_triple(subject, predicate, value)
+            event = self.add_event()
+        except BaseException:
+            self.triple_count = first  # an event is never half there
+            raise
+        event.first = first
+        event.statements = event.end - first
+        event.micros = micros
+        event.ordinal = ordinal
+        event.name = named
+        event.stamp = stamped
+
+    def facts(self, index: int) -> list:
+        """The distinct triples of an event as pyoxigraph terms, in the order they came."""
+        cdef EventRecord* event = &self.events[self._checked(index)]
+        cdef uint32_t i
+        found = {}
+        for i in range(event.first, event.end):
+            key = (self.triples[i].subject, self.triples[i].predicate, self.triples[i].object)
+            if key not in found:
+                found[key] = (self.term(key[0]), self.term(key[1]), self.term(key[2]))
+        return list(found.values())
+
+    def name(self, index: int):
+        """The name of an event's graph, None where it has none."""
+        cdef term_t name = self.events[self._checked(index)].name
+        return self.term(name) if name else None
+
+    def micros(self, index: int) -> int:
+        """The time of an event in microseconds."""
+        return self.events[self._checked(index)].micros
+
+    def ordinal(self, index: int) -> int:
+        """The number of earlier events of the stream with the same time."""
+        return self.events[self._checked(index)].ordinal
+
+    @property
+    def terms(self):
+        """How many terms the batch has that are not permanent."""
+        return self.local.count - 1
+
+    @property
+    def statements(self):
+        """How many triples are kept, of all events."""
+        return self.triple_count
+
+    cdef uint32_t _checked(self, object index) except? 0xFFFFFFFF:
+        if not 0 <= index < self.event_count:
+            raise IndexError(f"the batch has {self.event_count} events, not one at {index}")
+        return index

@@ -1,0 +1,19 @@
+"""The terms that outlive an event; see _dictionary.pyx."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.rdf._terms cimport SlotTable, TermRecord, TermStore, term_t
+
+
+cdef class Dictionary:
+    cdef TermStore permanent
+    cdef SlotTable known            # the permanent terms by text
+    cdef list objects               # per permanent record: its pyoxigraph term, or None
+
+    cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
+    cdef term_t enter(self, bytes text) except 0
+    cpdef term_t intern(self, object term) except 0
+    cpdef object term(self, term_t number)
+
+cpdef bytes text_of(object term)
+cpdef object term_of(bytes text, uint32_t lexical)

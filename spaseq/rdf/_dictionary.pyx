@@ -1,0 +1,151 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The permanent terms of a run: those of its queries and of its knowledge base.
+
+Interning gives a term a number, the same for equal terms, so that the engine compares
+numbers. The terms of events are not interned here: each batch has a store of its own (see
+_batch), which begins with a look-up of this one; so an event's term has the number of the
+permanent term wherever there is one, and memory does not grow with the stream.
+
+Invariant: terms are only ever added, and only while no batch is alive that was encoded
+before (`version` counts the additions, and a batch remembers the count it saw).
+"""
+
+import pyoxigraph as ox
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.string cimport memcpy, memset
+
+from spaseq.rdf._memory cimport arena_take
+from spaseq.rdf._terms cimport (
+    TermRecord,
+    hash_of,
+    record_is,
+    record_shape,
+    slots_free,
+    slots_grow,
+    slots_init,
+    slots_put,
+    store_free,
+    store_init,
+    store_new,
+)
+
+cdef object NamedNode = ox.NamedNode
+cdef object BlankNode = ox.BlankNode
+cdef object Literal = ox.Literal
+cdef str XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+cdef str DIRECTED = "--"
+
+
+cdef class Dictionary:
+    """Permanent terms and their numbers."""
+
+    def __cinit__(self):
+        store_init(&self.permanent)
+        slots_init(&self.known, 256)
+        self.objects = [None]
+
+    def __dealloc__(self):
+        store_free(&self.permanent)
+        slots_free(&self.known)
+
+    def __len__(self):
+        return self.permanent.count - 1
+
+    @property
+    def version(self):
+        """How many terms there are: a batch fits the dictionary it was encoded with."""
+        return self.permanent.count
+
+    cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
+        """The number of a permanent term, 0 where there is none."""
+        cdef uint32_t tag = <uint32_t>hash
+        cdef uint32_t place = tag & self.known.mask
+        cdef term_t term
+        while True:
+            term = self.known.slots[place].term
+            if term == 0:
+                return 0
+            if self.known.slots[place].tag == tag:
+                if record_is(&self.permanent.records[term], hash, text, size):
+                    return term
+            place = (place + 1) & self.known.mask
+
+    cdef term_t enter(self, bytes text) except 0:
+        """The number of the term with this text, which becomes permanent."""
+        cdef uint32_t size = <uint32_t>len(text)
+        cdef uint64_t hash = hash_of(text, size)
+        cdef term_t term = self.find(hash, text, size)
+        cdef TermRecord* record
+        cdef char* kept
+        if term:
+            return term
+        if 2 * self.known.used > self.known.mask:
+            slots_grow(&self.known)
+        kept = <char*>arena_take(&self.permanent.bytes, size)
+        term = store_new(&self.permanent) if kept != NULL else 0
+        if term == 0:
+            raise MemoryError("no room for another permanent term")
+        memcpy(kept, <const char*>text, size)
+        record = &self.permanent.records[term]
+        memset(record, 0, sizeof(TermRecord))
+        record.hash = hash
+        record.text = kept
+        record.size = size
+        record_shape(record)
+        slots_put(&self.known, <uint32_t>hash, term)
+        self.objects.append(None)
+        return term
+
+    cpdef term_t intern(self, object term) except 0:
+        """The number of a pyoxigraph term, which becomes permanent."""
+        return self.enter(text_of(term))
+
+    cpdef object term(self, term_t number):
+        """The pyoxigraph term of a permanent number."""
+        cdef TermRecord* record
+        known = self.objects[number]
+        if known is None:
+            record = &self.permanent.records[number]
+            known = term_of(record.text[:record.size], record.lexical)
+            self.objects[number] = known
+        return known
+
+
+cpdef bytes text_of(object term):
+    """A pyoxigraph term as records have it: N-Quads without escapes."""
+    cdef type cls = type(term)
+    cdef str value = term.value
+    if cls is NamedNode:
+        return f"<{value}>".encode()
+    if cls is BlankNode:
+        return f"_:{value}".encode()
+    language = term.language
+    if language is not None:
+        direction = term.direction
+        if direction is not None:
+            language = f"{language}{DIRECTED}{direction.value}"
+        return f'"{value}"@{language}'.encode()
+    cdef str datatype = term.datatype.value
+    if datatype == XSD_STRING:
+        return f'"{value}"'.encode()
+    return f'"{value}"^^<{datatype}>'.encode()
+
+
+cpdef object term_of(bytes text, uint32_t lexical):
+    """The pyoxigraph term with this text; `lexical` is the size of its form alone."""
+    cdef str suffix, value
+    if text[0] == 60:  # <
+        return NamedNode(text[1:-1].decode())
+    if text[0] == 95:  # _
+        return BlankNode(text[2:].decode())
+    value = text[1 : lexical + 1].decode()
+    suffix = text[lexical + 2 :].decode()
+    if not suffix:
+        return Literal(value)
+    if suffix[0] == "^":
+        return Literal(value, datatype=NamedNode(suffix[3:-1]))
+    language, _, direction = suffix[1:].partition(DIRECTED)
+    if direction:
+        return Literal(value, language=language, direction=ox.BaseDirection(direction))
+    return Literal(value, language=language)

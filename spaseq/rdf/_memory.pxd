@@ -1,0 +1,21 @@
+"""Memory for the hot structures; see _memory.pyx."""
+
+from libc.stddef cimport size_t
+
+ctypedef struct Chunk:
+    Chunk* next
+    size_t size         # bytes of data behind this header
+
+ctypedef struct Arena:
+    Chunk* first        # chunks in the order they are filled; those behind `last` are spare
+    Chunk* last         # the chunk being filled
+    size_t filled       # bytes taken of `last`
+    size_t used         # bytes handed out since the last reset
+
+cdef void* take(size_t size) noexcept nogil
+cdef void* resized(void* block, size_t size) noexcept nogil
+cdef void give_back(void* block) noexcept nogil
+
+cdef void* arena_take(Arena* arena, size_t size) noexcept nogil
+cdef void arena_reset(Arena* arena) noexcept nogil
+cdef void arena_free(Arena* arena) noexcept nogil

@@ -1,0 +1,114 @@
+"""Terms as numbers: what a term id stands for, and how it is found; see _terms.pyx."""
+
+from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+
+from spaseq.rdf._memory cimport Arena
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+    typedef __int128 spaseq_int128;
+
+    static inline uint64_t spaseq_mix(uint64_t a, uint64_t b) {
+        unsigned __int128 product = (unsigned __int128)a * b;
+        return (uint64_t)product ^ (uint64_t)(product >> 64);
+    }
+
+    /* A hash of some bytes: multiply and fold, sixteen at a time. */
+    static inline uint64_t spaseq_hash(const char *text, size_t size) {
+        const uint64_t k0 = 0x2d358dccaa6c78a5ULL, k1 = 0x8bb84b93962eacc9ULL;
+        uint64_t seed = k0 ^ size, a = 0, b = 0;
+        while (size > 16) {
+            memcpy(&a, text, 8);
+            memcpy(&b, text + 8, 8);
+            seed = spaseq_mix(a ^ k1, b ^ seed);
+            text += 16;
+            size -= 16;
+        }
+        a = b = 0;
+        if (size >= 8) {
+            memcpy(&a, text, 8);
+            memcpy(&b, text + size - 8, 8);
+        } else if (size >= 4) {
+            uint32_t low, high;
+            memcpy(&low, text, 4);
+            memcpy(&high, text + size - 4, 4);
+            a = low;
+            b = high;
+        } else if (size) {
+            a = ((uint64_t)(uint8_t)text[0] << 16) | ((uint64_t)(uint8_t)text[size >> 1] << 8)
+                | (uint8_t)text[size - 1];
+        }
+        return spaseq_mix(k1 ^ size, spaseq_mix(a ^ k1, b ^ seed));
+    }
+    """
+    ctypedef long long int128 "spaseq_int128"   # 128 bits, whatever Cython believes
+    uint64_t hash_of "spaseq_hash"(const char* text, size_t size) noexcept nogil
+
+# A term id. 0 is no term (unbound). The two highest bits say who knows the term:
+ctypedef uint32_t term_t
+cdef enum:
+    LOCAL = 0x80000000u         # one event batch
+    WINDOWED = 0x40000000u      # the window's terms of a dictionary
+    PLACE = 0x3FFFFFFFu         # the rest is the number of its record; without either bit: permanent
+
+cdef enum:
+    UNDECODED = 100             # the kind of a typed literal nobody has asked for yet
+    NO_ZONE = 32767
+
+cdef struct TermRecord:
+    uint64_t hash       # of text[:size]
+    const char* text    # as in N-Quads, escapes resolved: <iri>, _:label, "form", "form"@tag,
+                        # "form"^^<datatype>; tags in lower case, never ^^xsd:string
+    uint32_t size       # bytes of text
+    uint32_t lexical    # bytes of the IRI, label or lexical form alone
+    uint8_t kind        # a Kind of _values, or UNDECODED
+    uint8_t form        # POINT, SPAN: which datatype (see _literals.pxd)
+    int16_t zone        # POINT: minutes, or NO_ZONE
+    uint32_t epoch      # windowed terms: the epoch that last used the term
+    double real         # FLOAT, DOUBLE: the value
+    int64_t months      # SPAN
+    int128 exact        # BOOLEAN, INTEGER: the number; DECIMAL: times 10**18; POINT, SPAN: atto-seconds
+
+# Invariant: records[0] is unused, so that no term has the number 0.
+cdef struct TermStore:
+    TermRecord* records     # records[1:count]; growth moves them
+    uint32_t count
+    uint32_t room
+    Arena bytes             # the texts that no other buffer holds
+
+cdef struct Slot:
+    uint32_t tag        # the lower half of the hash; tag & mask is where the search begins
+    term_t term         # 0: empty
+
+cdef struct SlotTable:
+    Slot* slots         # mask + 1 of them, never more than half full
+    uint32_t mask
+    uint32_t used
+
+cdef int store_init(TermStore* store) except -1 nogil
+cdef void store_free(TermStore* store) noexcept nogil
+cdef uint32_t store_new(TermStore* store) noexcept nogil
+cdef int slots_init(SlotTable* table, uint32_t capacity) except -1 nogil
+cdef void slots_free(SlotTable* table) noexcept nogil
+cdef void slots_clear(SlotTable* table) noexcept nogil
+cdef int slots_grow(SlotTable* table) except -1 nogil
+cdef void record_shape(TermRecord* record) noexcept nogil
+
+
+cdef inline bint record_is(
+    const TermRecord* record, uint64_t hash, const char* text, uint32_t size
+) noexcept nogil:
+    return record.hash == hash and record.size == size and memcmp(record.text, text, size) == 0
+
+
+cdef inline void slots_put(SlotTable* table, uint32_t tag, term_t term) noexcept nogil:
+    """Enter a term whose text is not in the table; there must be room."""
+    cdef uint32_t place = tag & table.mask
+    while table.slots[place].term:
+        place = (place + 1) & table.mask
+    table.slots[place].tag = tag
+    table.slots[place].term = term
+    table.used += 1

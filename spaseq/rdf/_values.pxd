@@ -1,0 +1,26 @@
+"""Kinds of RDF terms, and their values as Python objects; see _values.pyx."""
+
+# Numbers are adjacent, from INTEGER to DOUBLE.
+cpdef enum Kind:
+    IRI
+    BLANK
+    STRING
+    LANG
+    BOOLEAN
+    INTEGER
+    DECIMAL
+    FLOAT
+    DOUBLE
+    POINT
+    SPAN
+    OTHER
+
+
+cdef class Value:
+    cdef readonly int kind
+    cdef readonly object number
+    cdef readonly double real
+    cdef readonly str text
+    cdef readonly object form
+    cdef readonly object extra
+    cdef object _term
