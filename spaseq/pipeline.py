@@ -155,14 +155,16 @@ def run(
     elif bind:
         program = program.bind(bind)
     given = _by_iri(program, streams)
+    started = program.start(kb=kb)
     domain, sources = TimeDomain(), list[Iterable[Event]]()
     for number, (iri, content) in enumerate(given.items()):
         files = _files(content)
         if files is None:
             sources.append(_pushed(iri, content, number))
         else:
-            sources.append(Source(iri, files, options or ReadOptions(), number, domain))
-    started = program.start(kb=kb)
+            read = Source(iri, files, options or ReadOptions(), number, domain)
+            read.relevance = started.relevance
+            sources.append(read)
     live = any(not isinstance(s, Source) or s.live for s in sources)
     return matches(started, merge(sources), 1 if live else BATCH)
 

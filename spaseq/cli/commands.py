@@ -160,6 +160,8 @@ def _run(
     from spaseq.pipeline import BATCH, pump, shapes
 
     started = program.start(kb=kb)
+    for source in sources:
+        source.relevance = started.relevance
     live = any(source.live for source in sources)
     path = None if options.output == arguments.STDIN else options.output
     elapsed = reports.stopwatch()

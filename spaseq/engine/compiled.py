@@ -6,18 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spaseq.errors import Diagnostic
-from spaseq.gpm.program import GpmProgram
+from spaseq.gpm.native import Pattern
 from spaseq.nfa.automaton import Automaton
 from spaseq.parser import ast
-from spaseq.plan.logical import Condition, QueryPlan
-
-
-@dataclass(frozen=True, slots=True)
-class GpmTask:
-    """One graph pattern with its local filters; queries share equal tasks."""
-
-    program: GpmProgram
-    local: tuple[Condition, ...]
+from spaseq.plan.logical import QueryPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +27,8 @@ class CompiledQueries:
 
     queries: tuple[CompiledQuery, ...]
     """In an order in which every registered stream is written before it is read."""
-    tasks: tuple[GpmTask, ...]
+    tasks: tuple[Pattern, ...]
+    """The graph patterns with their local filters; queries share equal ones."""
     sources: tuple[ast.Query, ...]
     names: tuple[str, ...]
 

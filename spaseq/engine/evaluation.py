@@ -18,6 +18,9 @@ from spaseq.engine.query_run import QueryRun
 from spaseq.engine.triples import facts_of
 from spaseq.errors import EventError, KbError
 from spaseq.kb.snapshot import Kb, open_kb
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.encoded import encoded_events
 from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import from_micros, from_value, json_value
 from spaseq.results import Match
@@ -43,7 +46,7 @@ class Evaluation:
                 f"the query reads the KB graph <{absent[0]}> (FROM), but it was not given; "
                 f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
             )
-        self.rows = EventRows(program.tasks, self.kb)
+        self.rows = EventRows(program, self.kb)
         self.queries = [QueryRun(query, self.kb) for query in program.queries]
         self._external = program.streams
         self._known = set(self._external)
@@ -92,12 +95,21 @@ class Evaluation:
         ordinal = self._next_ordinal(stream, time)
         return self._accept(Event(stream, time, ordinal, facts, name))
 
-    def push_batch(self, events: Iterable[Event]) -> Iterator[Match]:
+    @property
+    def relevance(self) -> Relevance:
+        """What the queries can use of an event: a reader that has it leaves out the rest.
+
+        The batches it makes are encoded for this run, and for no other.
+        """
+        return self.rows.matchers.relevance
+
+    def push_batch(self, events: Iterable[Event] | EventBatch) -> Iterator[Match]:
         """Many events in the order of their timestamps, one at a time as matches are taken.
 
-        An event's own ordinal must be the one its stream is at.
+        `events` are given one by one, or as a reader's encoded batch. An event's own ordinal
+        must be the one its stream is at.
         """
-        for event in events:
+        for event in encoded_events(events) if isinstance(events, EventBatch) else events:
             self._check_stream(event.stream)
             time = self._check_time(event.time, event.stream)
             ordinal = self._next_ordinal(event.stream, time)
@@ -162,7 +174,7 @@ class Evaluation:
         self.time, self.domain = event.time, event.time.domain
         self.ordinals[event.stream] = event.ordinal + 1
         self.events += 1
-        self.triples += len(event.facts)
+        self.triples += event.size
         self.per_stream[event.stream] += 1
         for number, query in enumerate(self.queries):
             if not query.reads(event.stream):
@@ -181,7 +193,9 @@ class Evaluation:
             if not self._direct[number]:
                 found += self._hand_over(number, query, micros)
             found += self._publish(query, query.advance(micros, self.rows))
-        self.closed = micros if micros is not None else self.closed
+        if micros is not None:
+            self.closed = micros
+            self.rows.matchers.advance(micros)
         return found
 
     def _hand_over(self, number: int, query: QueryRun, micros: int | None) -> list[Match]:

@@ -12,8 +12,9 @@ from typing import Any
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.cost import conditions, guarantee
 from spaseq.engine.notation import STRATEGIES, Notation
+from spaseq.gpm.describe import Observed, plan_lines, views
 from spaseq.gpm.functions import by_reference
-from spaseq.gpm.match import Matcher
+from spaseq.gpm.native import Pattern
 from spaseq.parser import ast
 from spaseq.plan.logical import GpmPlan, Occurrence, Window
 
@@ -30,20 +31,27 @@ _UNITS = (
 # ------------------------------------------------------------------ as data
 
 
-def to_dict(program: CompiledQueries) -> Data:
-    """The plan as data that JSON can hold."""
+def to_dict(program: CompiledQueries, observed: Sequence[Observed] | None = None) -> Data:
+    """The plan as data that JSON can hold, with what each task was observed to cost."""
     users: list[list[str]] = [[] for _ in program.tasks]
     for query in program.queries:
         for gpm, task in zip(query.plan.gpms, query.tasks, strict=True):
             users[task].append(f"{query.plan.name}.{gpm.name}")
     return {
-        "queries": [_query(program, number, users) for number in range(len(program.queries))],
+        "queries": [
+            _query(program, number, users, observed) for number in range(len(program.queries))
+        ],
         "evaluations_per_event": len(program.tasks),
         "gpms": sum(len(query.plan.gpms) for query in program.queries),
     }
 
 
-def _query(program: CompiledQueries, number: int, users: Sequence[Sequence[str]]) -> Data:
+def _query(
+    program: CompiledQueries,
+    number: int,
+    users: Sequence[Sequence[str]],
+    observed: Sequence[Observed] | None,
+) -> Data:
     query = program.queries[number]
     plan, notation = query.plan, Notation(query)
     promise = guarantee(notation)
@@ -69,7 +77,15 @@ def _query(program: CompiledQueries, number: int, users: Sequence[Sequence[str]]
             "limit": output.limit,
         },
         "gpms": [
-            _gpm(program, gpm, task, [u for u in users[task] if u != f"{plan.name}.{gpm.name}"])
+            _gpm(
+                program.tasks[task],
+                gpm,
+                {
+                    "task": task,
+                    "shared_with": [u for u in users[task] if u != f"{plan.name}.{gpm.name}"],
+                },
+                None if observed is None else observed[task],
+            )
             for gpm, task in zip(plan.gpms, query.tasks, strict=True)
         ],
         "steps": [_step(notation, occurrence) for occurrence in plan.occurrences],
@@ -86,19 +102,29 @@ def _query(program: CompiledQueries, number: int, users: Sequence[Sequence[str]]
     }
 
 
-def _gpm(program: CompiledQueries, gpm: GpmPlan, task: int, shared: Sequence[str]) -> Data:
-    matcher = Matcher(program.tasks[task].program, None)
+def _gpm(pattern: Pattern, gpm: GpmPlan, sharing: Data, observed: Observed | None) -> Data:
     return {
         "name": gpm.name,
         "streams": list(gpm.streams),
         "variables": list(gpm.variables),
         "certain": sorted(gpm.certain & set(gpm.variables)),
-        "evaluated": "natively",
-        "task": task,
-        "shared_with": list(shared),
-        "plan": list(matcher.plan),
+        "evaluated": "natively" if pattern.native is not None else "by Python operators",
+        "left_to_python": list(pattern.left_to_python),
+        **sharing,
+        "views": list(views(pattern)),
+        "plan": list(plan_lines(pattern, observed)),
+        "observed": None if observed is None else _observed(observed),
         "by_pyoxigraph": _by_pyoxigraph((gpm.pattern, *(c.expression for c in gpm.local))),
         "local_filters": [condition.text for condition in gpm.local],
+    }
+
+
+def _observed(observed: Observed) -> Data:
+    return {
+        "events": observed.events,
+        "rows": observed.rows,
+        "passed_local_filters": observed.passed,
+        "steps": {text: list(counts) for text, counts in observed.steps.items()},
     }
 
 
@@ -171,9 +197,9 @@ def _window(window: Window) -> str:
 # ------------------------------------------------------------------ as text
 
 
-def explain(program: CompiledQueries) -> str:
-    """The plan as text."""
-    data = to_dict(program)
+def explain(program: CompiledQueries, observed: Sequence[Observed] | None = None) -> str:
+    """The plan as text, with what each task was observed to cost."""
+    data = to_dict(program, observed)
     lines: list[str] = []
     if len(data["queries"]) > 1:
         names = ", ".join(query["name"] for query in data["queries"])
@@ -193,7 +219,7 @@ def _query_text(query: Data) -> Iterator[str]:
     yield f"query {query['name']}"
     yield from _indented(_table(_clauses(query)))
     yield ""
-    yield "  graph patterns (evaluated natively, each once per event of its streams)"
+    yield "  graph patterns (each once per event of its streams, native but where it says so)"
     for gpm in query["gpms"]:
         yield from _indented(_gpm_text(query, gpm), 4)
     yield ""
@@ -244,9 +270,17 @@ def _gpm_text(query: Data, gpm: Data) -> Iterator[str]:
     yield from _indented(gpm["plan"])
     for text in gpm["local_filters"]:
         yield f"  local FILTER({text})"
+    seen = gpm["observed"]
+    if seen is not None:
+        yield (
+            f"  seen: {seen['events']:,} events, {seen['rows']:,} rows, "
+            f"{seen['passed_local_filters']:,} passed the local filters"
+        )
     maybe = [f"?{name}" for name in gpm["variables"] if name not in gpm["certain"]]
     if maybe:
         yield f"  may stay unbound: {' '.join(maybe)}"
+    for reason in gpm["left_to_python"]:
+        yield f"  by Python operators: {reason}"
     for function in gpm["by_pyoxigraph"]:
         yield f"  computed by pyoxigraph: {function}"
     if gpm["shared_with"]:

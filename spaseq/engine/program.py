@@ -12,11 +12,12 @@ from typing import Any
 
 from spaseq.engine import draw
 from spaseq.engine import explain as explanation
-from spaseq.engine.compiled import CompiledQueries, CompiledQuery, GpmTask
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
 from spaseq.errors import Diagnostic, QuerySemanticError, StateError
+from spaseq.gpm.native import Pattern, compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.nfa.compile import compile_automaton
 from spaseq.parser import ast, parse
@@ -117,7 +118,7 @@ def compile_queries(
 def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
     plans = [plan(query, name) for query, name in zip(parsed, names, strict=True)]
     _check_together(parsed, names)
-    tasks: dict[GpmTask, int] = {}
+    tasks: dict[Pattern, int] = {}
     compiled = []
     for one in _in_order(plans):
         numbers = []
@@ -125,7 +126,7 @@ def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
             program = compile_gpm(gpm.pattern, gpm.at, one.kb_graphs)
             if program.variables != gpm.variables:
                 raise AssertionError(f"columns of {gpm.name} differ between plan and program")
-            task = GpmTask(program, gpm.local)
+            task = compile_pattern(program, [c.expression for c in gpm.local])
             numbers.append(tasks.setdefault(task, len(tasks)))
         compiled.append(CompiledQuery(one, compile_automaton(one), tuple(numbers)))
     return Program(tuple(compiled), tuple(tasks), tuple(parsed), tuple(names))

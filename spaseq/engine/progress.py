@@ -228,7 +228,8 @@ class _Inquiry:
         if len(silent) == len(gpm.streams):
             yield f"{gpm.name}: no event of {', '.join(f'<{iri}>' for iri in silent)} came"
             return
-        tried, found = self.run.rows.tried[task], self.run.rows.found[task]
+        matchers = self.run.rows.matchers
+        tried, found = matchers.tried[task], matchers.found[task]
         if not tried:
             yield f"{gpm.name}: no event came while somebody waited for it"
             return
@@ -237,7 +238,7 @@ class _Inquiry:
             yield f"{gpm.name}: its graph pattern has no solution in {events} it was tried on"
             return
         left = found
-        for condition, untrue in zip(gpm.local, self.run.rows.untrue[task], strict=True):
+        for condition, untrue in zip(gpm.local, matchers.untrue(task), strict=True):
             if untrue:
                 never = "was never true" if untrue == left else "was not true"
                 yield f"{gpm.name}: FILTER({condition.text}) {never}: {untrue} of {left} solutions"

@@ -9,7 +9,6 @@ depend on how streams interleave.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
@@ -111,9 +110,9 @@ class QueryRun:
         filtered: dict[int, list[Row]] = {}
         for gpm in filter(self.automaton.waits_for, self._readers[event.stream]):
             unfiltered[gpm], filtered[gpm] = rows.of(event, self._tasks[gpm])
-        if not self._keeps_facts:
+        if not self._keeps_facts and any(filtered.values()):
             # Partial matches outlive the event: only EXISTS still asks for its graph.
-            event = replace(event, facts=())
+            event = event.bare()
         self.automaton.feed(event, unfiltered, filtered)
         if not self._waits:
             self._emit(list(self.automaton.take(one=self.output.any_will_do)), event.time, found)
@@ -163,9 +162,8 @@ def _scopes(
 
 
 def _looks_at_graphs(occurrence: Occurrence) -> bool:
-    conditions = [*occurrence.residual, *(a.value for a in occurrence.assignments)]
     return any(
         isinstance(node, ast.Exists)
-        for condition in conditions
+        for condition in occurrence.conditions
         for node in ast.walk(condition.expression)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spaseq.engine import explain as explanation
 from spaseq.engine import progress
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.state import save
@@ -20,6 +21,12 @@ class Run(Evaluation):
     def stats(self) -> dict[str, Any]:
         """Counters: events, triples, matches, groups of partial matches, per stream and place."""
         return progress.statistics(self)
+
+    def explain(self) -> str:
+        """The plan as text, with what each graph pattern has cost and found so far."""
+        matchers = self.rows.matchers
+        tasks = range(len(self.program.tasks))
+        return explanation.explain(self.program, [matchers.observed(task) for task in tasks])
 
     def why_not(self, query: str | None = None) -> str:
         """How far each pattern got: which places hold partial matches, which saw none."""

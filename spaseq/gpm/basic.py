@@ -1,9 +1,9 @@
 """Basic graph patterns: rows → rows that also match some triples of the active graph.
 
-A pattern is a chain of steps, one for each triple, in an order chosen at compile time:
-triples with bound ends first, never a cross product where a connected triple is left.
-Each step looks its triples up by what is already bound (an index nested-loop join), so a
-chain can start from the empty row or from the rows of whatever came before it.
+A pattern is a chain of steps, one for each triple, in an order chosen at compile time
+(`order`): never a cross product where a connected triple is left. Each step looks its
+triples up by what is already bound (an index nested-loop join), so a chain can start from
+the empty row or from the rows of whatever came before it.
 
 Blank nodes of the pattern are variables nobody else sees; their columns are named
 `_:label`. Cost: one look-up for each row and step, plus the rows.
@@ -14,6 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+import pyoxigraph as ox
+
+from spaseq.gpm import order
 from spaseq.gpm.context import Scope
 from spaseq.gpm.path import compile_path, nullable
 from spaseq.gpm.relation import Node, Row, Rows, picker
@@ -23,6 +26,10 @@ from spaseq.rdf.event import Term
 from spaseq.rdf.graph import Graph
 
 Step: TypeAlias = Callable[[Graph, Rows], Rows]
+_LINK = ox.NamedNode("urn:spaseq:any-constant-predicate")
+FREE_PATH = 1000.0
+"""Pairs that a path may join where neither end is bound."""
+
 End: TypeAlias = "Term | int | str"
 """A term, the column of a bound variable, or the name of a variable bound here."""
 
@@ -37,33 +44,26 @@ def _unknowns(triple: ast.Triple) -> list[str]:
 
 
 def ordered(triples: Sequence[ast.Triple], bound: frozenset[str]) -> list[ast.Triple]:
-    """The order of the steps: cheapest connected triple first, ties as in the text."""
-    left = list(triples)
-    known = set(bound)
-    out = []
-    while left:
-        best = min(left, key=lambda triple: (_price(triple, known), left.index(triple)))
-        left.remove(best)
-        out.append(best)
-        known.update(_unknowns(best))
-    return out
+    """The order of the steps, that of `order`; a path that can start anywhere comes last."""
+    slots: dict[str, int] = {}
+    for name in (*bound, *(name for triple in triples for name in _unknowns(triple))):
+        slots.setdefault(name, len(slots))
 
+    def end(term: ast.Term) -> order.End:
+        if isinstance(term, ast.Var | ast.BlankNode):
+            return slots[column_name(term)]
+        return constant(term)
 
-def _price(triple: ast.Triple, known: set[str]) -> tuple[int, int]:
-    names = _unknowns(triple)
-    free = [name for name in names if name not in known]
-    connected = len(free) < len(names) or not names or not known
-    ends = 0
-    for weight, term in ((4, triple.subject), (3, triple.object)):
-        if not isinstance(term, ast.Var | ast.BlankNode) or column_name(term) in known:
-            ends += weight
-    predicate = triple.predicate
-    if isinstance(predicate, ast.Var):
-        ends += 1 if predicate.name in known else 0
-    else:
-        # A free path starts from every node: last.
-        ends += 2 if isinstance(predicate, ast.Iri) else -2
-    return (0 if connected else 1, -ends)
+    chosen: dict[order.Step, ast.Triple] = {}
+    sizes: dict[order.Step, float] = {}
+    for number, triple in enumerate(triples):
+        plain = isinstance(triple.predicate, ast.Var | ast.Iri)
+        link = slots[triple.predicate.name] if isinstance(triple.predicate, ast.Var) else _LINK
+        step = order.Step(end(triple.subject), link, end(triple.object), str(number))
+        chosen[step] = triple
+        sizes[step] = order.guessed(step) if plain else FREE_PATH
+    steps = order.ordered(tuple(chosen), frozenset(slots[n] for n in bound), sizes.__getitem__)
+    return [chosen[step] for step in steps]
 
 
 class BasicPattern:

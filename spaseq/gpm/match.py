@@ -1,91 +1,226 @@
-"""One event (and the KB) → the rows of a graph pattern.
+"""The graph patterns of a run over one event after the other.
 
-A `Matcher` evaluates one program over one event after the other and remembers none: what
-it keeps is the plan, and the relations that the KB alone determines. Rows are distinct
-(LANGUAGE section 3, docs/language.md); an event without facts has none.
+All patterns share one dictionary and one summary graph: an event is encoded and split into
+views once, whoever asks, and each pattern is matched at most once. Patterns that the native
+matcher cannot run are evaluated by operators in Python, filters likewise, one by one.
 
-Cost: that of the plan (see `plan`); an event that lacks a predicate every solution needs
-costs one look-up for each such predicate.
+Invariant: every permanent term is in the dictionary before the first batch is made, so a
+`Matchers` is complete when it has been constructed; reading over `relevance` leaves out
+what none of its patterns can use. Cost: see `_match` and `evaluate`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
 
-import pyoxigraph as ox
-
+from spaseq.gpm import algebra
+from spaseq.gpm._graph import SummaryGraph
+from spaseq.gpm._match import NativeMatcher
 from spaseq.gpm.compile import compile_group
 from spaseq.gpm.context import Scope
+from spaseq.gpm.describe import Observed
+from spaseq.gpm.evaluate import Evaluator
+from spaseq.gpm.expression import Test, compile_filter
+from spaseq.gpm.flatten import Rows, flatten
 from spaseq.gpm.graphs import NamedGraphs
+from spaseq.gpm.native import NativePattern, Pattern
 from spaseq.gpm.program import GpmProgram
-from spaseq.gpm.relation import Row, picker
+from spaseq.gpm.relation import Row
+from spaseq.gpm.uses import uses
 from spaseq.parser import ast
-from spaseq.rdf.event import Event
-from spaseq.rdf.graph import graph_of
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf._window import WindowTerms
+from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.event import DATE_TIME, Event, Term
 
-__all__ = ["Matcher", "Row"]
 
+class Matchers:
+    """Evaluates patterns over events.
 
-class Matcher:
-    """Evaluates one `GpmProgram`.
-
-    `plan` is the order of evaluation, one line for each operator, for people.
+    Args:
+        patterns: numbered as they are asked for.
+        kb: the background graphs.
+        others: what else looks at events (EXISTS in conditions across events).
+        horizon: how long, in microseconds, a term of a row may be needed.
     """
 
-    def __init__(self, program: GpmProgram, kb: NamedGraphs | None):
-        self.program = program
+    def __init__(
+        self,
+        patterns: Sequence[Pattern],
+        kb: NamedGraphs | None,
+        others: Iterable[ast.Node] = (),
+        horizon: int = 0,
+    ):
         self._kb = kb
-        at = program.at
-        seen_by_binds = frozenset() if at is None else frozenset((at,))
-        node = compile_group(program.pattern, bind_parameters=seen_by_binds)
-        self.plan = (
-            *(node.lines or ("any event with a fact",)),
-            *(f"{name}: computed by pyoxigraph" for name in program.left_to_pyoxigraph),
+        self.patterns = patterns
+        self.dictionary = Dictionary()
+        self.window = WindowTerms(horizon)
+        self.graph, views = self._summary()
+        self._native = [
+            None if pattern.native is None else self._linked(pattern.program, pattern.native, views)
+            for pattern in patterns
+        ]
+        self._evaluators = [
+            Evaluator(pattern.program, kb) if pattern.native is None else None
+            for pattern in patterns
+        ]
+        self._tests = [_tests(pattern) for pattern in patterns]
+        used = uses((*(p.program.pattern for p in patterns), *_conditions(patterns), *others))
+        self.relevance = Relevance(self.dictionary, used)
+        self._useful = None if used is None else frozenset(predicate for predicate, _ in used)
+        self._batch = EventBatch(self.dictionary)
+        self._loaded: tuple[EventBatch, int] | None = None
+        self._event: Event | None = None
+        self.tried = [0] * len(patterns)
+        """Per pattern: evaluations so far."""
+        self.found = [0] * len(patterns)
+        """Per pattern: rows so far."""
+        self._untrue = [[0] * len(tests) for tests in self._tests]
+
+    # ------------------------------------------------------------------ linking
+
+    def _summary(self) -> tuple[SummaryGraph, Mapping[Term, int]]:
+        steps = [
+            step
+            for pattern in self.patterns
+            if pattern.native is not None
+            for root in (pattern.native.root, *pattern.native.exists.values())
+            for node in algebra.walk(root)
+            if isinstance(node, algebra.Basic)
+            for step in node.steps
+        ]
+        named = dict.fromkeys(s.predicate for s in steps if not isinstance(s.predicate, int))
+        whole = any(isinstance(step.predicate, int) for step in steps)
+        views = {predicate: view for view, predicate in enumerate(named, 1)}
+        return SummaryGraph(self.dictionary, named, whole), views
+
+    def _linked(
+        self, program: GpmProgram, native: NativePattern, views: Mapping[Term, int]
+    ) -> NativeMatcher:
+        flat = flatten(native.root, native.exists, lambda node: self._kb_rows(program, node))
+        expressions = (*flat.expressions, *native.filters)
+        return NativeMatcher(
+            self.graph,
+            views,
+            flat,
+            [native.codes[expression] for expression in expressions],
+            len(native.filters),
+            len(native.slots),
+            len(program.variables),
+            -1 if program.at is None else program.variables.index(program.at),
         )
-        self._run = node.run
-        self._distinct = node.distinct
-        self._at_column = node.schema.index(at) if at in node.schema else None
-        columns = [node.schema.index(name) for name in program.variables if name != at]
-        kept = columns == list(range(len(node.schema)))
-        self._pick = None if kept else picker(columns)
-        # Dropping a blank node's column can make two rows one.
-        self._distinct &= kept or len(columns) >= len(node.schema) - (at in node.schema)
-        self._required = frozenset(_required(program.pattern))
 
-    def relevant(self, event: Event) -> bool:
-        """Whether the event can have rows at all: it has every predicate they need."""
-        if not event.facts:
-            return False
-        present = graph_of(event).predicates
-        return all(predicate in present for predicate in self._required)
+    def _kb_rows(self, program: GpmProgram, table: algebra.KbTable) -> Rows:
+        """The distinct rows of a pattern that only the KB decides."""
+        node = compile_group(ast.GroupGraphPattern((table.pattern,)))
+        columns = [node.schema.index(name) for name in table.variables]
+        rows = node.run(Scope(None, self._kb, program.kb_graphs))
+        return list(dict.fromkeys(tuple(row[column] for column in columns) for row in rows))
 
-    def rows(self, event: Event) -> list[Row]:
-        """The distinct solutions, over the program's variables."""
-        if not self.relevant(event):
-            return []
-        scope = Scope(event, self._kb, self.program.kb_graphs)
-        at = self.program.at
-        time = event.time.term
-        if at is not None:
-            scope.outer = {at: time}
-        rows = self._run(scope)
-        column = self._at_column
-        if column is not None:
-            rows = [row for row in rows if row[column] is None or row[column] == time]
-        if self._pick is not None:
-            rows = list(map(self._pick, rows))
-        if at is not None:
-            rows = [(*row, time) for row in rows]
-        if self._distinct or len(rows) < 2:
-            return list(rows)
-        return list(dict.fromkeys(rows))
+    # ------------------------------------------------------------------ events
+
+    def rows(self, event: Event, number: int) -> tuple[list[Row], list[Row]]:
+        """The rows of a pattern over an event: all, and those that pass its local filters."""
+        self.tried[number] += 1
+        native, evaluator = self._native[number], self._evaluators[number]
+        if native is not None:
+            rows, kept = self._matched(event, native)
+        else:
+            assert evaluator is not None
+            rows = kept = evaluator.rows(event)
+        self.found[number] += len(rows)
+        if kept and self._tests[number]:
+            scope = Scope(event, self._kb, self.patterns[number].program.kb_graphs)
+            for place, test in enumerate(self._tests[number]):
+                passed = [row for row in kept if test(row, scope)]
+                self._untrue[number][place] += len(kept) - len(passed)
+                kept = passed
+        return rows, kept
+
+    def count(self, batch: EventBatch, number: int) -> int:
+        """How many rows of a native pattern the events of a batch have; makes no objects.
+
+        Local filters that are left to Python are not tested.
+        """
+        native = self._native[number]
+        if native is None:
+            raise ValueError("the pattern is evaluated by Python operators")
+        self._event = None
+        return native.count(batch)
+
+    def _matched(self, event: Event, native: NativeMatcher) -> tuple[list[Row], list[Row]]:
+        if event is not self._event:
+            self._load(event)
+        assert self._loaded is not None
+        batch, index = self._loaded
+        count = native.match(batch, index)
+        if not count:
+            return [], []
+        term = self.window.kept
+        rows: list[Row] = []
+        kept: list[Row] = []
+        for i in range(count):
+            row = tuple([term(batch, n) if n else None for n in native.row(i)])
+            rows.append(row)
+            if native.passed_filters(i):
+                kept.append(row)
+        return rows, kept
+
+    def _load(self, event: Event) -> None:
+        """Put the event into the summary graph; encode it first if it comes as terms."""
+        self._event = None
+        if isinstance(event, EncodedEvent) and event.batch.dictionary is self.dictionary:
+            self._loaded = event.batch, event.index
+        else:
+            useful = self._useful
+            facts = event.facts
+            if useful is not None:
+                facts = [fact for fact in facts if fact[1] in useful]
+            self._batch.clear()
+            self._batch.add(
+                facts,
+                event.time.micros,
+                event.ordinal,
+                None,
+                event.time.term,
+                event.time.domain == DATE_TIME,
+                len(event.facts),
+            )
+            self._loaded = self._batch, 0
+        self.graph.fill(*self._loaded)
+        self._event = event
+
+    def advance(self, micros: int) -> None:
+        """Time has come to `micros`: terms that no window reaches may go."""
+        self.window.advance(micros)
+
+    # ------------------------------------------------------------------ what was observed
+
+    def observed(self, number: int) -> Observed:
+        """What the pattern cost and found over the events of this run."""
+        native = self._native[number]
+        steps = [] if native is None else native.observed
+        return Observed(
+            self.tried[number],
+            self.found[number],
+            self.found[number] - sum(self.untrue(number)),
+            {text: (given, made) for text, given, made in steps},
+        )
+
+    def untrue(self, number: int) -> Sequence[int]:
+        """Per local filter of a pattern: rows for which it was the first that was not true."""
+        native = self._native[number]
+        return [*([] if native is None else native.untrue_counts), *self._untrue[number]]
 
 
-def _required(group: ast.GroupGraphPattern) -> Iterator[ox.NamedNode]:
-    """Predicates of the event's graph that every solution of the group needs."""
-    for element in group.elements:
-        match element:
-            case ast.Triple(_, ast.Iri(value), _):
-                yield ox.NamedNode(value)
-            case ast.SubGroup(inner):
-                yield from _required(inner)
+def _tests(pattern: Pattern) -> list[Test]:
+    """The local filters that are left to Python."""
+    slots = {name: column for column, name in enumerate(pattern.program.variables)}
+    native = 0 if pattern.native is None else len(pattern.native.filters)
+    return [compile_filter(condition, slots) for condition in pattern.filters[native:]]
+
+
+def _conditions(patterns: Sequence[Pattern]) -> Iterable[ast.Expr]:
+    return (condition for pattern in patterns for condition in pattern.filters)

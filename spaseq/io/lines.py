@@ -8,23 +8,30 @@ Every failure of the operating system or of the decompressor is an `InputError`.
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
-from typing import IO, cast
+from typing import IO, TypeAlias, cast
 
 from spaseq.errors import InputError
 from spaseq.io.options import SYNTAXES, Syntax
 
 STDIN = "-"
 _BLOCK = 1 << 16
+_FILE_BLOCK = 1 << 17
 _BOM = b"\xef\xbb\xbf"
 _STATEMENT = re.compile(rb"\s*(?:<[^>]*>|_:\S+)\s*<[^>]*>\s*[<_\"].*\.\s*(?:#.*)?")
 _ANNOUNCEMENT = re.compile(rb"\s*(?:VERSION|@version)\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _PREAMBLE = re.compile(rb"\s*(?:@?prefix|@?base)\b", re.IGNORECASE)
 _DELIMITER = re.compile(rb"\s*MESSAGE\s*(?:#.*)?", re.IGNORECASE)
+
+
+Piece: TypeAlias = tuple[bytes, int, int]
+"""block[start:end], which is whole lines."""
 
 
 def shown_name(path: str) -> str:
@@ -67,6 +74,9 @@ class Lines:
         self._file = self._open(path) if stream is None else stream
         self._ahead: list[bytes] = []
         self._fresh = True
+        self.is_live = not _is_regular(self._raw or self._file)
+        """Whether a read may have to wait for somebody to write."""
+        self._block = _BLOCK if self.is_live else _FILE_BLOCK
 
     def _open(self, path: str) -> IO[bytes]:
         if path == STDIN:
@@ -134,6 +144,30 @@ class Lines:
         if rest:
             yield self._numbered(rest)
 
+    def pieces(self) -> Iterator[list[Piece]]:
+        """Whole lines as they are in the file, as soon as they are there; nothing is counted.
+
+        A line that two reads share is a piece of its own, so that blocks need no copy.
+        """
+        if self._ahead:
+            ahead, self._ahead = b"".join(self._ahead), []
+            yield [(ahead, 0, len(ahead))]
+        rest = b""
+        while data := self._read_block():
+            cut = data.rfind(b"\n") + 1
+            if not cut:
+                rest += data
+                continue
+            start = data.find(b"\n") + 1 if rest else 0
+            parts = [(data, start, cut)] if start < cut else []
+            if rest:
+                rest += data[:start]
+                parts.insert(0, (rest, 0, len(rest)))
+            rest = data[cut:]
+            yield parts
+        if rest:
+            yield [(rest, 0, len(rest))]
+
     def readline(self) -> bytes:
         """The next line with its end; empty at the end of the file."""
         line = self._ahead.pop(0) if self._ahead else self._read_line()
@@ -142,8 +176,7 @@ class Lines:
         return line
 
     def _numbered(self, block: bytes) -> tuple[int, bytes]:
-        if b"\r" in block:
-            block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        block = normalised(block)
         first = self.number + 1
         self.number += block.count(b"\n") + (not block.endswith(b"\n"))
         return first, block
@@ -158,7 +191,7 @@ class Lines:
     def _read_block(self) -> bytes:
         try:
             # Every file here is buffered (open, gzip, stdin), and those have read1.
-            data = self._file.read1(_BLOCK)  # type: ignore[attr-defined]
+            data = self._file.read1(self._block)  # type: ignore[attr-defined]
         except (OSError, EOFError, zlib.error) as error:
             raise self._failed(error) from error
         return self._without_mark(cast(bytes, data))
@@ -172,6 +205,20 @@ class Lines:
     def _failed(self, error: Exception) -> InputError:
         reason = getattr(error, "strerror", None) or error
         return InputError(f"cannot be read on: {reason}", self.name, self.number or None)
+
+
+def _is_regular(file: IO[bytes]) -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    except (AttributeError, OSError, io.UnsupportedOperation):
+        return False
+
+
+def normalised(block: bytes) -> bytes:
+    """Whole lines that all end in a line feed."""
+    if b"\r" in block:
+        return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return block
 
 
 def _is_preamble(text: bytes) -> bool:

@@ -3,7 +3,11 @@
 Invariant of what comes out: instants strictly increase, the ordinal counts the earlier
 events of the same timestamp, facts are distinct, and no two events of a run share a blank
 node (labels are minted from the numbers of the source and of the event). Memory is that of
-one event, or of the events within the allowed lateness.
+one block of lines and one event, or of the events within the allowed lateness.
+
+Events are read in batches (spaseq/rdf/_batch.pyx): N-Quads and N-Triples by a compiled
+reader, the other syntaxes statement by statement. A batch is handed out before a read that
+may have to wait, so a live source is not delayed.
 """
 
 from __future__ import annotations
@@ -11,30 +15,35 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
-import pyoxigraph as ox
-
-from spaseq.errors import EventError, InputError
-from spaseq.io.framing import (
-    ClosedGraphs,
-    GraphFraming,
-    Name,
-    RawEvent,
-    message_events,
-    triples_events,
+from spaseq.errors import InputError
+from spaseq.io._framing import EventReader
+from spaseq.io._minting import Minter
+from spaseq.io._nquads import LineReader
+from spaseq.io.framing import Questions
+from spaseq.io.lines import (
+    STDIN,
+    Lines,
+    Piece,
+    announces_messages,
+    normalised,
+    syntax_of,
+    syntax_of_content,
 )
-from spaseq.io.lines import STDIN, Lines, announces_messages, syntax_of, syntax_of_content
 from spaseq.io.messages import message_statements
-from spaseq.io.options import Counters, ReadOptions, Syntax, Troubles, log_warning
-from spaseq.io.statements import (
-    RawTerm,
-    Statement,
-    document_statements,
-    line_statements,
-)
+from spaseq.io.options import GENERATED_AT, Counters, ReadOptions, Syntax, Troubles, log_warning
+from spaseq.io.statements import block_statements, document_statements
 from spaseq.rdf import time
-from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event
+
+EVENTS_AT_ONCE = 256
+"""Events in a batch of a file that is read statement by statement."""
+STATEMENTS_AT_ONCE = 4096
+"""Statements after which such a batch is looked after, with or without events."""
 
 
 @dataclass(slots=True)
@@ -44,22 +53,25 @@ class TimeDomain:
     kind: str = ""
     origin: str = ""
 
-    def conflict(self, stamp: Timestamp, origin: str) -> str:
-        """What is wrong with this timestamp; empty where it is of the domain."""
+    def conflict(self, kind: str, origin: str) -> str:
+        """What is wrong with a timestamp of this domain; empty where it is that of the run."""
         if not self.kind:
-            self.kind, self.origin = stamp.domain, origin
-        if stamp.domain == self.kind:
+            self.kind, self.origin = kind, origin
+        if kind == self.kind:
             return ""
         shown = {NUMBER: "a number", DATE_TIME: "a date"}
         return (
-            f"the timestamp is {shown[stamp.domain]}, but that at {self.origin} is "
+            f"the timestamp is {shown[kind]}, but that at {self.origin} is "
             f"{shown[self.kind]}; all streams of a run must use one or the other"
         )
 
 
 @dataclass(slots=True)
 class Source:
-    """A stream read from files, one after the other. `number` is its place in the run."""
+    """A stream read from files, one after the other. `number` is its place in the run.
+
+    With `relevance`, events are left encoded, without the triples no query can use.
+    """
 
     stream: str
     files: Sequence[str]
@@ -70,16 +82,33 @@ class Source:
     counters: Counters = field(default_factory=Counters)
     lines: Lines | None = None
     """The file being read: for progress."""
+    relevance: Relevance | None = None
 
     def __iter__(self) -> Iterator[Event]:
         """The events in order; an `InputError` ends them when all before it have come out."""
+        for batch in self._batches(self.relevance or Relevance(Dictionary())):
+            for index in range(len(batch)):
+                self.counters.events += 1
+                self.counters.statements += batch.size(index)
+                if self.relevance is not None:
+                    yield EncodedEvent(batch, index)
+                else:
+                    yield _plain(batch, index)
+
+    def batches(self) -> Iterator[EventBatch]:
+        """The same events, many at a time; nothing is changed in a batch that came out."""
+        for batch in self._batches(self.relevance or Relevance(Dictionary())):
+            self.counters.events += len(batch)
+            self.counters.statements += batch.total()
+            yield batch
+
+    def _batches(self, relevance: Relevance) -> Iterator[EventBatch]:
         troubles = Troubles(self.options.on_error, self.counters, self.log)
-        timed = _Reading(self, troubles).timed_events()
+        minter = Minter(self.number)
         if self.options.lateness is None:
-            ordered = _in_order(timed, troubles)
-        else:
-            ordered = _reordered(timed, self.options.lateness, troubles)
-        return _Minting(self).events(ordered)
+            return _Reading(self, relevance, troubles, minter).batches()
+        unsorted = _Reading(self, relevance, troubles, None).batches()
+        return _reordered(unsorted, self.options.lateness, troubles, minter)
 
     @property
     def live(self) -> bool:
@@ -87,208 +116,214 @@ class Source:
         return STDIN in self.files or self.options.arrival_time
 
 
-@dataclass(frozen=True, slots=True)
-class _Timed:
-    """A raw event with its timestamp, and where it was read."""
-
-    raw: RawEvent
-    time: Timestamp
-    file: str
+def _plain(batch: EventBatch, index: int) -> Event:
+    return Event(
+        batch.stream,
+        batch.time(index),
+        batch.ordinal(index),
+        tuple(batch.facts(index)),
+        batch.name(index),
+        f"{batch.file}:{batch.line(index)}",
+    )
 
 
 class _Reading:
     """The state of one pass over the files of a source."""
 
-    def __init__(self, source: Source, troubles: Troubles):
+    def __init__(
+        self, source: Source, relevance: Relevance, troubles: Troubles, minter: Minter | None
+    ):
         self._source = source
         self._options = source.options
         self._troubles = troubles
-        self._closed = ClosedGraphs()
-        self._file: Lines
-        self._clock: int | None = None
-        self._parsed: tuple[RawTerm, Timestamp] | None = None  # equal stamps come in runs
+        self._questions = Questions(source.options, source.domain, troubles)
+        factor = time.MICROS_PER_UNIT[source.options.unit]
+        self._events = EventReader(relevance, self._questions, source.stream, minter, factor)
 
-    def timed_events(self) -> Iterator[_Timed]:
+    def batches(self) -> Iterator[EventBatch]:
         """The events of all files, in the order they are read."""
-        place = 0
         for path in self._source.files:
             syntax = self._options.syntax or syntax_of(path)
-            self._file = self._source.lines = Lines(path)
+            file = self._source.lines = Lines(path)
             try:
-                for raw in self._raw_events(syntax or syntax_of_content(self._file.head())):
-                    stamp = self._stamp(raw, place)
-                    place += 1
-                    if stamp is not None and self._is_usable(raw, stamp):
-                        yield _Timed(raw, stamp, self._file.name)
+                yield from self._file_batches(file, syntax or syntax_of_content(file.head()))
             finally:
-                self._file.close()
+                file.close()
 
-    def _raw_events(self, syntax: Syntax) -> Iterator[RawEvent]:
-        file, options, troubles = self._file, self._options, self._troubles
-        kind = options.framing.kind
+    def _file_batches(self, file: Lines, syntax: Syntax) -> Iterator[EventBatch]:
+        """The events of one file, also those before the error that ends it."""
+        events, counters = self._events, self._source.counters
+        kind = self._start(file)
+        unused = 0
+        failure: InputError | None = None
+        steps = self._steps(file, syntax, kind)
+        while failure is None:
+            try:
+                more = next(steps, False)
+                if not more:
+                    self._finish(file, kind)
+            except InputError as error:
+                failure = self._failed(error)
+                more = False
+            counters.unused += events.unused - unused
+            unused = events.unused
+            if len(events.batch):
+                yield events.fresh()
+            if not more:
+                break
+            events.refresh()
+        if failure is not None:
+            raise failure
+
+    def _start(self, file: Lines) -> str:
+        """Make ready for a file: how it is cut into events."""
+        options = self._options
+        kind: str = options.framing.kind
         if kind == "auto":
             kind = "message" if announces_messages(file.head()) else "graph"
-        statements: Iterator[Statement]
-        if syntax in ("nq", "nt"):
-            statements = line_statements(file, syntax, troubles)
-        elif kind == "message":
-            statements = message_statements(file, syntax, troubles)
-        else:
-            statements = document_statements(file, syntax, troubles)
-        if kind == "message":
-            return message_events(statements, options, file.name, troubles)
-        if kind == "triples":
-            return triples_events(statements, options, file.name, troubles)
-        return self._graph_events(statements)
-
-    def _graph_events(self, statements: Iterator[Statement]) -> Iterator[RawEvent]:
-        counters = self._source.counters
-        unused, found = counters.unused, False
-        framing = GraphFraming(
-            self._options, self._file.name, self._troubles, counters, self._closed
+        named = () if options.time_predicate is None else (options.time_predicate,)
+        self._questions.file = file.name
+        self._events.start_file(
+            file.name,
+            kind,
+            options.framing.size + len(named),
+            {"message": options.time_predicates(), "graph": named or (GENERATED_AT,)}.get(
+                kind, named
+            ),
+            not options.arrival_time,
+            bool(named),
         )
-        for event in framing.events(statements):
-            found = True
-            yield event
-        if not found and counters.unused > unused:
-            self._report(
-                self._file.number,
-                "no event in this file: it has no named graphs; --events triples:N or "
-                "--events message cut triples into events",
-            )
+        self._events.refresh()
+        return kind
 
-    def _stamp(self, raw: RawEvent, place: int) -> Timestamp | None:
-        """The timestamp of an event; None where it has none and was reported."""
-        if self._options.arrival_time:
-            now = self._options.clock()
-            self._clock = now if self._clock is None else max(now, self._clock)
-            return time.from_micros(self._clock, DATE_TIME)
-        if not raw.stamps:
-            return time.from_micros(place * 1_000_000, NUMBER)
-        stamp: Timestamp | None = None
-        for term, line in raw.stamps:
-            try:
-                other = self._parse(term)
-            except EventError as error:
-                self._report(line, str(error))
-                return None
-            if stamp is not None and (other.micros, other.domain) != (stamp.micros, stamp.domain):
-                self._report(line, f"an event with two timestamps: {stamp.term} and {other.term}")
-                return None
-            stamp = other
-        return stamp
+    def _finish(self, file: Lines, kind: str) -> None:
+        """The end of a file."""
+        self._events.finish()
+        if kind == "graph" and self._events.unused and not self._events.found:
+            self._questions.no_event(file.number)
 
-    def _parse(self, term: RawTerm) -> Timestamp:
-        if self._parsed is None or self._parsed[0] != term:
-            if not isinstance(term, ox.Literal):
-                raise EventError(f"{term} is not a timestamp: it is not a literal")
-            self._parsed = (term, time.from_literal(term, self._options.unit))
-        return self._parsed[1]
+    def _failed(self, error: InputError) -> InputError:
+        """The error that ends a file; the graph before it comes out if it is whole."""
+        malformed = self._troubles.malformed
+        if malformed is None or not self._questions.is_whole_before(
+            self._events.whole(), malformed
+        ):
+            return error
+        try:
+            self._events.finish()
+        except InputError as another:
+            return another
+        return error
 
-    def _is_usable(self, raw: RawEvent, stamp: Timestamp) -> bool:
-        conflict = self._source.domain.conflict(stamp, f"{self._file.name}:{raw.line}")
-        if not conflict and ox.Triple in {type(value) for _, _, value in raw.facts}:
-            conflict = "a triple term (<<( )>>): RDF 1.2 triple terms are not supported"
-        if conflict:
-            self._report(raw.line, conflict)
-        return not conflict
+    # ------------------------------------------------------------ syntaxes
 
-    def _report(self, line: int, message: str) -> None:
-        self._troubles.report(message, self._file.name, line)
+    def _steps(self, file: Lines, syntax: Syntax, kind: str) -> Iterator[bool]:
+        """Reads the file into events; True each time that a batch may be handed out."""
+        if syntax in ("nq", "nt"):
+            lines = LineReader(self._events, syntax == "nq", file.number + 1)
+            for pieces in file.pieces():
+                self._read_pieces(pieces, lines, file, syntax)
+                yield True
+            return
+        read = message_statements if kind == "message" else document_statements
+        most = 1 if file.is_live else EVENTS_AT_ONCE
+        count = 0
+        for quad, line in read(file, syntax, self._troubles):
+            self._events.statement(quad, line)
+            count += 1
+            if len(self._events.batch) >= most or count == STATEMENTS_AT_ONCE:
+                count = 0
+                yield True
+
+    def _read_pieces(
+        self, pieces: list[Piece], lines: LineReader, file: Lines, syntax: Syntax
+    ) -> None:
+        """Some lines; those that the compiled reader is not sure of are judged here."""
+        while pieces:
+            block, at, end = pieces.pop(0)
+            is_plain = False  # the block is all there is, and its lines end in line feeds
+            while (at := lines.read(block, at, end)) < end:
+                if not is_plain:
+                    is_plain = True
+                    if pieces or block.find(b"\r", at, end) >= 0:
+                        pieces.insert(0, (block, at, end))
+                        block = normalised(b"".join(b[i:j] for b, i, j in pieces))
+                        pieces.clear()
+                        at, end = 0, len(block)
+                        continue
+                behind = lines.behind_sure(block, at, end)
+                some = block[at:behind]
+                first = lines.line
+                for quad, line in block_statements(first, some, file.name, syntax, self._troubles):
+                    self._events.statement(quad, line)
+                lines.skip(some.count(b"\n") + (not some.endswith(b"\n")))
+                at = behind
+            file.number = lines.line - 1
 
 
-def _in_order(arrivals: Iterator[_Timed], troubles: Troubles) -> Iterator[_Timed]:
-    """The events that do not go back in time; one that does is an error."""
-    last: Timestamp | None = None
-    for timed in arrivals:
-        if last is not None and timed.time.micros < last.micros:
-            troubles.report(
-                f"time runs backwards: {timed.time.term.value} after {last.term.value} in the "
-                "same stream (--lateness DURATION puts events in order that come late)",
-                timed.file,
-                timed.raw.line,
-            )
-            continue
-        last = timed.time
-        yield timed
-
-
-def _reordered(arrivals: Iterator[_Timed], lateness: int, troubles: Troubles) -> Iterator[_Timed]:
+def _reordered(
+    arrivals: Iterator[EventBatch], lateness: int, troubles: Troubles, minter: Minter
+) -> Iterator[EventBatch]:
     """The events in order, over a heap of those the watermark has not reached.
 
     The watermark is the greatest timestamp less the lateness. An event at the watermark is in
     time: it follows those of its timestamp that were already released.
     """
-    waiting: list[tuple[int, int, _Timed]] = []
+    waiting: list[tuple[int, int, EventBatch, int]] = []
     watermark: int | None = None
     arrived = 0
     failure: InputError | None = None
-    while True:
+    ready = _Ready(minter)
+    while failure is None:
         try:
-            timed = next(arrivals, None)
+            batch = next(arrivals, None)
         except InputError as error:
-            timed, failure = None, error
-        if timed is None:
+            batch, failure = None, error
+        if batch is None:
             break
-        micros = timed.time.micros
-        if watermark is not None and micros < watermark:
-            closed = time.from_micros(watermark, timed.time.domain).term.value
-            troubles.late(
-                f"its time is {timed.time.term.value}, and all before {closed} is closed",
-                timed.file,
-                timed.raw.line,
-            )
-            continue
-        arrived += 1
-        heapq.heappush(waiting, (micros, arrived, timed))
-        watermark = micros - lateness if watermark is None else max(watermark, micros - lateness)
-        while waiting and waiting[0][0] <= watermark:
-            yield heapq.heappop(waiting)[2]
+        for index in range(len(batch)):
+            micros = batch.micros(index)
+            if watermark is not None and micros < watermark:
+                stamp = batch.time(index)
+                closed = time.from_micros(watermark, stamp.domain).term.value
+                troubles.late(
+                    f"its time is {stamp.term.value}, and all before {closed} is closed",
+                    batch.file,
+                    batch.line(index),
+                )
+                continue
+            arrived += 1
+            heapq.heappush(waiting, (micros, arrived, batch, index))
+            watermark = micros - lateness if watermark is None else max(watermark, micros - lateness)
+            while waiting and waiting[0][0] <= watermark:
+                yield from ready.add(*heapq.heappop(waiting)[2:])
+        yield from ready.rest()
     while waiting:
-        yield heapq.heappop(waiting)[2]
+        yield from ready.add(*heapq.heappop(waiting)[2:])
+    yield from ready.rest()
     if failure is not None:
         raise failure
 
 
-class _Minting:
-    """Ordered raw events to events: ordinals, distinct facts, blank nodes of their own."""
+class _Ready:
+    """Events that have found their order, copied into batches of their own."""
 
-    def __init__(self, source: Source):
-        self._source = source
-        self._made = 0
+    def __init__(self, minter: Minter):
+        self._minter = minter
+        self._batch: EventBatch | None = None
 
-    def events(self, ordered: Iterator[_Timed]) -> Iterator[Event]:
-        stream, counters = self._source.stream, self._source.counters
-        last: int | None = None
-        ordinal = 0
-        for timed in ordered:
-            raw = timed.raw
-            ordinal = ordinal + 1 if timed.time.micros == last else 0
-            last = timed.time.micros
-            facts, name = self._own(raw)
-            counters.events += 1
-            counters.statements += len(raw.facts)
-            yield Event(stream, timed.time, ordinal, facts, name, f"{timed.file}:{raw.line}")
+    def add(self, batch: EventBatch, index: int) -> Iterator[EventBatch]:
+        """Take an event; what had to be handed out before it."""
+        ready = self._batch
+        if ready is not None and (ready.file != batch.file or len(ready) >= EVENTS_AT_ONCE):
+            yield from self.rest()
+            ready = None
+        if ready is None:
+            ready = self._batch = EventBatch(batch.dictionary, batch.stream, batch.file)
+        self._minter.copy(batch, index, ready)
 
-    def _own(self, raw: RawEvent) -> tuple[tuple[Fact, ...], Name | None]:
-        """The distinct facts and the name, blank nodes renamed in the order they occur."""
-        self._made += 1
-        facts, name = cast(tuple[Fact, ...], tuple(dict.fromkeys(raw.facts))), raw.name
-        kinds = {type(subject) for subject, _, _ in facts}
-        kinds.update(type(value) for _, _, value in facts)
-        if type(name) is not ox.BlankNode and ox.BlankNode not in kinds:
-            return facts, name
-        prefix = f"s{self._source.number}e{self._made}b"
-        own: dict[Term, ox.BlankNode] = {}
-
-        def renamed(term: Term) -> Term:
-            if type(term) is not ox.BlankNode:
-                return term
-            if term not in own:
-                own[term] = ox.BlankNode(f"{prefix}{len(own)}")
-            return own[term]
-
-        facts = tuple((renamed(s), p, renamed(o)) for s, p, o in facts)
-        if isinstance(name, ox.BlankNode):
-            name = own.get(name) or ox.BlankNode(f"{prefix}{len(own)}")
-        return facts, name
+    def rest(self) -> Iterator[EventBatch]:
+        """What has not been handed out."""
+        ready, self._batch = self._batch, None
+        if ready is not None:
+            yield ready

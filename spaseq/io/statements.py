@@ -49,25 +49,32 @@ _MESSAGE = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#.*)?")
 def line_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
     """The statements and message delimiters of an N-Quads or N-Triples file."""
     for first, block in lines.blocks():
-        if b"VERSION" not in block and b"MESSAGE" not in block:
-            yield from _plain_block(first, block, lines, syntax, troubles)
-            continue
-        start = 0
-        parts = block.split(b"\n")
-        for index, line in enumerate(parts):
-            message = _MESSAGE.fullmatch(line)
-            if message or _VERSION.fullmatch(line):
-                run = b"\n".join(parts[start:index])
-                yield from _plain_block(first + start, run, lines, syntax, troubles)
-                start = index + 1
-                if message:
-                    yield None, first + index
-        run = b"\n".join(parts[start:])
-        yield from _plain_block(first + start, run, lines, syntax, troubles)
+        yield from block_statements(first, block, lines.name, syntax, troubles)
+
+
+def block_statements(
+    first: int, block: bytes, file: str, syntax: Syntax, troubles: Troubles
+) -> Iterator[Statement]:
+    """Those of some whole lines of such a file; `first` is the number of the first line."""
+    if b"VERSION" not in block and b"MESSAGE" not in block:
+        yield from _plain_block(first, block, file, syntax, troubles)
+        return
+    start = 0
+    parts = block.split(b"\n")
+    for index, line in enumerate(parts):
+        message = _MESSAGE.fullmatch(line)
+        if message or _VERSION.fullmatch(line):
+            run = b"\n".join(parts[start:index])
+            yield from _plain_block(first + start, run, file, syntax, troubles)
+            start = index + 1
+            if message:
+                yield None, first + index
+    run = b"\n".join(parts[start:])
+    yield from _plain_block(first + start, run, file, syntax, troubles)
 
 
 def _plain_block(
-    first: int, block: bytes, lines: Lines, syntax: Syntax, troubles: Troubles
+    first: int, block: bytes, file: str, syntax: Syntax, troubles: Troubles
 ) -> Iterator[Statement]:
     """A block without directives; `first` is the number of its first line."""
     while block:
@@ -92,7 +99,7 @@ def _plain_block(
             after = next(filter(_has_statement, parts[bad - first + 1 :]), b"")
             torn = bad == first + len(parts) - 1
             troubles.malformed = Malformed(parts[bad - first], after, torn)
-            troubles.report(explained(error, syntax, bad == said), lines.name, bad)
+            troubles.report(explained(error, syntax, bad == said), file, bad)
             block = b"\n".join(parts[bad - first + 1 :])
             first = bad + 1
 

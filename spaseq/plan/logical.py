@@ -98,6 +98,11 @@ class Occurrence:
     equalities: tuple[tuple[str, str], ...] = ()
     """(own variable, register) pairs that some residual filter wants equal by value."""
 
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The values of its stateful BINDs, then its residual filters."""
+        return (*(assignment.value for assignment in self.assignments), *self.residual)
+
 
 @dataclass(frozen=True, slots=True)
 class IteratedUnit:

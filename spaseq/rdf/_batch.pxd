@@ -18,7 +18,8 @@ cdef struct EventRecord:
     uint32_t statements     # those read, with the ones that no query can use
     uint32_t ordinal
     term_t name             # of its graph, 0 where it has none
-    term_t stamp            # the time as it was written, 0 where nobody wrote it
+    term_t stamp            # the literal the time was read from, 0 where there was none
+    term_t moment           # the time as a term, once somebody asked (see `moment`)
     uint8_t domain          # 0: the time is a number, 1: a date
 
 
@@ -42,6 +43,7 @@ cdef class EventBatch:
     cdef int add_triple(self, term_t subject, term_t predicate, term_t object) except -1 nogil
     cdef EventRecord* add_event(self) except NULL nogil
     cdef term_t encode(self, object term) except 0
+    cdef term_t moment(self, uint32_t event) except 0 nogil
     cpdef object term(self, term_t number)
     cdef uint32_t _checked(self, object index) except? 0xFFFFFFFF
 

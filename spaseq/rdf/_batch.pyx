@@ -32,6 +32,9 @@ from spaseq.rdf._terms cimport (
     store_new,
 )
 
+from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
+from spaseq.rdf.time import from_micros
+
 
 cdef class EventBatch:
     """Encoded events; `len()` is how many there are."""
@@ -134,7 +137,24 @@ cdef class EventBatch:
         record = record_of(self, number)
         return term_of(record.text[:record.size], record.lexical)
 
+    def number(self, term) -> int:
+        """The number of a pyoxigraph term, new or not."""
+        return self.encode(term)
+
     # ---------------------------------------------------------------- events
+
+    cdef term_t moment(self, uint32_t event) except 0 nogil:
+        """The time of an event as a term: a number as it was written, a date in canonical form."""
+        cdef EventRecord* record = &self.events[event]
+        if record.moment == 0:
+            if record.stamp and not record.domain:
+                record.moment = record.stamp
+            else:
+                with gil:
+                    record.moment = self.encode(
+                        from_micros(record.micros, DATE_TIME if record.domain else NUMBER).term
+                    )
+        return record.moment
 
     cdef int add_triple(self, term_t subject, term_t predicate, term_t object) except -1 nogil:
         cdef Triple* moved
@@ -174,8 +194,21 @@ cdef class EventBatch:
         self.event_count += 1
         return event
 
-    def add(self, facts: Iterable, micros: int = 0, ordinal: int = 0, name=None, stamp=None):
-        """Append an event given as pyoxigraph terms."""
+    def add(
+        self,
+        facts: Iterable,
+        micros: int = 0,
+        ordinal: int = 0,
+        name=None,
+        stamp=None,
+        dated: bool = False,
+        statements: int | None = None,
+    ):
+        """Append an event given as pyoxigraph terms.
+
+        `stamp` is the term its time was read from, `dated` whether that is a date;
+        `statements` tells how many there were where `facts` are only those of use.
+        """
         cdef term_t subject, predicate, value
         cdef EventRecord* event
         cdef term_t named = 0 if name is None else self.encode(name)
@@ -192,7 +225,8 @@ cdef class EventBatch:
             self.triple_count = first  # an event is never half there
             raise
         event.first = first
-        event.statements = event.end - first
+        event.statements = event.end - first if statements is None else statements
+        event.domain = dated
         event.micros = micros
         event.ordinal = ordinal
         event.name = named
@@ -221,6 +255,36 @@ cdef class EventBatch:
     def ordinal(self, index: int) -> int:
         """The number of earlier events of the stream with the same time."""
         return self.events[self._checked(index)].ordinal
+
+    def time(self, index: int):
+        """The time of an event as a Timestamp."""
+        cdef uint32_t event = self._checked(index)
+        cdef EventRecord* record = &self.events[event]
+        return Timestamp(
+            record.micros,
+            DATE_TIME if record.domain else NUMBER,
+            self.term(self.moment(event)),
+        )
+
+    def line(self, index: int) -> int:
+        """The line of its file an event began in, 0 where it was not read."""
+        return self.events[self._checked(index)].line
+
+    def size(self, index: int) -> int:
+        """How many statements an event had, with those that are not kept."""
+        return self.events[self._checked(index)].statements
+
+    def total(self) -> int:
+        """How many statements all events had."""
+        cdef uint64_t total = 0
+        cdef uint32_t i
+        for i in range(self.event_count):
+            total += self.events[i].statements
+        return total
+
+    def size(self, index: int) -> int:
+        """How many statements an event has, with those that were left out."""
+        return self.events[self._checked(index)].statements
 
     @property
     def terms(self):

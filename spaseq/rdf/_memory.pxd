@@ -14,6 +14,7 @@ ctypedef struct Arena:
 
 cdef void* take(size_t size) noexcept nogil
 cdef void* resized(void* block, size_t size) noexcept nogil
+cdef void* zeroed(size_t count, size_t size) except NULL
 cdef void give_back(void* block) noexcept nogil
 
 cdef void* arena_take(Arena* arena, size_t size) noexcept nogil

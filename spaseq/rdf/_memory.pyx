@@ -12,6 +12,7 @@ asking for memory. Pieces never move. Cost: constant.
 
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memset
 
 cdef size_t CHUNK = 1 << 14
 cdef size_t ALIGN = 16
@@ -34,6 +35,16 @@ cdef void* resized(void* block, size_t size) noexcept nogil:
     global _requests
     _requests += 1
     return realloc(block, size)
+
+
+cdef void* zeroed(size_t count, size_t size) except NULL:
+    """Room for some things, all zero; for one where there are none."""
+    cdef size_t wanted = (count if count else 1) * size
+    cdef void* block = take(wanted)
+    if block == NULL:
+        raise MemoryError
+    memset(block, 0, wanted)
+    return block
 
 
 cdef void give_back(void* block) noexcept nogil:

@@ -31,6 +31,9 @@ cdef object Literal = ox.Literal
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
+# Python sees the kinds as constants of the module.
+globals().update({name: int(kind) for name, kind in Kind.__members__.items()})
+
 CACHE_LIMIT = 1 << 16
 
 cdef object ONE = 10**18
@@ -511,6 +514,8 @@ cpdef Value subtract(Value a, Value b):
         return _spans(a, b, a.extra - b.extra, a.number - b.number)
     if a.kind == POINT and b.kind == POINT:
         if a.form != b.form or a.form not in MOVABLE or (a.extra is None) != (b.extra is None):
+            return None
+        if calendar.checked_span(0, a.number - b.number) is None:
             return None
         return span("dayTimeDuration", 0, a.number - b.number)
     return _shift(a, b, -1)

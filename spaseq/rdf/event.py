@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import pyoxigraph as ox
@@ -45,6 +45,15 @@ class Event:
     facts: Sequence[Fact]
     name: ox.NamedNode | ox.BlankNode | None = None
     origin: str = field(default="", compare=False)
+
+    @property
+    def size(self) -> int:
+        """How many facts there are."""
+        return len(self.facts)
+
+    def bare(self) -> Event:
+        """The event without its facts: what to keep of it once they have been looked at."""
+        return replace(self, facts=())
 
     @property
     def instant(self) -> tuple[int, int]:

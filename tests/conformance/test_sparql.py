@@ -17,8 +17,12 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm.match import Matcher
-from spaseq.gpm.program import compile_gpm
+from spaseq.gpm.evaluate import Evaluator
+from spaseq.gpm.functions import volatile
+from spaseq.gpm.match import Matchers
+from spaseq.gpm.native import compile_pattern
+from spaseq.gpm.program import GpmProgram, compile_gpm
+from spaseq.gpm.relation import Row
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import parse
 from spaseq.rdf._values import OTHER, STRING, canonical, decode
@@ -216,14 +220,19 @@ def _run(case: Case) -> Solutions | bool:
         f"WHERE {{ SEQ(A) DEFINE GPM A ON s {text} }}"
     )
     pattern = query.defines[0].pattern
-    matcher = Matcher(compile_gpm(pattern, None, None), kb)
+    program = compile_gpm(pattern, None, None)
     event = Event("urn:stream", TIME, 0, _facts(dict.fromkeys(data)) or (FILLER,))
-    rows = matcher.rows(event)
-    if ask:
-        return bool(rows)
+    rows = Evaluator(program, kb).rows(event)
+    matched = Matchers([compile_pattern(program)], kb).rows(event, 0)[0]
+    assert len(matched) == len(rows)
+    if not volatile(pattern):
+        assert _solutions(program, matched) == _solutions(program, rows)
+    return bool(rows) if ask else _solutions(program, rows)
+
+
+def _solutions(program: GpmProgram, rows: Iterable[Row]) -> Solutions:
     return {
-        frozenset((n, t) for n, t in zip(matcher.program.variables, row, strict=True) if t)
-        for row in rows
+        frozenset((n, t) for n, t in zip(program.variables, row, strict=True) if t) for row in rows
     }
 
 

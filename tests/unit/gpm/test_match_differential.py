@@ -1,4 +1,4 @@
-"""The evaluator against pyoxigraph, on random patterns, events and knowledge bases."""
+"""The matchers, native and in Python, against pyoxigraph, on random patterns and data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pyoxigraph as ox
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spaseq.gpm.match import Matcher
+from spaseq.gpm.evaluate import Evaluator
+from spaseq.gpm.match import Matchers
+from spaseq.gpm.native import compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.kb.snapshot import open_kb
 from spaseq.rdf.event import NUMBER, Event, Timestamp
@@ -27,9 +29,11 @@ def _check(pattern, event_facts, graphs, at=None):
     program = compile_gpm(pattern, at, None)
     event = Event("urn:s", TIME, 0, event_facts)
     kb = open_kb({name.value: triples for name, triples in graphs.items()})
-    found = Matcher(program, kb).rows(event)
-    assert len(found) == len(set(found))
-    assert set(found) == reference_rows(program, event, graphs)
+    compiled = compile_pattern(program)
+    expected = reference_rows(program, event, graphs)
+    for found in (Matchers([compiled], kb).rows(event, 0)[0], Evaluator(program, kb).rows(event)):
+        assert len(found) == len(set(found))
+        assert set(found) == expected
 
 
 def differential(kinds, at=NO_TIME):

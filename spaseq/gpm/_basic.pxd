@@ -1,0 +1,47 @@
+"""The join of basic graph patterns; see _basic.pyx."""
+
+cimport cython
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.gpm._graph cimport SummaryGraph
+from spaseq.gpm._rows cimport Rows
+from spaseq.rdf._terms cimport term_t
+
+# One end of a triple pattern.
+cdef struct End:
+    bint is_slot
+    uint32_t number     # the slot of a variable, or a term
+
+cdef struct Step:
+    uint32_t view       # 0: the predicate is a variable
+    End subject
+    End predicate
+    End object
+    uint64_t tried      # rows the step was given so far
+    uint64_t found      # rows it made of them
+
+# Where a step is in its candidates, and what it has bound in the row at hand.
+cdef struct Cursor:
+    uint32_t position   # the next candidate of the view, plus 1; 0: none is left
+    uint32_t* chain     # sibling lists that lead on from it; NULL: the one behind it
+    bint bound_subject
+    bint bound_predicate
+    bint bound_object
+
+
+@cython.final
+cdef class BasicJoin:
+    cdef SummaryGraph graph
+    cdef dict views         # the number of each predicate's view
+    cdef Step* steps
+    cdef uint32_t count
+    cdef Cursor* cursors    # one per step
+    cdef term_t* work       # the row being made
+    cdef uint32_t width
+
+    cdef int enter(self, uint32_t first, steps) except -1
+    cdef End _end(self, end) except *
+    cdef int extend(self, const Rows* left, Rows* out, uint32_t first, uint32_t end) except -1 nogil
+    cdef int _open(self, Step* step, Cursor* cursor) except -1 nogil
+    cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil
+    cdef bint _fits(self, const End* end, term_t term, bint* bound) noexcept nogil

@@ -1,0 +1,119 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""A function's name → its number, and a call by number on operands.
+
+What is not here is called in Python by its name (`spaseq.gpm.functions`), with the same
+result. Invariant: no argument of a call is an ERROR. Cost: that of the function.
+"""
+
+from spaseq.gpm._arithmetic cimport absolute, ceiling, floored, rounded
+from spaseq.gpm._moments cimport Field, take_field
+from spaseq.gpm._operand cimport ERROR, set_canonical, set_datatype, set_string
+from spaseq.gpm._strings cimport (
+    after,
+    before,
+    begins,
+    change_case,
+    concatenate,
+    contains,
+    ends,
+    language_matches,
+    string_length,
+    substring,
+)
+from spaseq.rdf._values cimport Kind
+
+cdef dict NUMBERS = {
+    "STR": Native.STR,
+    "LANG": Native.LANG,
+    "LANGMATCHES": Native.LANGMATCHES,
+    "DATATYPE": Native.DATATYPE,
+    "STRLEN": Native.STRLEN,
+    "SUBSTR": Native.SUBSTR,
+    "UCASE": Native.UCASE,
+    "LCASE": Native.LCASE,
+    "CONTAINS": Native.CONTAINS,
+    "STRSTARTS": Native.STRSTARTS,
+    "STRENDS": Native.STRENDS,
+    "STRBEFORE": Native.STRBEFORE,
+    "STRAFTER": Native.STRAFTER,
+    "CONCAT": Native.CONCAT,
+    "ABS": Native.ABS,
+    "CEIL": Native.CEIL,
+    "FLOOR": Native.FLOOR,
+    "ROUND": Native.ROUND,
+    "YEAR": Native.YEAR,
+    "MONTH": Native.MONTH,
+    "DAY": Native.DAY,
+    "HOURS": Native.HOURS,
+    "MINUTES": Native.MINUTES,
+    "SECONDS": Native.SECONDS,
+}
+
+
+cdef Native native_of(str name) except *:
+    """The number of a function, PYTHON where it has none."""
+    return NUMBERS.get(name, Native.PYTHON)
+
+
+
+cdef int _str(Operand* a, Arena* scratch) except -2 nogil:
+    """An IRI, or a literal's form as written."""
+    if a.kind == Kind.BLANK:
+        a.kind = ERROR
+    elif a.whole != NULL or a.kind <= Kind.LANG:
+        set_string(a, a.text, a.size)
+    else:
+        set_canonical(a, a, scratch)
+    return 1
+
+
+cdef void _lang(Operand* a) noexcept nogil:
+    if a.kind <= Kind.BLANK:
+        a.kind = ERROR
+    elif a.kind == Kind.LANG:
+        set_string(a, a.tag, a.tag_size)
+    else:
+        set_string(a, b"", 0)
+
+
+cdef int call_native(Native native, Operand* a, int count, Arena* scratch) except -2 nogil:
+    """Put the result in the place of the first argument: 1, or 0 where Python must be asked."""
+    if native == Native.PYTHON:
+        return 0
+    if native == Native.STR:
+        return _str(a, scratch)
+    if native == Native.LANG:
+        _lang(a)
+    elif native == Native.LANGMATCHES:
+        return language_matches(a, a + 1)
+    elif native == Native.DATATYPE:
+        set_datatype(a, a)
+    elif native == Native.STRLEN:
+        string_length(a)
+    elif native == Native.SUBSTR:
+        substring(a, a + 1, a + 2 if count == 3 else NULL)
+    elif native == Native.UCASE or native == Native.LCASE:
+        return change_case(a, native == Native.UCASE, scratch)
+    elif native == Native.CONTAINS:
+        contains(a, a + 1)
+    elif native == Native.STRSTARTS:
+        begins(a, a + 1)
+    elif native == Native.STRENDS:
+        ends(a, a + 1)
+    elif native == Native.STRBEFORE:
+        before(a, a + 1)
+    elif native == Native.STRAFTER:
+        after(a, a + 1)
+    elif native == Native.CONCAT:
+        concatenate(a, count, scratch)
+    elif native == Native.ABS:
+        absolute(a)
+    elif native == Native.CEIL:
+        ceiling(a)
+    elif native == Native.FLOOR:
+        floored(a)
+    elif native == Native.ROUND:
+        rounded(a)
+    else:
+        return take_field(a, <Field>(Field.YEAR + native - Native.YEAR))
+    return 1

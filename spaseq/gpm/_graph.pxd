@@ -1,0 +1,57 @@
+"""The summary graph of an event; see _graph.pyx."""
+
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._memory cimport Arena
+from spaseq.rdf._terms cimport term_t
+
+cdef enum Side:
+    BY_SUBJECT
+    BY_OBJECT
+    BY_BOTH
+    SIDES           # how many there are
+
+# Which triples have the same ends: position + 1 of the first by hash, and of the next by
+# position; 0 ends a list. Triples of different ends may share a list.
+cdef struct Siblings:
+    uint32_t* heads     # mask + 1 of them; NULL: not built for this event
+    uint32_t* next      # one per triple of the view
+    uint32_t mask
+
+# The triples of one predicate (view 0: of all of them), at [first:first + count] of the columns.
+cdef struct View:
+    uint32_t first
+    uint32_t count
+    uint32_t scanned        # triples that look-ups without sibling lists have gone through
+    Siblings siblings[3]    # by Side
+    uint64_t seen           # triples so far, of all events
+
+
+cdef class SummaryGraph:
+    cdef readonly Dictionary dictionary
+    cdef term_t* subjects
+    cdef term_t* predicates
+    cdef term_t* objects
+    cdef uint16_t* kinds        # per triple of the event: its view, while it is built
+    cdef uint32_t room          # triples the columns have room for
+    cdef View* views
+    cdef readonly uint32_t view_count
+    cdef uint16_t* view_of      # per permanent term below `known`: its view as a predicate, or 0
+    cdef term_t known
+    cdef readonly bint whole    # whether view 0 is filled
+    cdef Arena scratch
+    cdef readonly uint64_t built    # events so far
+
+    cdef int load(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef int grow(self, uint32_t triples) except -1 nogil
+    cdef int link(self, uint32_t view, Side side) except -1 nogil
+
+
+cdef inline uint32_t end_hash(term_t term) noexcept nogil:
+    return (term * 2654435769u) >> 7
+
+
+cdef inline uint32_t both_hash(term_t subject, term_t object) noexcept nogil:
+    return ((subject * 2654435769u) ^ (object * 2246822519u)) >> 7

@@ -1,0 +1,158 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""One encoded event → its triples by predicate, ready to be joined.
+
+The summary graph of SPECTRA: vertically partitioned views, one for each predicate that some
+pattern names, none for the others, and view 0 with every triple where a pattern has a
+variable for predicate. It is filled once per event and serves all graph patterns. Where a
+view has more than a handful of triples a join asks for sibling lists: chains through the
+triples with the same subject, the same object, or both, built when first asked for, linear
+in the view; following one touches what the join gives and little more.
+
+Views, lists and columns lie in memory that is used again for the next event: loading one
+allocates nothing once the greatest has been seen. Cost of `load`: linear in the event.
+Source: Gillani et al., SPECTRA (2016), sections 4 and 5.
+"""
+
+from libc.string cimport memset
+
+from spaseq.rdf._memory cimport arena_free, arena_reset, arena_take, give_back, resized, take
+
+
+cdef class SummaryGraph:
+    """The views of the event loaded last; `predicates` are pyoxigraph terms."""
+
+    def __cinit__(self, Dictionary dictionary not None, predicates, bint whole):
+        cdef uint32_t i
+        self.dictionary = dictionary
+        self.whole = whole
+        numbers = [dictionary.intern(predicate) for predicate in predicates]
+        if len(numbers) >= 0xFFFF:
+            raise OverflowError("a program's patterns can name at most 65,534 predicates")
+        self.view_count = <uint32_t>len(numbers) + 1
+        self.known = max(numbers, default=0) + 1
+        self.views = <View*>take(self.view_count * sizeof(View))
+        self.view_of = <uint16_t*>take(self.known * sizeof(uint16_t))
+        if self.views == NULL or self.view_of == NULL:
+            raise MemoryError
+        memset(self.views, 0, self.view_count * sizeof(View))
+        memset(self.view_of, 0, self.known * sizeof(uint16_t))
+        for i in range(1, self.view_count):
+            self.view_of[<term_t>numbers[i - 1]] = i
+        self.grow(64)
+
+    def __dealloc__(self):
+        give_back(self.views)
+        give_back(self.view_of)
+        give_back(self.subjects)
+        give_back(self.predicates)
+        give_back(self.objects)
+        give_back(self.kinds)
+        arena_free(&self.scratch)
+
+    def fill(self, EventBatch batch not None, uint32_t event):
+        """Fill the views with the triples of an event."""
+        if event >= batch.event_count:
+            raise IndexError(f"the batch has {batch.event_count} events, not one at {event}")
+        self.load(batch, event)
+
+    def sizes(self) -> list:
+        """Per view: the mean number of its triples in an event so far."""
+        cdef uint32_t i
+        cdef uint64_t built = self.built if self.built else 1
+        return [self.views[i].seen / <double>built for i in range(self.view_count)]
+
+    cdef int grow(self, uint32_t triples) except -1 nogil:
+        # Every triple may stand twice: in its predicate's view and in view 0.
+        cdef size_t size = 2 * <size_t>triples * sizeof(term_t)
+        cdef term_t* subjects = <term_t*>resized(self.subjects, size)
+        if subjects != NULL:
+            self.subjects = subjects
+        cdef term_t* predicates = <term_t*>resized(self.predicates, size)
+        if predicates != NULL:
+            self.predicates = predicates
+        cdef term_t* objects = <term_t*>resized(self.objects, size)
+        if objects != NULL:
+            self.objects = objects
+        cdef uint16_t* kinds = <uint16_t*>resized(self.kinds, size)
+        if kinds != NULL:
+            self.kinds = kinds
+        if subjects == NULL or predicates == NULL or objects == NULL or kinds == NULL:
+            with gil:
+                raise MemoryError
+        self.room = triples
+        return 0
+
+    cdef int load(self, EventBatch batch, uint32_t event) except -1 nogil:
+        """Fill the views with the triples of an event."""
+        cdef uint32_t first = batch.events[event].first
+        cdef uint32_t count = batch.events[event].end - first
+        cdef uint32_t i, at, place = 0
+        cdef term_t predicate
+        cdef View* view
+        if self.room < count:
+            self.grow(2 * count)
+        arena_reset(&self.scratch)
+        for i in range(self.view_count):
+            self.views[i].count = 0
+            self.views[i].scanned = 0
+            memset(self.views[i].siblings, 0, SIDES * sizeof(Siblings))
+        for i in range(count):
+            predicate = batch.triples[first + i].predicate
+            self.kinds[i] = self.view_of[predicate] if predicate < self.known else 0
+            self.views[self.kinds[i]].count += 1
+        self.views[0].count = 0
+        for i in range(1, self.view_count):
+            view = &self.views[i]
+            view.first = place
+            view.seen += view.count
+            place += view.count
+            view.count = 0
+        for i in range(count):
+            if self.kinds[i]:
+                view = &self.views[self.kinds[i]]
+                at = view.first + view.count
+                self.subjects[at] = batch.triples[first + i].subject
+                self.objects[at] = batch.triples[first + i].object
+                view.count += 1
+        if self.whole:
+            self.views[0].first = place
+            self.views[0].count = count
+            self.views[0].seen += count
+            for i in range(count):
+                self.subjects[place + i] = batch.triples[first + i].subject
+                self.predicates[place + i] = batch.triples[first + i].predicate
+                self.objects[place + i] = batch.triples[first + i].object
+        self.built += 1
+        return 0
+
+    cdef int link(self, uint32_t number, Side side) except -1 nogil:
+        """Build the sibling lists of a view by one side."""
+        cdef View* view = &self.views[number]
+        cdef Siblings* siblings = &view.siblings[<int>side]
+        cdef uint32_t i, size = 16
+        cdef uint32_t* head
+        cdef term_t subject, object
+        while size < view.count:
+            size *= 2
+        siblings.heads = <uint32_t*>arena_take(&self.scratch, size * sizeof(uint32_t))
+        siblings.next = <uint32_t*>arena_take(&self.scratch, view.count * sizeof(uint32_t))
+        if siblings.heads == NULL or siblings.next == NULL:
+            siblings.heads = NULL
+            with gil:
+                raise MemoryError
+        memset(siblings.heads, 0, size * sizeof(uint32_t))
+        siblings.mask = size - 1
+        i = view.count
+        while i:  # from the end, so that lists are in the order of the triples
+            i -= 1
+            subject = self.subjects[view.first + i]
+            object = self.objects[view.first + i]
+            if side == BY_SUBJECT:
+                head = &siblings.heads[end_hash(subject) & siblings.mask]
+            elif side == BY_OBJECT:
+                head = &siblings.heads[end_hash(object) & siblings.mask]
+            else:
+                head = &siblings.heads[both_hash(subject, object) & siblings.mask]
+            siblings.next[i] = head[0]
+            head[0] = i + 1
+        return 0

@@ -1,0 +1,49 @@
+"""Tables of rows in memory that is used again; see _rows.pyx."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.rdf._memory cimport Arena
+from spaseq.rdf._terms cimport term_t
+
+# `count` rows of `width` terms each, 0 is unbound.
+cdef struct Rows:
+    term_t* cells
+    uint32_t width
+    uint32_t count
+    uint32_t room
+
+# Rows by the hash of their keys: position + 1 of the first, and of the next; 0 ends a list.
+cdef struct RowIndex:
+    uint32_t* heads     # NULL: the rows are few, or have no keys, and are compared one by one
+    uint32_t* next
+    uint32_t mask
+
+cdef int rows_init(Rows* rows, uint32_t width) except -1
+cdef void rows_free(Rows* rows) noexcept nogil
+cdef int rows_grow(Rows* rows) except -1 nogil
+cdef int index_rows(
+    RowIndex* index, const Rows* rows, const uint32_t* keys, uint32_t key_count, Arena* arena
+) except -1 nogil
+cdef int drop_duplicates(Rows* rows, uint32_t columns, Arena* arena) except -1 nogil
+
+
+cdef inline term_t* row_at(const Rows* rows, uint32_t i) noexcept nogil:
+    return rows.cells + <size_t>i * rows.width
+
+
+cdef inline term_t* row_new(Rows* rows) except NULL nogil:
+    """Room for one more row; earlier rows may have moved."""
+    if rows.count == rows.room:
+        rows_grow(rows)
+    rows.count += 1
+    return row_at(rows, rows.count - 1)
+
+
+cdef inline uint32_t key_hash(
+    const term_t* row, const uint32_t* keys, uint32_t key_count
+) noexcept nogil:
+    cdef uint64_t hash = 0
+    cdef uint32_t i
+    for i in range(key_count):
+        hash = (hash ^ row[keys[i]]) * 0x9E3779B97F4A7C15u
+    return <uint32_t>(hash >> 32)

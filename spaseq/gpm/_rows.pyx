@@ -1,0 +1,111 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Rows of term numbers: one growable block of memory per table, indexes in an arena.
+
+A table keeps its block when it is emptied (`count = 0`), so that evaluating a pattern again
+and again asks for no memory once the greatest result has been seen.
+"""
+
+from libc.string cimport memcmp, memcpy, memset
+
+from spaseq.rdf._memory cimport arena_take, give_back, resized, take
+
+# Up to this many rows are compared one by one: cheaper than an index.
+cdef uint32_t FEW = 8
+
+
+cdef int rows_init(Rows* rows, uint32_t width) except -1:
+    rows.width = width
+    rows.count = 0
+    rows.room = 16
+    rows.cells = <term_t*>take((<size_t>rows.room * width or 1) * sizeof(term_t))
+    if rows.cells == NULL:
+        raise MemoryError
+    return 0
+
+
+cdef void rows_free(Rows* rows) noexcept nogil:
+    give_back(rows.cells)
+    rows.cells = NULL
+
+
+cdef int rows_grow(Rows* rows) except -1 nogil:
+    cdef size_t room = 2 * <size_t>rows.room
+    cdef term_t* moved = NULL
+    if room < 0xFFFFFFFFu:
+        moved = <term_t*>resized(rows.cells, (room * rows.width or 1) * sizeof(term_t))
+    if moved == NULL:
+        with gil:
+            raise MemoryError("no room for the rows of a graph pattern")
+    rows.cells = moved
+    rows.room = <uint32_t>room
+    return 0
+
+
+cdef int index_rows(
+    RowIndex* index, const Rows* rows, const uint32_t* keys, uint32_t key_count, Arena* arena
+) except -1 nogil:
+    """Index rows by their keys, which every row binds."""
+    cdef uint32_t i, size = 16
+    cdef uint32_t* head
+    index.heads = NULL
+    if rows.count <= FEW or key_count == 0:
+        return 0
+    while size < rows.count:
+        size *= 2
+    index.next = <uint32_t*>arena_take(arena, rows.count * sizeof(uint32_t))
+    index.heads = <uint32_t*>arena_take(arena, size * sizeof(uint32_t))
+    if index.heads == NULL or index.next == NULL:
+        with gil:
+            raise MemoryError
+    memset(index.heads, 0, size * sizeof(uint32_t))
+    index.mask = size - 1
+    i = rows.count
+    while i:  # from the end, so that lists are in the order of the rows
+        i -= 1
+        head = &index.heads[key_hash(row_at(rows, i), keys, key_count) & index.mask]
+        index.next[i] = head[0]
+        head[0] = i + 1
+    return 0
+
+
+cdef int drop_duplicates(Rows* rows, uint32_t columns, Arena* arena) except -1 nogil:
+    """Keep the first of the rows that agree in their first columns."""
+    cdef uint32_t i, at, kept = 0, size = 16
+    cdef size_t compared = columns * sizeof(term_t)
+    cdef uint64_t hash
+    cdef uint32_t column
+    cdef uint32_t* slots = NULL
+    cdef term_t* row
+    if rows.count < 2:
+        return 0
+    if rows.count > FEW:
+        while size < 2 * rows.count:
+            size *= 2
+        slots = <uint32_t*>arena_take(arena, size * sizeof(uint32_t))
+        if slots == NULL:
+            with gil:
+                raise MemoryError
+        memset(slots, 0, size * sizeof(uint32_t))
+    for i in range(rows.count):
+        row = row_at(rows, i)
+        if slots == NULL:
+            at = 0
+            while at < kept and memcmp(row_at(rows, at), row, compared) != 0:
+                at += 1
+            if at < kept:
+                continue
+        else:
+            hash = 0
+            for column in range(columns):
+                hash = (hash ^ row[column]) * 0x9E3779B97F4A7C15u
+            at = <uint32_t>(hash >> 32) & (size - 1)
+            while slots[at] and memcmp(row_at(rows, slots[at] - 1), row, compared) != 0:
+                at = (at + 1) & (size - 1)
+            if slots[at]:
+                continue
+            slots[at] = kept + 1
+        if kept != i:
+            memcpy(row_at(rows, kept), row, rows.width * sizeof(term_t))
+        kept += 1
+    rows.count = kept
+    return 0

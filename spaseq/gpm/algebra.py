@@ -1,0 +1,131 @@
+"""The operators that the native matcher runs, as frozen data.
+
+Every variable and blank node of a graph pattern has a slot; a row is one number per slot,
+0 where nothing is bound. Rows of all operators have all slots, so that joining two rows is
+the union of what they bind. A tree of these nodes holds no state and no stream: it is
+picklable, and linked to the terms of a run when that starts.
+
+Source: SPARQL 1.1 section 18.5; the tree is what `lower` makes of a pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from spaseq.gpm.order import Step
+from spaseq.parser import ast
+from spaseq.rdf.event import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """One row: that of the surroundings (of an EXISTS or OPTIONAL), else one without bindings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Basic:
+    """The rows of `left`, each extended by all ways to match the triples."""
+
+    left: Node
+    steps: tuple[Step, ...]
+    bound: frozenset[int]
+    """The slots that rows of `left` bind as a rule: what the order of steps rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The unions of compatible rows; `keys` are bound in every row of both sides."""
+
+    left: Node
+    right: Node
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftJoin:
+    """Join, and the rows of `left` that have no partner for which the conditions hold.
+
+    If `seeded`, the right side is evaluated once for each row of the left, starting from it.
+    """
+
+    left: Node
+    right: Node
+    keys: tuple[int, ...]
+    conditions: tuple[ast.Expr, ...]
+    seeded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """The rows of `left` without a compatible row of `right` that binds a slot they bind."""
+
+    left: Node
+    right: Node
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    child: Node
+    condition: ast.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """BIND: rows whose slot is taken must agree with the value.
+
+    `timed`: the expression sees the event's time in the slot of the `AT` variable.
+    """
+
+    child: Node
+    slot: int
+    expression: ast.Expr
+    timed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows known at compile time: `VALUES`."""
+
+    slots: tuple[int, ...]
+    rows: tuple[tuple[Term | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KbTable:
+    """The rows of a pattern that only the KB decides, found when a run starts."""
+
+    slots: tuple[int, ...]
+    variables: tuple[str, ...]
+    pattern: ast.Graph
+
+
+Node: TypeAlias = Seed | Basic | Join | LeftJoin | Union | Minus | Filter | Extend | Table | KbTable
+
+
+def below(node: Node) -> tuple[Node, ...]:
+    """The operators that a node reads."""
+    match node:
+        case Basic(left):
+            return (left,)
+        case Join(left, right) | LeftJoin(left, right) | Minus(left, right):
+            return (left, right)
+        case Union(parts):
+            return parts
+        case Filter(child) | Extend(child):
+            return (child,)
+    return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all below it."""
+    yield node
+    for child in below(node):
+        yield from walk(child)

@@ -1,0 +1,232 @@
+"""The tokens of N-Triples and N-Quads; see _tokens.pyx."""
+
+from libc.stddef cimport size_t
+from libc.stdint cimport uint8_t, uint32_t
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+    #ifdef __SSE2__
+    #include <emmintrin.h>
+    #endif
+
+    /* What an IRI may hold behind its scheme without further thought. */
+    #define SPASEQ_WORD(c) (((c) >= 'a' && (c) <= 'z') || ((c) >= 'A' && (c) <= 'Z') \\
+        || ((c) >= '0' && (c) <= '9'))
+    #define SPASEQ_HOST(c) (SPASEQ_WORD(c) || (c) == '-' || (c) == '.' || (c) == '_' || (c) == '~')
+    #define SPASEQ_HEX(c) (((c) >= '0' && (c) <= '9') || ((c) >= 'a' && (c) <= 'f') \\
+        || ((c) >= 'A' && (c) <= 'F'))
+
+    /* The first '>' or line feed, else end. */
+    static inline const char *spaseq_angle(const char *at, const char *end) {
+    #ifdef __SSE2__
+        const __m128i angle = _mm_set1_epi8('>'), feed = _mm_set1_epi8('\\n');
+        while (end - at >= 16) {
+            __m128i block = _mm_loadu_si128((const __m128i *)at);
+            int found = _mm_movemask_epi8(
+                _mm_or_si128(_mm_cmpeq_epi8(block, angle), _mm_cmpeq_epi8(block, feed)));
+            if (found)
+                return at + __builtin_ctz(found);
+            at += 16;
+        }
+    #endif
+        while (at < end && *at != '>' && *at != '\\n')
+            at++;
+        return at;
+    }
+
+    /* The first quote, backslash or end of line, else end. */
+    static inline const char *spaseq_quote(const char *at, const char *end) {
+    #ifdef __SSE2__
+        const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\\\');
+        const __m128i feed = _mm_set1_epi8('\\n'), carriage = _mm_set1_epi8('\\r');
+        while (end - at >= 16) {
+            __m128i block = _mm_loadu_si128((const __m128i *)at);
+            __m128i mark = _mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, slash));
+            __m128i line = _mm_or_si128(_mm_cmpeq_epi8(block, feed), _mm_cmpeq_epi8(block, carriage));
+            int found = _mm_movemask_epi8(_mm_or_si128(mark, line));
+            if (found)
+                return at + __builtin_ctz(found);
+            at += 16;
+        }
+    #endif
+        while (at < end && *at != '"' && *at != '\\\\' && *at != '\\n' && *at != '\\r')
+            at++;
+        return at;
+    }
+
+    /* Whether two texts of the same size are equal. */
+    static inline int spaseq_same(const char *a, const char *b, size_t size) {
+    #ifdef __SSE2__
+        size_t done = 0;
+        if (size < 16)
+            return memcmp(a, b, size) == 0;
+        while (done + 16 < size) {
+            if (_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + done)),
+                    _mm_loadu_si128((const __m128i *)(b + done)))) != 0xFFFF)
+                return 0;
+            done += 16;
+        }
+        done = size - 16;
+        return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + done)),
+            _mm_loadu_si128((const __m128i *)(b + done)))) == 0xFFFF;
+    #else
+        return memcmp(a, b, size) == 0;
+    #endif
+    }
+
+    /* Behind the longest beginning of whole sixteens that is plain: words and -._~!$&'()*+,;=:@/? */
+    static inline const char *spaseq_plain(const char *at, const char *end) {
+    #ifdef __SSE2__
+        while (end - at >= 16) {
+            __m128i c = _mm_loadu_si128((const __m128i *)at);
+            /* Signed comparisons: bytes of 128 and more are below all bounds. */
+            __m128i low = _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('%')),
+                _mm_cmplt_epi8(c, _mm_set1_epi8('<')));
+            __m128i upper = _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('>')),
+                _mm_cmplt_epi8(c, _mm_set1_epi8('[')));
+            __m128i lower = _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('`')),
+                _mm_cmplt_epi8(c, _mm_set1_epi8('{')));
+            __m128i other = _mm_or_si128(_mm_cmpeq_epi8(c, _mm_set1_epi8('_')),
+                _mm_cmpeq_epi8(c, _mm_set1_epi8('=')));
+            __m128i all = _mm_or_si128(_mm_or_si128(low, upper), _mm_or_si128(lower, other));
+            if (_mm_movemask_epi8(all) != 0xFFFF)
+                return at;
+            at += 16;
+        }
+    #endif
+        return at;
+    }
+
+    /* A beginning of IRIs that is known to be right: scheme, authority and slash. */
+    typedef struct {
+        const char *text;
+        size_t size;
+    } spaseq_beginning;
+
+    /* Whether text[:size] is certainly an absolute IRI; if it is not, it may still be one. */
+    static inline int spaseq_iri(const char *text, size_t size, spaseq_beginning *known) {
+        const char *at = text, *end = text + size, *sure;
+        int fragment = 0;
+        if (known->size && known->size <= size && spaseq_same(text, known->text, known->size)) {
+            at += known->size;
+            goto path;
+        }
+        if (size == 0 || SPASEQ_WORD(*at) == 0 || (*at >= '0' && *at <= '9'))
+            return 0;
+        while (at < end && (SPASEQ_WORD(*at) || *at == '+' || *at == '-' || *at == '.'))
+            at++;
+        if (at == end || *at++ != ':')
+            return 0;
+        if (end - at >= 2 && at[0] == '/' && at[1] == '/') {
+            at += 2;
+            while (at < end && SPASEQ_HOST(*at))
+                at++;
+            if (at < end && *at == ':') {
+                at++;
+                while (at < end && *at >= '0' && *at <= '9')
+                    at++;
+            }
+            if (at < end && *at != '/' && *at != '?' && *at != '#')
+                return 0;
+            if (at < end && *at == '/') {
+                known->text = text;
+                known->size = at + 1 - text;
+            }
+        }
+    path:
+        for (;;) {
+            uint8_t c;
+            sure = spaseq_plain(at, end);
+            at = sure;
+            if (at == end || (end - at < 16 && size >= 16 && spaseq_plain(end - 16, end) == end))
+                return 1;
+            c = (uint8_t)*at;
+            if (SPASEQ_HOST(c) || c == '/' || c == '?' || c == ':' || c == '@' || c == '!'
+                || c == '$' || c == '=' || (c >= '&' && c <= ';')) {
+                at++;
+            } else if (c == '#' && !fragment) {
+                fragment = 1;
+                at++;
+            } else if (c == '%') {
+                if (end - at < 3 || !SPASEQ_HEX(at[1]) || !SPASEQ_HEX(at[2]))
+                    return 0;
+                at += 3;
+            } else if (c == 0xC2) {
+                /* U+00A0 to U+00BF; the text is known to be UTF-8. */
+                if ((uint8_t)at[1] < 0xA0)
+                    return 0;
+                at += 2;
+            } else if (c >= 0xC3 && c <= 0xDF) {
+                at += 2;
+            } else if (c >= 0xE0 && c <= 0xED) {
+                at += 3;
+            } else {
+                return 0;
+            }
+        }
+    }
+
+    /* The first byte that belongs to no valid UTF-8 sequence, else end. */
+    static inline const char *spaseq_utf8(const char *at, const char *end) {
+        while (at < end) {
+            uint8_t c;
+    #ifdef __SSE2__
+            while (end - at >= 64) {
+                const __m128i *four = (const __m128i *)at;
+                __m128i all = _mm_or_si128(
+                    _mm_or_si128(_mm_loadu_si128(four), _mm_loadu_si128(four + 1)),
+                    _mm_or_si128(_mm_loadu_si128(four + 2), _mm_loadu_si128(four + 3)));
+                if (_mm_movemask_epi8(all))
+                    break;
+                at += 64;
+            }
+            if (at == end)
+                break;
+    #endif
+            c = (uint8_t)*at;
+            if (c < 0x80) {
+                at++;
+            } else if (c >= 0xC2 && c <= 0xDF) {
+                if (end - at < 2 || ((uint8_t)at[1] & 0xC0) != 0x80)
+                    return at;
+                at += 2;
+            } else if (c >= 0xE0 && c <= 0xEF) {
+                uint8_t d;
+                if (end - at < 3 || ((uint8_t)at[2] & 0xC0) != 0x80)
+                    return at;
+                d = (uint8_t)at[1];
+                if ((d & 0xC0) != 0x80 || (c == 0xE0 && d < 0xA0) || (c == 0xED && d > 0x9F))
+                    return at;
+                at += 3;
+            } else if (c >= 0xF0 && c <= 0xF4) {
+                uint8_t d;
+                if (end - at < 4 || ((uint8_t)at[2] & 0xC0) != 0x80 || ((uint8_t)at[3] & 0xC0) != 0x80)
+                    return at;
+                d = (uint8_t)at[1];
+                if ((d & 0xC0) != 0x80 || (c == 0xF0 && d < 0x90) || (c == 0xF4 && d > 0x8F))
+                    return at;
+                at += 4;
+            } else {
+                return at;
+            }
+        }
+        return end;
+    }
+    """
+    const char* angle "spaseq_angle"(const char* at, const char* end) noexcept nogil
+    const char* quote "spaseq_quote"(const char* at, const char* end) noexcept nogil
+    bint same "spaseq_same"(const char* a, const char* b, size_t size) noexcept nogil
+    ctypedef struct Beginning "spaseq_beginning":
+        const char* text
+        size_t size
+    bint is_iri "spaseq_iri"(const char* text, size_t size, Beginning* known) noexcept nogil
+    const char* not_utf8 "spaseq_utf8"(const char* at, const char* end) noexcept nogil
+
+cdef const char* label_end(const char* at, const char* end) noexcept nogil
+cdef const char* tag_end(const char* at, const char* end) noexcept nogil
+cdef bint is_tag(const char* text, size_t size) noexcept nogil
+cdef Py_ssize_t unescaped(
+    const char* at, const char* end, char* out, bint letters
+) noexcept nogil

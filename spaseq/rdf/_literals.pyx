@@ -1,0 +1,558 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Lexical forms of literals → the numbers in their records, without the GIL.
+
+A record's typed literal is decoded where its value is first asked for, once. Numbers,
+booleans, dates and dateTimes are read here; the rare rest (durations, calendar fields,
+years of ten digits, numbers whose rounding needs long arithmetic) by `_values.parse`,
+which takes the GIL.
+
+Invariant: kind and numbers are those of `_values.decode`; what that calls OTHER (an unknown
+datatype, an ill-formed text, a number out of its limits) is OTHER here. Cost: linear in the
+text. A double is exact by construction: at most 19 digits and a power of ten up to 19
+either way are one product or quotient of 128 bits, rounded once (Clinger, How to Read
+Floating Point Numbers Accurately, 1990, has the case of 53 bits).
+"""
+
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.math cimport INFINITY, NAN, ldexp
+from libc.stdint cimport int16_t
+from libc.string cimport memcmp
+
+from spaseq.rdf._batch cimport EventBatch, record_of
+from spaseq.rdf._terms cimport NO_ZONE, UNDECODED, term_t
+from spaseq.rdf._values cimport Kind, Value
+
+from spaseq.rdf._values import KINDS, XSD, parse
+
+cdef extern from *:
+    """
+    typedef unsigned __int128 spaseq_uint128;
+    static const uint64_t spaseq_tens[20] = {
+        1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, 100000000u, 1000000000u,
+        10000000000u, 100000000000u, 1000000000000u, 10000000000000u, 100000000000000u,
+        1000000000000000u, 10000000000000000u, 100000000000000000u, 1000000000000000000u,
+        10000000000000000000u};
+    static inline int spaseq_leading_zeros(uint64_t number) { return __builtin_clzll(number); }
+    """
+    ctypedef unsigned long long uint128 "spaseq_uint128"
+    const uint64_t[20] TENS "spaseq_tens"
+    int leading_zeros "spaseq_leading_zeros"(uint64_t number) noexcept nogil
+
+cdef enum:
+    LONGEST_NUMBER = 1000       # as in _values
+    PLAIN_YEAR = 9              # digits of the years that are read here
+    DECIMAL_DIGITS = 21         # before the point, of the greatest decimal
+
+cdef bytes PREFIX = XSD.encode()
+cdef const char* XSD_TEXT = PREFIX
+cdef uint32_t XSD_SIZE = <uint32_t>len(PREFIX)
+
+cdef tuple FORM_NAMES = (
+    "", "dateTime", "date", "time", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay",
+    "duration", "yearMonthDuration", "dayTimeDuration",
+)
+cdef dict FORM_NUMBERS = {name: number for number, name in enumerate(FORM_NAMES)}
+FORM_NUMBERS["dateTimeStamp"] = Form.DATE_TIME
+
+# The datatypes, those that streams are full of first.
+cdef tuple FREQUENT = ("integer", "decimal", "double", "dateTime", "float", "boolean", "date")
+cdef list NAMES = [
+    name.encode() for name in (*FREQUENT, *(name for name in KINDS if name not in FREQUENT))
+]
+cdef Datatype[64] DATATYPES
+cdef int DATATYPE_COUNT = 0
+
+
+cdef int _list_datatypes() except -1:
+    global DATATYPE_COUNT
+    cdef Datatype* entry
+    for name in NAMES:
+        entry = &DATATYPES[DATATYPE_COUNT]
+        entry.name = name
+        entry.size = <uint32_t>len(name)
+        entry.kind = KINDS[name.decode()]
+        entry.form = FORM_NUMBERS.get(name.decode(), Form.NO_FORM)
+        DATATYPE_COUNT += 1
+    return 0
+
+
+_list_datatypes()
+
+
+cdef object form_name(uint8_t form):
+    """The local name of a POINT's or SPAN's datatype."""
+    return FORM_NAMES[form]
+
+
+cdef uint8_t form_of(str name):
+    return FORM_NUMBERS[name]
+
+
+cdef const Datatype* known_datatype(const char* name, uint32_t size) noexcept nogil:
+    """The datatype with this IRI, NULL where its values are not understood."""
+    cdef int i
+    if size <= XSD_SIZE or memcmp(name, XSD_TEXT, XSD_SIZE) != 0:
+        return NULL
+    name += XSD_SIZE
+    size -= XSD_SIZE
+    for i in range(DATATYPE_COUNT):
+        if DATATYPES[i].size == size and memcmp(DATATYPES[i].name, name, size) == 0:
+            return &DATATYPES[i]
+    return NULL
+
+
+cdef void decode_record(TermRecord* record) noexcept nogil:
+    """Decode a typed literal whose kind is UNDECODED."""
+    cdef const Datatype* datatype = known_datatype(
+        record.text + record.lexical + 5, record.size - record.lexical - 6
+    )
+    if datatype == NULL:
+        record.kind = Kind.OTHER
+    else:
+        decode_text(record, datatype, record.text + 1, record.lexical)
+
+
+cdef void decode_text(
+    TermRecord* to, const Datatype* datatype, const char* text, uint32_t size
+) noexcept nogil:
+    """Read a text as a datatype: sets the kind, which may be OTHER, and what belongs to it."""
+    cdef int kind = datatype.kind
+    cdef bint good = False
+    to.kind = Kind.OTHER
+    if kind == Kind.FLOAT or kind == Kind.DOUBLE:
+        if not is_real(text, size):
+            return
+        if not read_real(text, size, &to.real):
+            _decode_slowly(to, datatype, text, size)
+            return
+        if kind == Kind.FLOAT:
+            to.real = <float>to.real
+        to.kind = kind
+        return
+    if size == 0 or size > LONGEST_NUMBER:
+        return
+    if kind == Kind.INTEGER:
+        good = read_integer(text, size, &to.exact)
+    elif kind == Kind.DECIMAL:
+        good = read_decimal(text, size, &to.exact, &to.real)
+    elif kind == Kind.BOOLEAN:
+        good = read_boolean(text, size, &to.exact)
+    elif datatype.form == Form.DATE_TIME or datatype.form == Form.DATE:
+        good = read_point(to, datatype, text, size)
+        if not good and size > PLAIN_YEAR and _long_year(text):
+            _decode_slowly(to, datatype, text, size)
+            return
+    else:
+        _decode_slowly(to, datatype, text, size)
+        return
+    if good:
+        to.kind = kind
+        to.form = datatype.form
+
+
+cdef void _decode_slowly(
+    TermRecord* to, const Datatype* datatype, const char* text, uint32_t size
+) noexcept with gil:
+    cdef Value value = parse(
+        datatype.name[:datatype.size].decode(), PyUnicode_DecodeUTF8(text, size, NULL)
+    )
+    if value is None:
+        return
+    if value.kind == Kind.POINT:
+        to.exact = value.number
+        to.zone = NO_ZONE if value.extra is None else <int16_t>value.extra
+        to.form = datatype.form
+    elif value.kind == Kind.SPAN:
+        to.exact = value.number
+        to.months = value.extra
+        to.form = datatype.form
+    else:
+        to.real = value.real
+    to.kind = value.kind
+
+
+# ------------------------------------------------------------------ numbers
+
+
+cdef inline bint _digit(char c) noexcept nogil:
+    return c'0' <= c <= c'9'
+
+
+cdef bint read_boolean(const char* text, uint32_t size, int128* to) noexcept nogil:
+    if size == 1 and (text[0] == c'0' or text[0] == c'1'):
+        to[0] = text[0] == c'1'
+        return True
+    if size == 4 and memcmp(text, b"true", 4) == 0:
+        to[0] = 1
+        return True
+    if size == 5 and memcmp(text, b"false", 5) == 0:
+        to[0] = 0
+        return True
+    return False
+
+
+cdef bint read_integer(const char* text, uint32_t size, int128* to) noexcept nogil:
+    """`[+-]?[0-9]+` within 64 bits."""
+    cdef const char* end = text + size
+    cdef bint negative = text[0] == c'-'
+    cdef uint64_t number = 0
+    if negative or text[0] == c'+':
+        text += 1
+    if text == end:
+        return False
+    while text < end - 1 and text[0] == c'0':
+        text += 1
+    if end - text > 19:
+        return False
+    while text < end:
+        if not _digit(text[0]):
+            return False
+        number = 10 * number + <uint64_t>(text[0] - c'0')
+        text += 1
+    # 19 digits fit; the most negative number is one further from zero than the greatest.
+    if number > <uint64_t>0x7FFFFFFFFFFFFFFF + negative:
+        return False
+    to[0] = number
+    if negative:
+        to[0] = -to[0]
+    return True
+
+
+# The digits on both sides of a point, as they lie in a text.
+cdef struct Digits:
+    const char* whole
+    const char* fraction
+    int64_t wholes
+    int64_t fractions
+
+
+cdef const char* split_digits(const char* text, const char* end, Digits* to) noexcept nogil:
+    """`[0-9]+(\.[0-9]*)?|\.[0-9]+` at the beginning of a text: where it ends, NULL without."""
+    to.whole = text
+    while text < end and _digit(text[0]):
+        text += 1
+    to.wholes = text - to.whole
+    if text < end and text[0] == c'.':
+        text += 1
+    to.fraction = text
+    while text < end and _digit(text[0]):
+        text += 1
+    to.fractions = text - to.fraction
+    return text if to.wholes or to.fractions else NULL
+
+
+cdef bint read_decimal(
+    const char* text, uint32_t size, int128* to, double* real
+) noexcept nogil:
+    """`[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)` within 18 digits of a fraction and 128 bits.
+
+    `real` is the number as a double by two roundings, of numerator and denominator, as the
+    reference has it.
+    """
+    cdef const char* end = text + size
+    cdef bint negative = text[0] == c'-'
+    cdef Digits digits
+    cdef uint128 whole = 0, fraction = 0, limit
+    cdef int i
+    if negative or text[0] == c'+':
+        text += 1
+    if split_digits(text, end, &digits) != end:
+        return False
+    while digits.wholes and digits.whole[0] == c'0':
+        digits.whole += 1
+        digits.wholes -= 1
+    while digits.fractions and digits.fraction[digits.fractions - 1] == c'0':
+        digits.fractions -= 1
+    if digits.wholes > DECIMAL_DIGITS or digits.fractions > 18:
+        return False
+    for i in range(digits.wholes):
+        whole = 10 * whole + <uint64_t>(digits.whole[i] - c'0')
+    for i in range(digits.fractions):
+        fraction = 10 * fraction + <uint64_t>(digits.fraction[i] - c'0')
+    limit = <uint128>1 << 127
+    if whole > limit // <uint128>SECOND:
+        return False
+    real[0] = <double>(whole * TENS[digits.fractions] + fraction) / <double>TENS[digits.fractions]
+    whole = whole * <uint128>SECOND + fraction * TENS[18 - digits.fractions]
+    if not negative:
+        limit -= 1
+    if whole > limit:
+        return False
+    to[0] = <int128>whole
+    if negative and whole:
+        to[0] = <int128>(~whole + 1)
+        real[0] = -real[0]
+    return True
+
+
+cdef bint _is_word(const char* text, const char* end, const char* word, int size) noexcept nogil:
+    """Whether a text is a word of lower-case letters, in any case."""
+    cdef int i
+    if end - text != size:
+        return False
+    for i in range(size):
+        if (text[i] | 0x20) != word[i]:
+            return False
+    return True
+
+
+cdef bint is_real(const char* text, uint32_t size) noexcept nogil:
+    """Whether a text is one of a float or double, in the wide sense of the reference."""
+    cdef const char* end = text + size
+    cdef Digits digits
+    if size and (text[0] == c'-' or text[0] == c'+'):
+        text += 1
+    if _is_word(text, end, b"inf", 3) or _is_word(text, end, b"nan", 3):
+        return True
+    if _is_word(text, end, b"infinity", 8):
+        return True
+    text = split_digits(text, end, &digits)
+    if text == NULL:
+        return False
+    if text == end:
+        return True
+    if text[0] != c'e' and text[0] != c'E':
+        return False
+    text += 1
+    if text < end and (text[0] == c'-' or text[0] == c'+'):
+        text += 1
+    if text == end:
+        return False
+    while text < end and _digit(text[0]):
+        text += 1
+    return text == end
+
+
+cdef bint read_real(const char* text, uint32_t size, double* to) noexcept nogil:
+    """Read what `is_real`; False where 128 bits do not suffice to round it."""
+    cdef const char* end = text + size
+    cdef bint negative = text[0] == c'-'
+    cdef Digits digits
+    cdef uint64_t number = 0
+    cdef int exponent = 0, i
+    if negative or text[0] == c'+':
+        text += 1
+    if (text[0] | 0x20) == c'n':
+        to[0] = NAN
+        return True
+    if (text[0] | 0x20) == c'i':
+        to[0] = -INFINITY if negative else INFINITY
+        return True
+    text = split_digits(text, end, &digits)
+    while digits.wholes and digits.whole[0] == c'0':
+        digits.whole += 1
+        digits.wholes -= 1
+    while digits.fractions and digits.fraction[digits.fractions - 1] == c'0':
+        digits.fractions -= 1
+    if digits.wholes + digits.fractions > 19:
+        return False
+    for i in range(digits.wholes):
+        number = 10 * number + <uint64_t>(digits.whole[i] - c'0')
+    for i in range(digits.fractions):
+        number = 10 * number + <uint64_t>(digits.fraction[i] - c'0')
+    if text < end and not _read_exponent(text + 1, end, &exponent):
+        return False
+    if number == 0:
+        to[0] = 0.0
+    elif not scaled_real(number, exponent - <int>digits.fractions, to):
+        return False
+    if negative:
+        to[0] = -to[0]
+    return True
+
+
+cdef bint _read_exponent(const char* text, const char* end, int* to) noexcept nogil:
+    cdef bint negative = text[0] == c'-'
+    if negative or text[0] == c'+':
+        text += 1
+    while text < end and text[0] == c'0':
+        text += 1
+    if end - text > 4:
+        return False
+    to[0] = 0
+    while text < end:
+        to[0] = 10 * to[0] + text[0] - c'0'
+        text += 1
+    if negative:
+        to[0] = -to[0]
+    return True
+
+
+cdef bint scaled_real(uint64_t number, int exponent, double* to) noexcept nogil:
+    """number * 10**exponent, rounded once; False for exponents beyond 19."""
+    cdef uint128 wide, quotient
+    cdef int shift
+    if exponent < -19 or exponent > 19:
+        return False
+    if exponent >= 0:
+        wide = <uint128>number * TENS[exponent]
+        to[0] = <double>wide
+        return True
+    if number <= <uint64_t>1 << 53 and exponent >= -15:
+        to[0] = <double>number / <double>TENS[-exponent]    # both are exact
+        return True
+    # The quotient has 64 bits at least; what is lost below them only decides a tie.
+    shift = 64 + leading_zeros(number)
+    wide = <uint128>number << shift
+    quotient = wide // TENS[-exponent]
+    if quotient * TENS[-exponent] != wide:
+        quotient |= 1
+    to[0] = ldexp(<double>quotient, -shift)
+    return True
+
+
+# ------------------------------------------------------------------ dates
+
+
+cdef int days_in_month(int64_t year, int month) noexcept nogil:
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
+
+
+cdef int64_t days_before(int64_t year, int month, int day) noexcept nogil:
+    """Days from 0001-01-01 to a date; the year is of some 17 digits at most."""
+    cdef int64_t past = year - 1
+    cdef int64_t eras = past // 400
+    cdef int64_t days
+    cdef int earlier
+    if past % 400 < 0:
+        eras -= 1
+    past -= 400 * eras
+    days = 146097 * eras + 365 * past + past // 4 - past // 100
+    for earlier in range(1, month):
+        days += days_in_month(year, earlier)
+    return days + day - 1
+
+
+cdef bint _long_year(const char* text) noexcept nogil:
+    """Whether a text of more than PLAIN_YEAR characters begins with a year of more digits."""
+    cdef int i
+    if text[0] == c'-':
+        text += 1
+    for i in range(PLAIN_YEAR):
+        if not _digit(text[i]):
+            return False
+    return True
+
+
+cdef inline int _two(const char* text, const char* end) noexcept nogil:
+    """The number of two digits, -1 where there are none."""
+    if end - text < 2 or not _digit(text[0]) or not _digit(text[1]):
+        return -1
+    return 10 * (text[0] - c'0') + text[1] - c'0'
+
+
+cdef bint read_point(
+    TermRecord* to, const Datatype* datatype, const char* text, uint32_t size
+) noexcept nogil:
+    """A dateTime or date whose year has at most PLAIN_YEAR digits."""
+    cdef const char* end = text + size
+    cdef const char* start
+    cdef bint negative = text[0] == c'-'
+    cdef int64_t year = 0
+    cdef int month, day
+    cdef int128 clock = 0
+    if negative:
+        text += 1
+    start = text
+    while text < end and _digit(text[0]):
+        if text - start == PLAIN_YEAR:
+            return False
+        year = 10 * year + text[0] - c'0'
+        text += 1
+    if text - start < 4 or (start[0] == c'0' and text - start > 4):
+        return False
+    if negative:
+        year = -year
+    if end - text < 6 or text[0] != c'-' or text[3] != c'-':
+        return False
+    month = _two(text + 1, end)
+    day = _two(text + 4, end)
+    text += 6
+    if month < 1 or month > 12 or day < 1 or day > days_in_month(year, month):
+        return False
+    if datatype.form == Form.DATE_TIME:
+        text = _read_clock(text, end, &clock)
+    if text == NULL or not _read_zone(text, end, &to.zone):
+        return False
+    to.exact = days_before(year, month, day) * DAY + clock
+    if to.zone != NO_ZONE:
+        to.exact -= to.zone * MINUTE
+    return True
+
+
+cdef const char* _read_clock(const char* text, const char* end, int128* to) noexcept nogil:
+    """`Thh:mm:ss[.s+]` → atto-seconds; where it ends, NULL where it is none."""
+    cdef int hour, minute, second, i, places = 0
+    cdef const char* start
+    cdef uint64_t fraction = 0
+    if end - text < 9 or text[0] != c'T' or text[3] != c':' or text[6] != c':':
+        return NULL
+    hour = _two(text + 1, end)
+    minute = _two(text + 4, end)
+    second = _two(text + 7, end)
+    if not (0 <= hour <= 24 and 0 <= minute < 60 and 0 <= second < 60):
+        return NULL
+    text += 9
+    if text < end and text[0] == c'.':
+        text += 1
+        start = text
+        while text < end and _digit(text[0]):
+            if text[0] != c'0':
+                places = <int>(text - start) + 1
+            text += 1
+        if text == start or places > 18:
+            return NULL
+        for i in range(places):
+            fraction = 10 * fraction + <uint64_t>(start[i] - c'0')
+        fraction *= TENS[18 - places]
+    if hour == 24 and (minute or second or fraction):
+        return NULL
+    to[0] = (3600 * hour + 60 * minute + second) * SECOND + fraction
+    return text
+
+
+cdef bint _read_zone(const char* text, const char* end, int16_t* to) noexcept nogil:
+    """The rest of a text as `Z`, `+hh:mm`, `-hh:mm` or nothing."""
+    cdef int hour, minute
+    if text == end:
+        to[0] = NO_ZONE
+        return True
+    if end - text == 1 and text[0] == c'Z':
+        to[0] = 0
+        return True
+    if end - text != 6 or text[3] != c':' or (text[0] != c'+' and text[0] != c'-'):
+        return False
+    hour = _two(text + 1, end)
+    minute = _two(text + 4, end)
+    if hour < 0 or minute < 0 or minute > 59 or 60 * hour + minute > 14 * 60:
+        return False
+    to[0] = <int16_t>(60 * hour + minute)
+    if text[0] == c'-':
+        to[0] = -to[0]
+    return True
+
+
+# ------------------------------------------------------------------ for people
+
+
+def decoded(EventBatch batch not None, term_t term):
+    """What the record of a batch's term holds: (kind, exact, real, form, zone, months).
+
+    Fields that mean nothing for the kind are None.
+    """
+    cdef TermRecord* record = record_of(batch, term)
+    cdef int kind
+    if record.kind == UNDECODED:
+        decode_record(record)
+    kind = record.kind
+    timed = kind == Kind.POINT or kind == Kind.SPAN
+    return (
+        kind,
+        <object>record.exact if timed or Kind.BOOLEAN <= kind <= Kind.DECIMAL else None,
+        record.real if kind == Kind.FLOAT or kind == Kind.DOUBLE else None,
+        form_name(record.form) if timed else None,
+        record.zone if kind == Kind.POINT and record.zone != NO_ZONE else None,
+        record.months if kind == Kind.SPAN else None,
+    )

@@ -1,0 +1,35 @@
+"""The terms of a window; see _window.pyx."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._memory cimport Arena
+from spaseq.rdf._terms cimport SlotTable, TermRecord, TermStore, term_t
+
+# Some stretch of the stream, and the bytes of the terms it used last.
+cdef struct Epoch:
+    Arena bytes
+    int64_t last        # the greatest position in it
+    uint32_t terms      # how many terms it was the last to use
+
+
+cdef class WindowTerms:
+    cdef TermStore store
+    cdef SlotTable known
+    cdef uint32_t unused            # first of the free records, linked by `months`; 0: none
+    cdef list objects               # per record: its pyoxigraph term, or None
+    cdef Epoch* epochs              # a ring: epoch e is at e % EPOCHS, oldest to current
+    cdef uint32_t oldest
+    cdef uint32_t current
+    cdef int64_t horizon
+    cdef int64_t cut                # the position at which the current epoch ends
+    cdef bint begun
+    cdef readonly uint64_t entered  # terms so far, each time one came (again)
+    cdef readonly uint32_t live     # terms now
+
+    cdef term_t keep(self, EventBatch batch, term_t term) except 0
+    cdef int64_t _end(self, int64_t position) noexcept
+    cdef uint32_t _find(self, const TermRecord* wanted) noexcept nogil
+    cdef int _place(self, uint32_t number, const char* text) except -1
+    cdef int _drop(self, uint32_t up_to) except -1
+    cdef object term(self, term_t number)

@@ -1,0 +1,198 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The terms that matched events have brought into the window, each once.
+
+Terms of a batch die with it. Those that a row of a match keeps are entered here: equal terms
+of different events get one number and one Python object. A term belongs to the epoch that
+used it last; an epoch is a stretch of the stream a quarter of the horizon long, and goes,
+with its bytes and numbers, when the stream is a horizon past its end. So there is never
+more here than what one and a half horizons have brought, however long the stream is.
+
+Invariant: a number is valid until the stream is one horizon past its last use; no reader
+may hold it longer. Cost: entering is a look-up, and a copy of the text once per epoch;
+dropping an epoch is linear in the terms that live, which is amortised by those it drops.
+"""
+
+from libc.stdint cimport INT64_MAX
+from libc.string cimport memcpy, memset
+
+from spaseq.rdf._batch cimport record_of
+from spaseq.rdf._dictionary cimport term_of
+from spaseq.rdf._memory cimport arena_free, arena_reset, arena_take, give_back, take
+from spaseq.rdf._terms cimport (
+    LOCAL,
+    PLACE,
+    WINDOWED,
+    record_is,
+    slots_clear,
+    slots_free,
+    slots_grow,
+    slots_init,
+    slots_put,
+    store_free,
+    store_init,
+    store_new,
+)
+
+cdef enum:
+    EPOCHS = 8      # in the ring: those of one and a half horizons, and the current one
+
+cdef uint32_t FREE = 0xFFFFFFFFu
+
+
+cdef class WindowTerms:
+    """Terms by number, forgotten behind the window.
+
+    `horizon` is how far back a position (a time, or a count of events) may be needed.
+    """
+
+    def __cinit__(self, int64_t horizon):
+        store_init(&self.store)
+        slots_init(&self.known, 256)
+        self.objects = [None]
+        self.horizon = horizon
+        self.epochs = <Epoch*>take(EPOCHS * sizeof(Epoch))
+        if self.epochs == NULL:
+            raise MemoryError
+        memset(self.epochs, 0, EPOCHS * sizeof(Epoch))
+
+    def __dealloc__(self):
+        cdef uint32_t i
+        if self.epochs != NULL:
+            for i in range(<uint32_t>EPOCHS):
+                arena_free(&self.epochs[i].bytes)
+        give_back(self.epochs)
+        store_free(&self.store)
+        slots_free(&self.known)
+
+    @property
+    def bytes(self):
+        """The bytes of texts held now."""
+        return sum(self.epochs[i].bytes.used for i in range(EPOCHS))
+
+    def advance(self, int64_t position):
+        """The stream has come to a position: epochs a horizon behind it go."""
+        cdef uint32_t gone
+        if not self.begun:
+            self.begun = True
+            self.cut = self._end(position)
+        self.epochs[self.current % EPOCHS].last = position
+        if position < self.cut:
+            return
+        gone = self.oldest
+        # The ring must have room for one more epoch, whatever the positions are.
+        while gone < self.current and (
+            position - self.epochs[gone % EPOCHS].last > self.horizon
+            or self.current - gone >= EPOCHS - 1
+        ):
+            gone += 1
+        if gone > self.oldest:
+            self._drop(gone)
+        self.current += 1
+        self.epochs[self.current % EPOCHS].last = position
+        self.cut = self._end(position)
+
+    cdef int64_t _end(self, int64_t position) noexcept:
+        cdef int64_t length = self.horizon // 4 + 1
+        return position + length if position < INT64_MAX - length else INT64_MAX
+
+    cdef term_t keep(self, EventBatch batch, term_t term) except 0:
+        """The number of a term of a batch from now on: permanent ones keep theirs."""
+        cdef TermRecord* wanted
+        cdef TermRecord* record
+        cdef uint32_t number
+        if not term & LOCAL:
+            return term
+        wanted = record_of(batch, term)
+        self.entered += 1
+        number = self._find(wanted)
+        if number:
+            record = &self.store.records[number]
+            if record.epoch != self.current:
+                self.epochs[record.epoch % EPOCHS].terms -= 1
+                self._place(number, record.text)
+            return WINDOWED | number
+        if 2 * self.known.used > self.known.mask:
+            slots_grow(&self.known)
+        number = self.unused
+        if number:
+            self.unused = <uint32_t>self.store.records[number].months
+        else:
+            number = store_new(&self.store)
+            if number == 0:
+                raise MemoryError("no room for another term of the window")
+            self.objects.append(None)
+        self.store.records[number] = wanted[0]
+        self._place(number, wanted.text)
+        slots_put(&self.known, <uint32_t>wanted.hash, number)
+        self.live += 1
+        return WINDOWED | number
+
+    cdef int _place(self, uint32_t number, const char* text) except -1:
+        """Let the term be of the current epoch: its text is copied there."""
+        cdef TermRecord* record = &self.store.records[number]
+        cdef Epoch* epoch = &self.epochs[self.current % EPOCHS]
+        cdef char* kept = <char*>arena_take(&epoch.bytes, record.size)
+        if kept == NULL:
+            raise MemoryError
+        memcpy(kept, text, record.size)
+        record.text = kept
+        record.epoch = self.current
+        epoch.terms += 1
+        return 0
+
+    cdef uint32_t _find(self, const TermRecord* wanted) noexcept nogil:
+        cdef uint32_t tag = <uint32_t>wanted.hash
+        cdef uint32_t place = tag & self.known.mask
+        cdef term_t number
+        while True:
+            number = self.known.slots[place].term
+            if number == 0:
+                return 0
+            if self.known.slots[place].tag == tag and record_is(
+                &self.store.records[number], wanted.hash, wanted.text, wanted.size
+            ):
+                return number
+            place = (place + 1) & self.known.mask
+
+    cdef int _drop(self, uint32_t up_to) except -1:
+        """Forget the terms of all epochs before `up_to`."""
+        cdef uint32_t i, dropped = 0
+        cdef TermRecord* record
+        for i in range(self.oldest, up_to):
+            dropped += self.epochs[i % EPOCHS].terms
+        if dropped:
+            slots_clear(&self.known)
+            for i in range(1, self.store.count):
+                record = &self.store.records[i]
+                if record.epoch == FREE:
+                    continue
+                if record.epoch < up_to:
+                    record.epoch = FREE
+                    record.months = self.unused
+                    self.unused = i
+                    self.objects[i] = None
+                else:
+                    slots_put(&self.known, <uint32_t>record.hash, i)
+            self.live -= dropped
+        for i in range(self.oldest, up_to):
+            arena_reset(&self.epochs[i % EPOCHS].bytes)
+            self.epochs[i % EPOCHS].terms = 0
+        self.oldest = up_to
+        return 0
+
+    cdef object term(self, term_t number):
+        """The pyoxigraph term of a windowed number."""
+        cdef uint32_t i = number & PLACE
+        cdef TermRecord* record
+        known = self.objects[i]
+        if known is None:
+            record = &self.store.records[i]
+            known = term_of(record.text[:record.size], record.lexical)
+            self.objects[i] = known
+        return known
+
+    def kept(self, EventBatch batch not None, term_t number):
+        """The pyoxigraph term of a number of a batch, kept for the window."""
+        if not number & LOCAL:
+            return batch.dictionary.term(number)
+        return self.term(self.keep(batch, number))

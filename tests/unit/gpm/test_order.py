@@ -1,0 +1,50 @@
+"""Joins start where few rows are, and never multiply what a connected triple can bind."""
+
+from __future__ import annotations
+
+import pyoxigraph as ox
+
+from spaseq.gpm.order import Step, cost, fan_out, ordered
+
+A, B, C = 0, 1, 2
+P, Q, R = (ox.NamedNode(f"http://e/{name}") for name in "pqr")
+X = ox.NamedNode("http://e/x")
+NOTHING: frozenset[int] = frozenset()
+
+
+def step(subject, predicate, value) -> Step:
+    return Step(subject, predicate, value, f"{subject} {predicate} {value}")
+
+
+def test_a_constant_comes_before_a_scan() -> None:
+    scan, constant = step(A, P, B), step(A, Q, X)
+    assert ordered([scan, constant], NOTHING) == (constant, scan)
+
+
+def test_a_connected_triple_comes_before_a_cheaper_one_that_is_not() -> None:
+    first, connected, apart = step(A, P, X), step(A, Q, B), step(C, R, X)
+    assert ordered([first, apart, connected], NOTHING)[:2] == (first, connected)
+
+
+def test_what_is_bound_outside_counts() -> None:
+    near, far = step(B, Q, C), step(A, P, C)
+    assert ordered([near, far], frozenset({A}))[0] == far
+
+
+def test_the_order_follows_the_sizes_of_views() -> None:
+    large, small = step(A, P, B), step(A, Q, C)
+    sizes = {large: 50.0, small: 2.0}
+    assert ordered([large, small], NOTHING, sizes.__getitem__) == (small, large)
+    assert cost((small, large), NOTHING, sizes.__getitem__) < cost(
+        (large, small), NOTHING, sizes.__getitem__
+    )
+
+
+def test_an_empty_view_gives_no_rows() -> None:
+    assert fan_out(step(A, P, B), NOTHING, 0.0) == 0.0
+    assert fan_out(step(A, P, B), frozenset({A}), 0.0) == 0.0
+
+
+def test_ties_go_as_in_the_text() -> None:
+    steps = [step(A, P, B), step(A, Q, C), step(A, R, B)]
+    assert ordered(steps, NOTHING)[0] == steps[0]

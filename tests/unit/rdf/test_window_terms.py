@@ -1,0 +1,92 @@
+"""The window's terms against a five-line model, and their memory on a long stream."""
+
+from __future__ import annotations
+
+import random
+
+import pyoxigraph as ox
+import pytest
+
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._window import WindowTerms
+
+P = ox.NamedNode("http://e/p")
+
+
+def _batch(dictionary: Dictionary, terms: list[ox.NamedNode]) -> tuple[EventBatch, list[int]]:
+    """A batch with these terms, and their numbers there."""
+    batch = EventBatch(dictionary)
+    batch.add([(term, P, term) for term in terms])
+    numbers = {batch.term(n): n for n in map(batch.number, terms)}
+    return batch, [numbers[term] for term in terms]
+
+
+def test_equal_terms_of_different_batches_are_one_object() -> None:
+    window = WindowTerms(100)
+    term = ox.NamedNode("http://e/a")
+    seen = []
+    for position in range(3):
+        window.advance(position)
+        batch, (number,) = _batch(Dictionary(), [term])
+        seen.append(window.kept(batch, number))
+    assert seen[0] == term
+    assert seen[1] is seen[0] is seen[2]
+    assert window.live == 1
+    assert window.entered == 3
+
+
+def test_permanent_terms_are_not_entered() -> None:
+    dictionary = Dictionary()
+    term = ox.NamedNode("http://e/a")
+    dictionary.intern(term)
+    batch, (number,) = _batch(dictionary, [term])
+    window = WindowTerms(100)
+    assert window.kept(batch, number) == term
+    assert window.entered == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_in_the_window_is_forgotten_and_nothing_old_is_kept(seed: int) -> None:
+    chance = random.Random(seed)
+    horizon = chance.choice([0, 3, 50, 1000])
+    window = WindowTerms(horizon)
+    names = [ox.NamedNode(f"http://e/{'x' * chance.randrange(40)}{n}") for n in range(300)]
+    last: dict[ox.NamedNode, tuple[int, object]] = {}
+    position = 0
+    for _ in range(400):
+        position += chance.choice([0, 1, 2, 30, horizon // 3 + 1])
+        window.advance(position)
+        some = chance.sample(names, chance.randrange(1, 12))
+        batch, numbers = _batch(Dictionary(), some)
+        for term, number in zip(some, numbers, strict=True):
+            found = window.kept(batch, number)
+            assert found == term
+            before = last.get(term)
+            if before is not None and position - before[0] <= horizon:
+                assert found is before[1]
+            last[term] = position, found
+        reached = [term for term, (at, _) in last.items() if position - at <= horizon]
+        ever = [term for term, (at, _) in last.items() if position - at <= 2 * horizon + 60]
+        assert len(reached) <= window.live <= len(ever)
+
+
+def test_memory_is_that_of_the_window_however_long_the_stream() -> None:
+    window = WindowTerms(1000)
+    dictionary = Dictionary()
+    batch = EventBatch(dictionary)
+    greatest = []
+    for part in range(4):
+        most = 0
+        for step in range(5_000):
+            position = part * 5_000 + step
+            window.advance(position)
+            batch.clear()
+            term = ox.NamedNode(f"http://example.org/reading/{position:08}")
+            batch.add([(term, P, term)])
+            window.kept(batch, batch.number(term))
+            most = max(most, window.live, window.bytes // 48)
+        greatest.append(most)
+    assert greatest[-1] <= greatest[0]
+    assert greatest[0] <= 2_000
+    assert len(dictionary) == 0
