@@ -12,10 +12,10 @@ NATIVE := $(shell find spaseq -name '*.pyx' -o -name '*.pxd')
 GRID   := examples/smart-grid
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench build clean
+.PHONY: help demo test sanitize lint docs bench build clean
 
 help: ## list the verbs
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 14
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
 # Rebuilt when the dependencies or the compiled sources have changed.
 $(READY): pyproject.toml $(NATIVE)
@@ -41,6 +41,9 @@ demo: $(READY) ## run the smart-grid example and show what it found
 
 test: $(READY) ## run every test (SPASEQ_DATA names the published data sets, if you have them)
 	@$(BIN)/python -m pytest -n 2
+
+sanitize: $(READY) ## run the tests of the compiled part under AddressSanitizer and UBSan (gcc)
+	@.ci/sanitize $(abspath $(BIN))/python
 
 lint: $(READY) ## ruff check, ruff format --check, mypy --strict
 	@$(BIN)/ruff check .

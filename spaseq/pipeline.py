@@ -22,6 +22,8 @@ from spaseq.io.merge import merge
 from spaseq.io.options import ReadOptions, log_warning
 from spaseq.io.sinks import Shape, Sink
 from spaseq.io.source import Source, TimeDomain
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.time import from_value
 from spaseq.results import Match
@@ -33,7 +35,7 @@ BATCH = 256
 class Engine(Protocol):
     """What the loop needs of a `Run`."""
 
-    def push_batch(self, events: Iterable[Event]) -> Iterable[Match]: ...
+    def push_batch(self, events: Iterable[Event] | EventBatch) -> Iterable[Match]: ...
 
     def finish(self) -> Iterable[Match]: ...
 
@@ -89,8 +91,9 @@ def matches(
             found += 1
             yield match
         seen += len(some)
-        if observe is not None and some:
-            observe(Progress(seen, found, some[-1]))
+        if observe is not None and len(some):
+            last = EncodedEvent(some, len(some) - 1) if isinstance(some, EventBatch) else some[-1]
+            observe(Progress(seen, found, last))
         if failure is not None:
             raise failure
     yield from run.finish()
@@ -115,8 +118,19 @@ def pump(
 
 def _batches(
     events: Iterable[Event], size: int
-) -> Iterator[tuple[list[Event], SpaseqError | None]]:
-    """The events in lists of `size`; the last list may come with the error that ended them."""
+) -> Iterator[tuple[Sequence[Event] | EventBatch, SpaseqError | None]]:
+    """The events in lists of `size`; the last list may come with the error that ended them.
+
+    A source that encodes its events gives them as it has read them, in batches of its own.
+    """
+    if isinstance(events, Source) and events.relevance is not None:
+        batches = events.batches()
+        try:
+            for encoded in batches:
+                yield encoded, None
+        except SpaseqError as error:
+            yield (), error
+        return
     iterator = iter(events)
     while True:
         batch: list[Event] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from spaseq.io.source import Source
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks" / "query"
+MICRO = ROOT / "benchmarks" / "micro"
 
 
 def test_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,3 +36,68 @@ def test_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events = list(Source(three_steps.STREAM, [str(trades)]))
     assert int(shown[1]) == len(evaluate(three_steps.QUERY, {three_steps.STREAM: events})) > 0
     assert len(result.stdout.splitlines()[-1].split(":")[1].split()) == three_steps.SAMPLES
+
+
+def test_read_nquads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [sys.executable, str(MICRO / "read_nquads.py"), "--quads", "4000", "--repeats", "2"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.startswith("4,000 quads of 500 events")
+    rows = result.stdout.splitlines()[2:]
+    assert len(rows) >= 3
+    assert all(row.endswith("4,000      500") for row in rows)
+
+
+def test_match_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(MICRO))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    import match_events
+
+    result = subprocess.run(
+        [
+            *(sys.executable, str(MICRO / "match_events.py")),
+            *("--events", "300", "--sample", "20", "--repeat", "1"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    high = [
+        sum(float(o.value) > 20 for _, p, o in event if p.value.endswith("/price"))
+        for event in match_events.trades(300, 1)
+    ]
+    shown = result.stdout.splitlines()
+    assert shown[0] == f"trades: 300 events of 7 triples, {sum(high)} solutions"
+    assert [line.split()[-1] for line in shown[2:5]] == [
+        str(sum(high)),
+        *[str(sum(high[:20]))] * 2,
+    ]
+    if "SPASEQ_DATA" not in os.environ:
+        assert shown[5:] == ["weather: left out, SPASEQ_DATA is not set"]
+    else:
+        assert len(shown) == 10
+
+
+def test_window_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [
+            *(sys.executable, str(MICRO / "window_memory.py")),
+            *("--iris", "30000", "--per-event", "5"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = result.stdout.splitlines()
+    assert shown[0] == "30,000 IRIs in 6,000 events, a window of 600 of them"
+    samples = [line.split() for line in shown[2:-1]]
+    assert [sample[0] for sample in samples] == [f"{n * 600:,}" for n in range(1, 11)]
+    live = [int(sample[1].replace(",", "")) for sample in samples]
+    # 3,000 IRIs are in the window at any time, and at most half as many more wait to go.
+    assert all(3_000 <= count <= 5_000 for count in live)
+    assert shown[-1].startswith("30,000 rows, ")

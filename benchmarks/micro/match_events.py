@@ -72,9 +72,10 @@ def trades(count: int, seed: int) -> Events:
 def weather(folder: str) -> Events:
     """The published observations, one list of facts for each graph."""
     path = Path(folder) / "rdf-streams" / "assist-iot-weather.nq.gz"
-    quads = ox.parse(gzip.open(path), format=ox.RdfFormat.N_QUADS)
-    grouped = groupby(quads, key=lambda quad: quad.graph_name)
-    return [[(q.subject, q.predicate, q.object) for q in graph] for _, graph in grouped]
+    with gzip.open(path) as file:
+        quads = ox.parse(file, format=ox.RdfFormat.N_QUADS)
+        grouped = groupby(quads, key=lambda quad: quad.graph_name)
+        return [[(q.subject, q.predicate, q.object) for q in graph] for _, graph in grouped]
 
 
 def native(query: str, events: Events, repeat: int) -> tuple[list[float], int]:

@@ -20,7 +20,7 @@ from spaseq.errors import EventError, KbError
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.encoded import encoded_events
+from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import from_micros, from_value, json_value
 from spaseq.results import Match
@@ -47,7 +47,7 @@ class Evaluation:
                 f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
             )
         self.rows = EventRows(program, self.kb)
-        self.queries = [QueryRun(query, self.kb) for query in program.queries]
+        self.queries = [QueryRun(query, self.kb, self.rows.matchers) for query in program.queries]
         self._external = program.streams
         self._known = set(self._external)
         written = {q.plan.registers_stream for q in self.queries} - {None}
@@ -109,16 +109,65 @@ class Evaluation:
         `events` are given one by one, or as a reader's encoded batch. An event's own ordinal
         must be the one its stream is at.
         """
-        for event in encoded_events(events) if isinstance(events, EventBatch) else events:
-            self._check_stream(event.stream)
-            time = self._check_time(event.time, event.stream)
-            ordinal = self._next_ordinal(event.stream, time)
-            if ordinal != event.ordinal:
-                raise EventError(
-                    f"event {ordinal} of <{event.stream}> at {json_value(time)} "
-                    f"says it is number {event.ordinal}"
-                )
-            yield from self._accept(event)
+        if isinstance(events, EventBatch):
+            yield from self._push_encoded(events)
+            return
+        for event in events:
+            yield from self._accept(self._checked(event))
+
+    def _push_encoded(self, batch: EventBatch) -> Iterator[Match]:
+        """The events of a batch, as many at a time as the query can take without Python."""
+        query, index = self.queries[0], 0
+        alone = (
+            len(self.queries) == 1
+            and query.native is not None
+            and query.plan.streams == (batch.stream,)
+            and self._direct[0]
+            and batch.dictionary is self.rows.matchers.dictionary
+        )
+        while index < len(batch):
+            after = index
+            if alone and self._follows(batch, index):
+                found: list[Match] = []
+                after = query.run(batch, index, found)
+                self._count(batch, index, after)
+                yield from found
+            if after == index and index < len(batch):
+                yield from self._accept(self._checked(EncodedEvent(batch, index)))
+                after += 1
+            index = after
+
+    def _follows(self, batch: EventBatch, index: int) -> bool:
+        """Whether an event may be taken without looking at what it lacks."""
+        stamp = batch.time(index)
+        return (
+            not self.finished
+            and self.domain in (None, stamp.domain)
+            and (self.closed is None or stamp.micros >= self.closed)
+        )
+
+    def _count(self, batch: EventBatch, first: int, after: int) -> None:
+        """Some events have been taken, each as its timestamp closed all before it."""
+        if after == first:
+            return
+        time = batch.time(after - 1)
+        self.time, self.domain, self.closed = time, time.domain, time.micros
+        self.ordinals = {batch.stream: batch.ordinal(after - 1) + 1}
+        self.events += after - first
+        self.triples += sum(map(batch.size, range(first, after)))
+        self.per_stream[batch.stream] += after - first
+
+    def _checked(self, event: Event) -> Event:
+        """An event that may come now, with the ordinal its stream is at."""
+        self._check_stream(event.stream)
+        time = self._check_time(event.time, event.stream)
+        ordinal = self._next_ordinal(event.stream, time)
+        if ordinal != event.ordinal:
+            raise EventError(
+                f"event {ordinal} of <{event.stream}> at {json_value(time)} "
+                f"says it is number {event.ordinal}"
+            )
+        return event
 
     def advance(self, timestamp: Any) -> list[Match]:
         """A watermark: nothing before `timestamp` comes any more, on any stream."""

@@ -24,8 +24,6 @@ class EventRows:
         self.matchers = Matchers(program.tasks, kb, conditions, _horizon(plans))
         self._event: Event | None = None
         self._known: dict[int, tuple[list[Row], list[Row]]] = {}
-        self.evaluated = 0
-        """Evaluations of a GPM over an event so far."""
 
     def of(self, event: Event, task: int) -> tuple[list[Row], list[Row]]:
         """The rows of a task over an event: all of them, and those that pass its filters."""
@@ -34,9 +32,12 @@ class EventRows:
             self._known = {}
         known = self._known.get(task)
         if known is None:
-            self.evaluated += 1
             known = self._known[task] = self.matchers.rows(event, task)
         return known
+
+    def evaluated(self) -> int:
+        """Evaluations of a GPM over an event so far."""
+        return sum(map(self.matchers.tried, range(len(self.matchers.patterns))))
 
 
 def _horizon(plans: list[QueryPlan]) -> int:

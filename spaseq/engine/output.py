@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyoxigraph as ox
 
@@ -17,15 +18,26 @@ from spaseq.gpm.expression import Scope, compile_expression
 from spaseq.gpm.terms import constant
 from spaseq.kb.snapshot import Kb
 from spaseq.nfa.acceptor import Acceptor
+from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.emission import choose
 from spaseq.nfa.registers import Environment, RegisterFile
-from spaseq.nfa.run import AutomatonRun
 from spaseq.nfa.tecs import Path, Witnessed
 from spaseq.nfa.window import WindowClock
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, QueryPlan
 from spaseq.rdf.event import Fact, Term, Timestamp
 from spaseq.results import Match, Witness
+
+
+class Automaton(Protocol):
+    """What choosing among matches asks of the automaton that found them."""
+
+    @property
+    def clock(self) -> WindowClock: ...
+
+    @property
+    def contiguity(self) -> Contiguity: ...
+
 
 Solution = tuple[Term | None, ...]
 Identity = tuple[tuple[object, ...], frozenset[tuple[object, ...]]]
@@ -83,7 +95,7 @@ class OutputStage:
         """Whether one match of an instant says as much as all."""
 
     def batch(
-        self, paths: Iterable[Path], end: Timestamp, run: AutomatonRun
+        self, paths: Iterable[Path], end: Timestamp, run: Automaton
     ) -> tuple[list[Match], list[Path]]:
         """The matches of one batch, and the paths they come from."""
         derived = self._derived(paths, end.micros, run.clock)

@@ -16,6 +16,7 @@ from spaseq.engine.notation import STRATEGIES, Notation
 from spaseq.engine.query_run import QueryRun
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.group import PlaceState
+from spaseq.nfa.run import AutomatonRun
 from spaseq.nfa.tecs import Chain, Node
 from spaseq.plan.logical import Occurrence
 
@@ -61,21 +62,24 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     matches that wait or must not be told twice.
     `late_events` is always 0: a run refuses late events, readers count them.
     """
-    censuses = [_census(query) for query in run.queries]
+    automata = [query.snapshot() for query in run.queries]
+    censuses = list(map(_census, run.queries, automata))
     queries = {}
-    for query, compiled, census in zip(run.queries, run.program.queries, censuses, strict=True):
+    for query, compiled, automaton, census in zip(
+        run.queries, run.program.queries, automata, censuses, strict=True
+    ):
         notation = Notation(compiled)
         queries[query.plan.name] = {
             "matches": query.matched,
             "groups": census.groups,
             "nodes": census.nodes,
             "buffered_rows": census.rows,
-            "waiting_for_closing": len(query.automaton.waiting),
+            "waiting_for_closing": len(automaton.waiting),
             "bytes": census.bytes,
             "places": {
-                notation.title(place): len(query.automaton.places[place].groups)
+                notation.title(place): len(automaton.places[place].groups)
                 for place in notation.order
-                if not query.automaton.places[place].place.start
+                if not automaton.places[place].place.start
             },
         }
     return {
@@ -87,15 +91,14 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         "buffered_rows": sum(census.rows for census in censuses),
         "bytes": sum(census.bytes for census in censuses),
         "late_events": 0,
-        "evaluated_gpms": run.rows.evaluated,
+        "evaluated_gpms": run.rows.evaluated(),
         "streams": {iri: {"events": number} for iri, number in run.per_stream.items()},
         "queries": queries,
     }
 
 
-def _census(query: QueryRun) -> _Census:
+def _census(query: QueryRun, run: AutomatonRun) -> _Census:
     """Everything that groups, waiting matches and buffers hold, each thing once."""
-    run = query.automaton
     output = query.output
     census = _Census(matches=len(run.waiting) + len(output.complete) + len(output.shown))
     stack: list[Chain | Node] = [accepted.node for accepted in run.accepted]
@@ -156,7 +159,7 @@ class _Inquiry:
         self.run = run
         self.query: QueryRun = run.queries[number]
         self.tasks = run.program.queries[number].tasks
-        self.automaton = self.query.automaton
+        self.automaton = self.query.snapshot()
         self.notation = Notation(run.program.queries[number])
 
     def report(self) -> Iterator[str]:
@@ -229,7 +232,7 @@ class _Inquiry:
             yield f"{gpm.name}: no event of {', '.join(f'<{iri}>' for iri in silent)} came"
             return
         matchers = self.run.rows.matchers
-        tried, found = matchers.tried[task], matchers.found[task]
+        tried, found = matchers.tried(task), matchers.found(task)
         if not tried:
             yield f"{gpm.name}: no event came while somebody waited for it"
             return

@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.matching import EventRows
+from spaseq.engine.native_run import native_run
 from spaseq.engine.output import OutputStage
 from spaseq.gpm.expression import Scope, compile_expression, compile_filter
+from spaseq.gpm.match import Matchers
 from spaseq.kb.snapshot import Kb
 from spaseq.nfa.acceptor import Acceptor, Compiled
 from spaseq.nfa.registers import RegisterFile
@@ -22,6 +24,7 @@ from spaseq.nfa.run import AutomatonRun
 from spaseq.nfa.tecs import Path, Row
 from spaseq.parser import ast
 from spaseq.plan.logical import Occurrence
+from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
@@ -30,10 +33,10 @@ from spaseq.results import Match
 class QueryRun:
     """The state of one query."""
 
-    def __init__(self, compiled: CompiledQuery, kb: Kb):
+    def __init__(self, compiled: CompiledQuery, kb: Kb, matchers: Matchers):
         plan = compiled.plan
         self.plan = plan
-        self._tasks = compiled.tasks
+        self._compiled = compiled
         self._keeps_facts = any(map(_looks_at_graphs, plan.occurrences))
         registers = RegisterFile(plan, RunningAggregates())
         slots = registers.slots()
@@ -53,7 +56,10 @@ class QueryRun:
             )
             for occurrence in plan.occurrences
         ]
-        self.automaton = AutomatonRun(plan, compiled.automaton, registers, acceptors)
+        self._registers, self._acceptors = registers, acceptors
+        self.native = native_run(compiled, registers, matchers, self.fresh)
+        """The automaton on the compiled core, where that can run it."""
+        self._plain = None if self.native is not None else self.fresh()
         self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton.waits)
         self._readers = {
             iri: tuple(n for n, gpm in enumerate(plan.gpms) if iri in gpm.streams)
@@ -74,6 +80,31 @@ class QueryRun:
 
     def reads(self, stream: str) -> bool:
         return stream in self._readers
+
+    # ------------------------------------------------------------------ state
+
+    def fresh(self) -> AutomatonRun:
+        """The automaton before any event."""
+        automaton = self._compiled.automaton
+        return AutomatonRun(self.plan, automaton, self._registers, self._acceptors)
+
+    def snapshot(self) -> AutomatonRun:
+        """The automaton as it is, for those who only look at it."""
+        return self._automaton if self.native is None else self.native.snapshot()
+
+    def adopt(self, automaton: AutomatonRun) -> None:
+        """Go on from the state of an automaton."""
+        if self.native is None:
+            self._plain = automaton
+        else:
+            self.native.adopt(automaton)
+
+    @property
+    def _automaton(self) -> AutomatonRun:
+        assert self._plain is not None
+        return self._plain
+
+    # ------------------------------------------------------------------ events
 
     def push(self, event: Event, rows: EventRows) -> list[Match]:
         """An event at the current timestamp (or the first one of a later, see `advance`)."""
@@ -97,25 +128,53 @@ class QueryRun:
             self._close_timestamp(rows, found)
         else:
             domain = self.domain
-        for closing, paths in self.automaton.due(before):
-            self._emit(paths, from_micros(closing, domain), found)
+        if self.native is None:  # the core has no windows to wait for
+            for closing, paths in self._automaton.due(before):
+                self._emit(paths, from_micros(closing, domain), found)
         return found
+
+    def run(self, batch: EventBatch, first: int, found: list[Match]) -> int:
+        """Encoded events of the query's only stream; the number of the first one left out.
+
+        For queries with a `native` automaton. Comes back after each event that completes a
+        match, and before one whose time or ordinal does not follow from the last one's.
+        """
+        assert self.native is not None
+        after = self.native.run(batch, first, self._readers[batch.stream])
+        if after > first:
+            self.time = batch.time(after - 1)
+            self.domain = self.time.domain
+            self.ordinal = self.delivered[batch.stream] = batch.ordinal(after - 1) + 1
+            self._take(self.time, found)
+        return after
 
     def _feed(self, event: Event, rows: EventRows, found: list[Match]) -> None:
         if not self.opened:
-            self.automaton.open_instant(event.time.micros)
+            (self.native or self._automaton).open_instant(event.time.micros)
             self.opened = True
             self.domain = event.time.domain
+        if self.native is not None:
+            self.native.feed(event, self._readers[event.stream])
+        else:
+            self._feed_rows(event, rows)
+        if not self._waits:
+            self._take(event.time, found)
+
+    def _feed_rows(self, event: Event, rows: EventRows) -> None:
+        automaton, tasks = self._automaton, self._compiled.tasks
         unfiltered: dict[int, Sequence[Row]] = {}
         filtered: dict[int, list[Row]] = {}
-        for gpm in filter(self.automaton.waits_for, self._readers[event.stream]):
-            unfiltered[gpm], filtered[gpm] = rows.of(event, self._tasks[gpm])
+        for gpm in filter(automaton.waits_for, self._readers[event.stream]):
+            unfiltered[gpm], filtered[gpm] = rows.of(event, tasks[gpm])
         if not self._keeps_facts and any(filtered.values()):
             # Partial matches outlive the event: only EXISTS still asks for its graph.
             event = event.bare()
-        self.automaton.feed(event, unfiltered, filtered)
-        if not self._waits:
-            self._emit(list(self.automaton.take(one=self.output.any_will_do)), event.time, found)
+        automaton.feed(event, unfiltered, filtered)
+
+    def _take(self, end: Timestamp, found: list[Match]) -> None:
+        """The matches that are complete by now."""
+        automaton = self.native or self._automaton
+        self._emit(list(automaton.take(one=self.output.any_will_do)), end, found)
 
     def _feed_queued(self, rows: EventRows, found: list[Match]) -> None:
         for event in self.queued.pop(self.ordinal, ()):
@@ -123,10 +182,9 @@ class QueryRun:
 
     def _close_instant(self, found: list[Match]) -> None:
         if self.opened:
-            self.automaton.close_instant()
+            (self.native or self._automaton).close_instant()
             assert self.time is not None
-            if self.automaton.accepted:
-                self._emit(list(self.automaton.take(one=self.output.any_will_do)), self.time, found)
+            self._take(self.time, found)
         self.opened = False
         self.ordinal += 1
 
@@ -135,7 +193,8 @@ class QueryRun:
         while self.queued:
             self._feed_queued(rows, found)
             self._close_instant(found)
-        self.automaton.close_timestamp()
+        if self.native is None:
+            self._automaton.close_timestamp()
         self.time = None
         self.ordinal = 0
         self.delivered = dict.fromkeys(self.delivered, 0)
@@ -143,10 +202,11 @@ class QueryRun:
     def _emit(self, paths: list[Path], end: Timestamp, found: list[Match]) -> None:
         if not paths:
             return
-        matches, shown = self.output.batch(paths, end, self.automaton)
+        automaton = self.native or self._automaton
+        matches, shown = self.output.batch(paths, end, automaton)
         if self.plan.skip_past_last:
             for path in shown:
-                self.automaton.skip(path.key)
+                automaton.skip(path.key)
         self.matched += len(matches)
         found += matches
 

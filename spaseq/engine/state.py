@@ -141,7 +141,7 @@ def _save_query(query: QueryRun, writer: Writer) -> dict[str, Any]:
             for (solution, facts), closing in query.output.complete.items()
         ],
         "constructed": query.output.constructed,
-        "automaton": StateWriter(query.automaton, writer, saved_state).write(),
+        "automaton": StateWriter(query.snapshot(), writer, saved_state).write(),
     }
 
 
@@ -163,4 +163,6 @@ def _restore_query(query: QueryRun, data: dict[str, Any], reader: Reader) -> Non
         for solution, facts, closing in data["complete"]
     }
     query.output.constructed = data["constructed"]
-    StateReader(query.automaton, reader, restored_state).read(data["automaton"])
+    automaton = query.fresh()
+    StateReader(automaton, reader, restored_state).read(data["automaton"])
+    query.adopt(automaton)

@@ -43,6 +43,8 @@ cdef class SummaryGraph:
     cdef readonly bint whole    # whether view 0 is filled
     cdef Arena scratch
     cdef readonly uint64_t built    # events so far
+    cdef uint64_t serial            # of the batch whose event the views hold
+    cdef uint32_t event
 
     cdef int load(self, EventBatch batch, uint32_t event) except -1 nogil
     cdef int grow(self, uint32_t triples) except -1 nogil

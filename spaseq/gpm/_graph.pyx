@@ -83,12 +83,15 @@ cdef class SummaryGraph:
         return 0
 
     cdef int load(self, EventBatch batch, uint32_t event) except -1 nogil:
-        """Fill the views with the triples of an event."""
+        """Fill the views with the triples of an event, if they do not hold it already."""
         cdef uint32_t first = batch.events[event].first
         cdef uint32_t count = batch.events[event].end - first
         cdef uint32_t i, at, place = 0
         cdef term_t predicate
         cdef View* view
+        if self.serial == batch.serial and self.event == event:
+            return 0
+        self.serial = 0
         if self.room < count:
             self.grow(2 * count)
         arena_reset(&self.scratch)
@@ -123,6 +126,8 @@ cdef class SummaryGraph:
                 self.predicates[place + i] = batch.triples[first + i].predicate
                 self.objects[place + i] = batch.triples[first + i].object
         self.built += 1
+        self.serial = batch.serial
+        self.event = event
         return 0
 
     cdef int link(self, uint32_t number, Side side) except -1 nogil:

@@ -60,6 +60,8 @@ cdef class NativeMatcher:
     cdef Arena scratch                  # indexes of one evaluation
     cdef Arena kept                     # indexes of tables
     cdef Rows* result                   # the rows of the last event
+    cdef uint64_t serial                # of the batch of that event, 0: there is no result
+    cdef uint32_t event
     cdef uint8_t* passed                # per row: whether it passed the local filters
     cdef uint32_t passed_room
     cdef uint64_t* untrue
@@ -70,6 +72,7 @@ cdef class NativeMatcher:
     cdef int _take_memory(self, uint32_t nodes, uint32_t operands, uint32_t tests) except -1
     cdef int _enter_node(self, Node* flat, node) except -1
     cdef int _enter_test(self, uint32_t number, code) except -1
+    cdef int look(self, EventBatch batch, uint32_t event) except -1
     cdef int run(self, uint32_t event) except -1 nogil
     cdef int filter_rows(self) except -1 nogil
     cdef int evaluate(self, int number) except -1 nogil

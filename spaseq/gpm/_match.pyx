@@ -175,6 +175,14 @@ cdef class NativeMatcher:
 
     def match(self, EventBatch batch not None, uint32_t event):
         """Match the event that the summary graph has loaded; how many rows it has."""
+        self.look(batch, event)
+        return self.result.count
+
+    cdef int look(self, EventBatch batch, uint32_t event) except -1:
+        """The rows of an event in `result`, and which of them passed; worked out only once."""
+        if self.serial == batch.serial and self.event == event:
+            return 0
+        self.serial = 0
         self.batch = batch
         try:
             with nogil:
@@ -182,7 +190,9 @@ cdef class NativeMatcher:
                 self.filter_rows()
         finally:
             self.batch = None
-        return self.result.count
+        self.serial = batch.serial
+        self.event = event
+        return 0
 
     def row(self, uint32_t i):
         """The terms of a row of the last event, by column; 0 is unbound."""
@@ -197,6 +207,7 @@ cdef class NativeMatcher:
         """How many rows the events of a batch have, of those that pass the local filters."""
         cdef uint32_t event, i
         cdef uint64_t total = 0
+        self.serial = 0
         self.batch = batch
         try:
             with nogil:

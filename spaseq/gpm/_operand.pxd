@@ -13,7 +13,7 @@ cdef enum:
 
 # Text lies in a batch, in the dictionary, in the scratch memory of an evaluation or in the
 # program; none of it moves while the evaluation lasts. A numeric field counts for the kinds
-# that TermRecord names beside it.
+# that TermRecord names beside it; `real` of a DECIMAL only where it has a text.
 cdef struct Operand:
     int128 exact
     double real

@@ -53,7 +53,7 @@ class Evaluator:
 
     def relevant(self, event: Event) -> bool:
         """Whether the event can have rows at all: it has every predicate they need."""
-        if not event.facts:
+        if not event.size:
             return False
         present = graph_of(event).predicates
         return all(predicate in present for predicate in self._required)

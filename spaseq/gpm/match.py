@@ -73,10 +73,8 @@ class Matchers:
         self._batch = EventBatch(self.dictionary)
         self._loaded: tuple[EventBatch, int] | None = None
         self._event: Event | None = None
-        self.tried = [0] * len(patterns)
-        """Per pattern: evaluations so far."""
-        self.found = [0] * len(patterns)
-        """Per pattern: rows so far."""
+        self._tried = [0] * len(patterns)
+        self._found = [0] * len(patterns)
         self._untrue = [[0] * len(tests) for tests in self._tests]
 
     # ------------------------------------------------------------------ linking
@@ -123,14 +121,14 @@ class Matchers:
 
     def rows(self, event: Event, number: int) -> tuple[list[Row], list[Row]]:
         """The rows of a pattern over an event: all, and those that pass its local filters."""
-        self.tried[number] += 1
         native, evaluator = self._native[number], self._evaluators[number]
         if native is not None:
             rows, kept = self._matched(event, native)
         else:
             assert evaluator is not None
             rows = kept = evaluator.rows(event)
-        self.found[number] += len(rows)
+            self._tried[number] += 1
+            self._found[number] += len(rows)
         if kept and self._tests[number]:
             scope = Scope(event, self._kb, self.patterns[number].program.kb_graphs)
             for place, test in enumerate(self._tests[number]):
@@ -144,17 +142,11 @@ class Matchers:
 
         Local filters that are left to Python are not tested.
         """
-        native = self._native[number]
-        if native is None:
-            raise ValueError("the pattern is evaluated by Python operators")
-        self._event = None
-        return native.count(batch)
+        return self.native(number).count(batch)
 
     def _matched(self, event: Event, native: NativeMatcher) -> tuple[list[Row], list[Row]]:
-        if event is not self._event:
-            self._load(event)
-        assert self._loaded is not None
-        batch, index = self._loaded
+        batch, index = self.encoded(event)
+        self.graph.fill(batch, index)
         count = native.match(batch, index)
         if not count:
             return [], []
@@ -168,8 +160,13 @@ class Matchers:
                 kept.append(row)
         return rows, kept
 
-    def _load(self, event: Event) -> None:
-        """Put the event into the summary graph; encode it first if it comes as terms."""
+    def encoded(self, event: Event) -> tuple[EventBatch, int]:
+        """The batch that holds an event, and its place there.
+
+        One that comes as terms is encoded, alone, in a batch that the next one takes over.
+        """
+        if event is self._event and self._loaded is not None:
+            return self._loaded
         self._event = None
         if isinstance(event, EncodedEvent) and event.batch.dictionary is self.dictionary:
             self._loaded = event.batch, event.index
@@ -179,33 +176,64 @@ class Matchers:
             if useful is not None:
                 facts = [fact for fact in facts if fact[1] in useful]
             self._batch.clear()
+            self._batch.file, _, line = event.origin.rpartition(":")
             self._batch.add(
                 facts,
                 event.time.micros,
                 event.ordinal,
-                None,
+                event.name,
                 event.time.term,
                 event.time.domain == DATE_TIME,
                 len(event.facts),
+                int(line) if line.isdigit() else 0,
             )
             self._loaded = self._batch, 0
-        self.graph.fill(*self._loaded)
         self._event = event
+        return self._loaded
 
     def advance(self, micros: int) -> None:
         """Time has come to `micros`: terms that no window reaches may go."""
         self.window.advance(micros)
 
+    # ------------------------------------------------------------------ for compiled callers
+
+    def wholly_native(self, number: int) -> bool:
+        """Whether a pattern and all its local filters are native."""
+        return self._native[number] is not None and not self._tests[number]
+
+    def native(self, number: int) -> NativeMatcher:
+        """The native matcher of a pattern that has one."""
+        found = self._native[number]
+        if found is None:
+            raise ValueError("the pattern is evaluated by Python operators")
+        return found
+
+    def term(self, number: int) -> Term:
+        """The term of a number that is permanent or of the window."""
+        if number > len(self.dictionary):
+            return self.window.look(number)
+        return self.dictionary.term(number)
+
     # ------------------------------------------------------------------ what was observed
+
+    def tried(self, number: int) -> int:
+        """How many events a pattern was matched against so far."""
+        native = self._native[number]
+        return self._tried[number] if native is None else native.tried
+
+    def found(self, number: int) -> int:
+        """How many rows a pattern had so far."""
+        native = self._native[number]
+        return self._found[number] if native is None else native.found
 
     def observed(self, number: int) -> Observed:
         """What the pattern cost and found over the events of this run."""
         native = self._native[number]
         steps = [] if native is None else native.observed
         return Observed(
-            self.tried[number],
-            self.found[number],
-            self.found[number] - sum(self.untrue(number)),
+            self.tried(number),
+            self.found(number),
+            self.found(number) - sum(self.untrue(number)),
             {text: (given, made) for text, given, made in steps},
         )
 

@@ -22,6 +22,7 @@ cdef struct Quad:
     term_t graph        # 0: the default graph
     uint64_t line
     bint kept           # some query can use it
+    bint timing         # its predicate is one of timestamps
     bint blank_subject
     bint blank_object
     uint32_t strange    # the object is a triple term, number `strange` - 1 of them
@@ -49,6 +50,7 @@ cdef class EventReader:
     cdef tuple predicates       # those of timestamps, the one to be preferred first
     cdef term_t about[3]        # their numbers in the batch; 0 where there are fewer
     cdef list strange           # the triple terms that are the event's timestamps
+    cdef list spare             # batches that were handed out
     cdef uint32_t generation    # counts the batches
     cdef uint32_t patience      # buffers a batch without events may hold
 
@@ -86,9 +88,13 @@ cdef class EventReader:
     cdef bint is_closed(self, term_t name) noexcept nogil
     cdef Stamp* preferred(self, uint32_t* count) noexcept nogil
     cdef int emit(self, Stamp* stamps, uint32_t count) except -1 nogil
-    cdef int when(
+    cdef bint when(
         self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
     ) except -1 nogil
+    cdef bint asked_time(
+        self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
+    ) except -1
     cdef bint is_usable(self, int64_t micros, uint8_t domain, term_t stamp) except -1
     cdef object term_of_stamp(self, Stamp* stamp)
+    cdef EventBatch unused_batch(self, str stream)
     cdef int begin(self, EventBatch batch) except -1

@@ -21,6 +21,7 @@ Source: RSP-QL data model and RDF Messages, W3C RDF Stream Processing Community 
 import pyoxigraph as ox
 
 cimport cython
+from cpython.object cimport PyObject
 from spaseq.io._minting cimport is_blank, moved
 from spaseq.io._moments cimport moment_of
 from spaseq.rdf._batch cimport EventRecord, record_of
@@ -35,6 +36,8 @@ cdef dict CUTS = {"graph": Cut.GRAPHS, "message": Cut.MESSAGES, "triples": Cut.T
 
 cdef enum:
     PATIENCE = 4
+    SPARE = 3
+    MOST_TERMS = 1 << 16        # that a batch has room for if it is to be used again
     NAMELESS = 0xFFFFFFFFu      # a triple term that nobody will ask for
 
 
@@ -73,6 +76,7 @@ cdef class EventReader:
         self.factor = factor
         self.closed = ClosedNames()
         self.strange = []
+        self.spare = []
         self.predicates = ()
         self.patience = PATIENCE
         self.begin(EventBatch(relevance.dictionary, stream, ""))
@@ -111,10 +115,9 @@ cdef class EventReader:
     def fresh(self, str file=None):
         """Leave the batch, which is given back, and go on in a new one with the open event."""
         cdef EventBatch old = self.batch
-        cdef EventBatch new = EventBatch(
-            self.relevance.dictionary, old.stream, old.file if file is None else file
-        )
+        cdef EventBatch new = self.unused_batch(old.stream)
         cdef uint32_t i
+        new.file = old.file if file is None else file
         self.last_stamp = moved(old, self.last_stamp, new)
         self.refused = moved(old, self.refused, new)
         if self.is_open:
@@ -134,8 +137,23 @@ cdef class EventReader:
             if self.minter is not None:
                 self.minter.move(old, new)
         self.begin(new)
+        if len(self.spare) < SPARE and old.local.room <= MOST_TERMS:
+            self.spare.append(old)
         self.patience = PATIENCE + 2 * new.local.bytes.used // (1 << 16)
         return old
+
+    cdef EventBatch unused_batch(self, str stream):
+        """An empty batch: one that was handed out and that nobody holds any more, or a new one."""
+        cdef Py_ssize_t i
+        cdef EventBatch batch
+        for i in range(len(self.spare)):
+            batch = self.spare[i]
+            # The list and `batch` have one reference each.
+            if (<PyObject*>batch).ob_refcnt == 2:
+                del self.spare[i]
+                batch.clear()
+                return batch
+        return EventBatch(self.relevance.dictionary, stream, "")
 
     def refresh(self):
         """Between two blocks: drop what is needed no more, notice permanent terms.
@@ -182,6 +200,7 @@ cdef class EventReader:
         subject, predicate, value, graph = quad
         given.line = line
         given.predicate = batch.encode(predicate)
+        given.timing = predicate in self.predicates
         given.graph = 0 if type(graph) is DefaultGraph else batch.encode(graph)
         given.subject = batch.encode(subject)
         given.blank_subject = type(subject) is BlankNode
@@ -191,7 +210,7 @@ cdef class EventReader:
         given.kept = False
         if type(value) is TripleTerm:
             given.strange = NAMELESS
-            if predicate in self.predicates:
+            if given.timing:
                 if not self.is_open:
                     self.strange.clear()
                 self.strange.append(value)
@@ -213,7 +232,7 @@ cdef class EventReader:
                     if not self.is_open:
                         return 0
                 return self.add(quad)
-            if quad.predicate == self.about[0]:
+            if quad.timing:
                 return self.time(quad)
             self.unused += 1
             return 0
@@ -233,13 +252,15 @@ cdef class EventReader:
         cdef term_t subject, value
         cdef uint32_t rank
         self.statements += 1
-        for rank in range(3):
-            if quad.predicate == self.about[rank]:
-                self.about_inside = True
-                if self.timed and (self.inside or self.cut != Cut.GRAPHS):
-                    push(
-                        &self.inner, &self.inner_count, &self.inner_room, quad, self.line, rank
-                    )
+        if quad.timing:
+            self.about_inside = True
+            if self.timed and (self.inside or self.cut != Cut.GRAPHS):
+                for rank in range(3):
+                    if quad.predicate == self.about[rank]:
+                        push(
+                            &self.inner, &self.inner_count, &self.inner_room, quad, self.line,
+                            rank,
+                        )
         if quad.strange:
             self.is_strange = True
         if not quad.kept:
@@ -405,7 +426,7 @@ cdef class EventReader:
             self.minter.number_event(event)
         return 0
 
-    cdef int when(
+    cdef bint when(
         self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
     ) except -1 nogil:
         """Whether the event has a time, and which."""
@@ -437,14 +458,21 @@ cdef class EventReader:
         else:
             return True
         with gil:
-            said = []
-            for i in range(count):
-                said.append((self.term_of_stamp(&stamps[i]), stamps[i].line))
-            found = self.questions.time(said)
-            if found is None:
-                return False
-            micros[0], domain[0] = found
-            return True
+            return self.asked_time(stamps, count, micros, domain)
+
+    cdef bint asked_time(
+        self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
+    ) except -1:
+        """The same for times whose form is not one of the usual."""
+        cdef uint32_t i
+        said = []
+        for i in range(count):
+            said.append((self.term_of_stamp(&stamps[i]), stamps[i].line))
+        found = self.questions.time(said)
+        if found is None:
+            return False
+        micros[0], domain[0] = found
+        return True
 
     cdef object term_of_stamp(self, Stamp* stamp):
         return self.batch.term(stamp.term) if stamp.term else self.strange[stamp.strange - 1]

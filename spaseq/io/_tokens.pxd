@@ -2,6 +2,7 @@
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memchr
 
 cdef extern from *:
     """
@@ -56,21 +57,21 @@ cdef extern from *:
         return at;
     }
 
-    /* Whether two texts of the same size are equal. */
+    /* Whether two texts of the same size are equal; mostly between 16 and 64 bytes. */
     static inline int spaseq_same(const char *a, const char *b, size_t size) {
     #ifdef __SSE2__
-        size_t done = 0;
+    #define SPASEQ_PAIR(i) _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + (i))), \
+        _mm_loadu_si128((const __m128i *)(b + (i))))
+        __m128i equal;
         if (size < 16)
             return memcmp(a, b, size) == 0;
-        while (done + 16 < size) {
-            if (_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + done)),
-                    _mm_loadu_si128((const __m128i *)(b + done)))) != 0xFFFF)
-                return 0;
-            done += 16;
+        equal = _mm_and_si128(SPASEQ_PAIR(0), SPASEQ_PAIR(size - 16));
+        if (size > 32) {
+            equal = _mm_and_si128(equal, _mm_and_si128(SPASEQ_PAIR(16), SPASEQ_PAIR(size - 32)));
+            if (size > 64)
+                return _mm_movemask_epi8(equal) == 0xFFFF && memcmp(a + 32, b + 32, size - 64) == 0;
         }
-        done = size - 16;
-        return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + done)),
-            _mm_loadu_si128((const __m128i *)(b + done)))) == 0xFFFF;
+        return _mm_movemask_epi8(equal) == 0xFFFF;
     #else
         return memcmp(a, b, size) == 0;
     #endif
@@ -230,3 +231,45 @@ cdef bint is_tag(const char* text, size_t size) noexcept nogil
 cdef Py_ssize_t unescaped(
     const char* at, const char* end, char* out, bint letters
 ) noexcept nogil
+
+
+cdef inline bint is_space(char c) noexcept nogil:
+    return c == c" " or c == c"\t"
+
+
+cdef inline const char* behind_space(const char* at, const char* end) noexcept nogil:
+    while at < end and is_space(at[0]):
+        at += 1
+    return at
+
+
+cdef inline const char* iri_end(const char* at, const char* end) noexcept nogil:
+    """Behind the IRI whose `<` is at `at`; NULL where the line ends before it."""
+    at = angle(at + 1, end)
+    if at == end or at[0] != c">":
+        return NULL
+    return at + 1
+
+
+cdef inline const char* line_end(const char* at, const char* end) noexcept nogil:
+    """Behind the line feed of the line, else the end."""
+    cdef const char* feed = <const char*>memchr(at, c"\n", end - at)
+    if feed == NULL:
+        return end
+    return feed + 1
+
+
+cdef inline const char* rest_of_line(const char* at, const char* end) noexcept nogil:
+    """Behind a line of which only space and a comment are left; NULL for anything else."""
+    cdef const char* following
+    at = behind_space(at, end)
+    if at == end:
+        return end
+    if at[0] == c"\n":
+        return at + 1
+    if at[0] != c"#":
+        return NULL
+    following = line_end(at, end)
+    if memchr(at, c"\r", following - at) != NULL:
+        return NULL
+    return following

@@ -16,11 +16,12 @@ from spaseq.rdf.event import Event
 _Entry = tuple[int, int, int, Event | SpaseqError]
 
 
-def merge(sources: Sequence[Iterable[Event]]) -> Iterator[Event]:
-    """The events of all sources by (time, ordinal, place of the source)."""
-    if len(sources) == 1:
-        yield from sources[0]
-        return
+def merge(sources: Sequence[Iterable[Event]]) -> Iterable[Event]:
+    """The events of all sources by (time, ordinal, place of the source); one alone as it is."""
+    return sources[0] if len(sources) == 1 else _merged(sources)
+
+
+def _merged(sources: Sequence[Iterable[Event]]) -> Iterator[Event]:
     iterators = [iter(source) for source in sources]
     waiting: list[_Entry] = []
     for place, iterator in enumerate(iterators):

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._terms cimport LOCAL, SlotTable, TermRecord, TermStore, term_t
+from spaseq.rdf._terms cimport LOCAL, WINDOWED, SlotTable, TermRecord, TermStore, term_t
 
 cdef struct Triple:
     term_t subject
@@ -33,6 +33,8 @@ cdef class EventBatch:
     cdef uint32_t event_count, event_room
     cdef list buffers               # the bytes objects that records of `local` point into
     cdef uint32_t version           # of the dictionary when the batch was begun
+    cdef readonly uint64_t serial   # of what the batch holds now: no other has the same
+    cdef TermStore* window          # of the run that looks at the batch, NULL where none does
     cdef public str stream          # IRI of the stream all events are of
     cdef public str file            # where they were read, "" where they were not
 
@@ -42,6 +44,7 @@ cdef class EventBatch:
     ) except 0 nogil
     cdef int add_triple(self, term_t subject, term_t predicate, term_t object) except -1 nogil
     cdef EventRecord* add_event(self) except NULL nogil
+    cdef int _renew(self) noexcept
     cdef term_t encode(self, object term) except 0
     cdef term_t moment(self, uint32_t event) except 0 nogil
     cpdef object term(self, term_t number)
@@ -49,7 +52,9 @@ cdef class EventBatch:
 
 
 cdef inline TermRecord* record_of(EventBatch batch, term_t term) noexcept nogil:
-    """The record of a term of the batch, permanent or local; interning may move it."""
+    """The record of a term of the batch, permanent or of the window; interning may move it."""
     if term & LOCAL:
         return &batch.local.records[term ^ LOCAL]
+    if term & WINDOWED:
+        return &batch.window.records[term ^ WINDOWED]
     return &batch.dictionary.permanent.records[term]

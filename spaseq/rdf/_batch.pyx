@@ -35,6 +35,8 @@ from spaseq.rdf._terms cimport (
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 from spaseq.rdf.time import from_micros
 
+cdef uint64_t _serials = 0
+
 
 cdef class EventBatch:
     """Encoded events; `len()` is how many there are."""
@@ -53,6 +55,13 @@ cdef class EventBatch:
         if self.triples == NULL or self.events == NULL:
             raise MemoryError
         self.version = dictionary.permanent.count
+        self._renew()
+
+    cdef int _renew(self) noexcept:
+        global _serials
+        _serials += 1
+        self.serial = _serials
+        return 0
 
     def __dealloc__(self):
         store_free(&self.local)
@@ -72,6 +81,7 @@ cdef class EventBatch:
         self.event_count = 0
         self.buffers.clear()
         self.version = self.dictionary.permanent.count
+        self._renew()
 
     # ---------------------------------------------------------------- terms
 
@@ -203,6 +213,7 @@ cdef class EventBatch:
         stamp=None,
         dated: bool = False,
         statements: int | None = None,
+        line: int = 0,
     ):
         """Append an event given as pyoxigraph terms.
 
@@ -227,6 +238,7 @@ cdef class EventBatch:
         event.first = first
         event.statements = event.end - first if statements is None else statements
         event.domain = dated
+        event.line = line
         event.micros = micros
         event.ordinal = ordinal
         event.name = named

@@ -191,6 +191,14 @@ cdef class WindowTerms:
             self.objects[i] = known
         return known
 
+    def hold(self, EventBatch batch not None, term_t number):
+        """The number that a term of a batch has for the window."""
+        return self.keep(batch, number)
+
+    def look(self, term_t number):
+        """The pyoxigraph term of a number that `hold` gave for a term that is not permanent."""
+        return self.term(number)
+
     def kept(self, EventBatch batch not None, term_t number):
         """The pyoxigraph term of a number of a batch, kept for the window."""
         if not number & LOCAL:

@@ -49,7 +49,8 @@ ODD = [
 def stamp(draw: random.Random, second: int) -> str:
     return draw.choice(
         [
-            f'"{second}"^^{INTEGER}', f'"{second}.50"^^<{XSD}decimal>', f'"{second}e0"^^<{XSD}double>',
+            f'"{second}"^^{INTEGER}', f'"{second}.50"^^<{XSD}decimal>',
+            f'"{second}e0"^^<{XSD}double>',
             f'"{second}"^^<{XSD}short>', f'" {second} "^^<{XSD}integer>', f'"{second}"^^{INTEGER}',
         ]
     )  # fmt: skip
@@ -130,7 +131,9 @@ def damaged(draw: random.Random, lines: list[str]) -> bytes:
 class Outcome:
     """All that reading gave, to be compared."""
 
-    def __init__(self, path: Path, plain: bool, relevance: Relevance | None = None, **given: object):
+    def __init__(
+        self, path: Path, plain: bool, relevance: Relevance | None = None, **given: object
+    ):
         ticks = itertools.count(7_000_000, 3)
         settings = options(clock=lambda: next(ticks), **given)  # type: ignore[arg-type]
         self.log: list[str] = []
@@ -195,13 +198,16 @@ def test_the_same_as_the_plain_reader(tmp_path: Path, way: dict[str, object], na
         path = tmp_path / name
         path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
         model = Outcome(path, True, **way)
-        assert_same(Outcome(path, False, relevance if number % 2 else None, **way), model, data, "lateness" in way)
+        assert_same(
+            Outcome(path, False, relevance if number % 2 else None, **way),
+            model,
+            data,
+            "lateness" in way,
+        )
 
 
 @pytest.mark.parametrize("size", [1, 7, 40, 200, 1000])
-def test_blocks_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
+def test_blocks_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     draw = random.Random(size)
     path = tmp_path / "s.nq"
     for _ in range(60):

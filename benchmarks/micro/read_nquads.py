@@ -1,0 +1,138 @@
+"""Reading N-Quads into encoded events: quads per second, beside two parsers.
+
+The stream is generated: events of seven quads in a graph of their own, behind a timestamp in
+the default graph; the graph, the subject, the price and the number of each event are new.
+It is read on one core, in turns: by the reader into batches, with nothing left out and with
+two of the seven predicates kept; by pyoxigraph, each quad made a Python object; and by
+`serdi`, where it is installed, which also writes what it has read. The median of the repeats
+counts, and the spread stands beside it; all must find the same quads and events.
+
+    python benchmarks/micro/read_nquads.py --quads 800000
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import pyoxigraph as ox
+
+from spaseq.io.source import Source
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._relevance import Relevance
+
+STOCK = "http://example.org/stock/"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+PER_EVENT = 8
+KEPT = [(ox.NamedNode(STOCK + name), None) for name in ("company", "price")]
+
+
+def write_stream(path: Path, events: int, seed: int) -> None:
+    """Trades, one per second."""
+    draw = random.Random(seed)
+    with path.open("w", encoding="utf-8") as out:
+        for number in range(events):
+            graph, trade = f"<{STOCK}graph/{number:08}>", f"<{STOCK}trade/{number:08}>"
+            company = draw.choice("ABCDEFGHIJ")
+            day, second = divmod(number, 86_400)
+            clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+            time = f"2026-01-{day % 28 + 1:02}T{clock}Z"
+            facts = {
+                "http://www.w3.org/1999/02/22-rdf-syntax-ns#type": f"<{STOCK}Trade>",
+                STOCK + "company": f"<{STOCK}company/{company}>",
+                STOCK + "price": f'"{draw.uniform(1, 100):.2f}"^^<{XSD}double>',
+                STOCK + "volume": f'"{draw.randrange(1000)}"^^<{XSD}integer>',
+                STOCK + "exchange": f"<{STOCK}exchange/{company}1>",
+                STOCK + "number": f'"{number}"^^<{XSD}integer>',
+                STOCK + "note": f'"a trade of {company}"',
+            }
+            out.write(
+                f'{graph} <http://www.w3.org/ns/prov#generatedAtTime> "{time}"^^<{XSD}dateTime> .\n'
+            )
+            out.writelines(f"{trade} <{p}> {o} {graph} .\n" for p, o in facts.items())
+
+
+def read_encoded(path: Path, relevance: Relevance) -> tuple[int, int]:
+    """(quads, events) of the compiled reader; of the quads, timestamps are one per event."""
+    source = Source("http://example.org/trades", [str(path)], relevance=relevance)
+    events = sum(len(batch) for batch in source.batches())
+    return source.counters.statements + events, events
+
+
+def read_parsed(path: Path) -> tuple[int, int]:
+    """(quads, events) of pyoxigraph."""
+    quads = sum(1 for _ in ox.parse(path=path))
+    return quads, quads // PER_EVENT
+
+
+def read_serdi(path: Path) -> tuple[int, int]:
+    """(quads, events) of serdi, which writes them to a pipe that nobody keeps."""
+    command = ["serdi", "-i", "nquads", "-o", "nquads", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        quads = 0
+        while block := process.stdout.read(1 << 20):
+            quads += block.count(b"\n")
+    return quads, quads // PER_EVENT
+
+
+def measure(
+    ways: dict[str, Callable[[], tuple[int, int]]], repeats: int
+) -> dict[str, tuple[tuple[int, int], list[float]]]:
+    """What each way found, and its seconds; the ways take turns."""
+    found: dict[str, tuple[tuple[int, int], list[float]]] = {}
+    for _ in range(repeats):
+        for name, read in ways.items():
+            started = perf_counter()
+            counts = read()
+            seconds = perf_counter() - started
+            found.setdefault(name, (counts, []))[1].append(seconds)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Reading N-Quads into encoded events.")
+    parser.add_argument("--quads", type=int, default=800_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    everything = Relevance(Dictionary())
+    some = Relevance(Dictionary(), KEPT)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trades.nq")
+        write_stream(path, max(1, options.quads // PER_EVENT), options.seed)
+        size = path.stat().st_size
+        ways: dict[str, Callable[[], tuple[int, int]]] = {
+            "pyoxigraph.parse": lambda: read_parsed(path),
+            "events, all kept": lambda: read_encoded(path, everything),
+            "events, 2 of 7 kept": lambda: read_encoded(path, some),
+        }
+        if shutil.which("serdi"):
+            ways["serdi, reads and writes"] = lambda: read_serdi(path)
+        found = measure(ways, options.repeats)
+    (quads, events), yardstick = found["pyoxigraph.parse"]
+    print(
+        f"{quads:,} quads of {events:,} events, {size / 1e6:.1f} MB, seed {options.seed}, "
+        f"median of {options.repeats}"
+    )
+    print(f"{'':26}{'quads/s':>12}{'spread':>24}{'x pyoxigraph':>14}{'quads':>11}{'events':>9}")
+    for name, (counts, seconds) in found.items():
+        assert counts == (quads, events), f"{name} found {counts}"
+        rate = quads / statistics.median(seconds)
+        spread = f"{quads / max(seconds):,.0f}-{quads / min(seconds):,.0f}"
+        ratio = statistics.median(yardstick) / statistics.median(seconds)
+        print(f"{name:26}{rate:>12,.0f}{spread:>24}{ratio:>14.2f}{counts[0]:>11,}{counts[1]:>9,}")
+
+
+if __name__ == "__main__":
+    main()

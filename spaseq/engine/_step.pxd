@@ -1,0 +1,27 @@
+"""One query over encoded events; see _step.pyx."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from cpython.ref cimport PyObject
+
+from spaseq.gpm._graph cimport SummaryGraph
+from spaseq.gpm._match cimport NativeMatcher
+from spaseq.nfa._core cimport AutomatonCore, Conditions
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._terms cimport term_t
+from spaseq.rdf._window cimport WindowTerms
+
+
+cdef class NativeStep:
+    cdef readonly AutomatonCore core
+    cdef SummaryGraph graph
+    cdef WindowTerms window
+    cdef readonly list matchers     # per GPM of the query, the NativeMatcher of its task
+    cdef readonly list filters      # per occurrence, the Expressions of its residual filters
+    cdef PyObject** tests           # the same, flat
+    cdef uint32_t* test_first       # per occurrence and one more
+    cdef uint64_t* untrue           # per test: how often it was not true
+    cdef Conditions conditions
+    cdef EventBatch batch
+
+    cdef int event(self, uint32_t index, uint32_t stream, uint32_t file, gpms) except -1

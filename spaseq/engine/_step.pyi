@@ -1,0 +1,27 @@
+from collections.abc import Sequence
+
+from spaseq.gpm._graph import SummaryGraph
+from spaseq.gpm._match import NativeMatcher
+from spaseq.gpm.bytecode import ExpressionCode
+from spaseq.nfa._core import AutomatonCore
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._window import WindowTerms
+
+class NativeStep:
+    def __init__(
+        self,
+        core: AutomatonCore,
+        graph: SummaryGraph,
+        window: WindowTerms,
+        matchers: Sequence[NativeMatcher],
+        filters: Sequence[Sequence[ExpressionCode]],
+    ) -> None: ...
+    @property
+    def core(self) -> AutomatonCore: ...
+    def untrue_counts(self, occurrence: int) -> list[int]: ...
+    def feed(
+        self, batch: EventBatch, index: int, stream: int, file: int, gpms: Sequence[int]
+    ) -> None: ...
+    def run(
+        self, batch: EventBatch, first: int, stream: int, file: int, gpms: Sequence[int]
+    ) -> int: ...

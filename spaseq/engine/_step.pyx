@@ -1,0 +1,146 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Encoded events → the automaton, without a Python object for either.
+
+The seam between graph patterns and automaton: an event is matched against the patterns that
+some place waits for, its rows are fed to the automaton, whose residual filters are bytecode
+over the same term numbers. `run` does so for one event after the other of a batch, and comes
+back only where a match is complete.
+"""
+
+from spaseq.gpm._expression cimport Expression
+from spaseq.gpm._rows cimport row_at
+from spaseq.rdf._memory cimport give_back, zeroed
+
+
+ctypedef int (*Holding)(NativeStep, uint32_t, const term_t*) noexcept nogil
+
+
+cdef int _holding(NativeStep step, uint32_t occurrence, const term_t* env) except -1 nogil:
+    """Whether the residual filters of an occurrence are true."""
+    cdef uint32_t i
+    for i in range(step.test_first[occurrence], step.test_first[occurrence + 1]):
+        if (<Expression>step.tests[i]).truth(step.batch, env, NULL) != 1:
+            step.untrue[i] += 1
+            return 0
+    return 1
+
+
+cdef int _hold(void* context, uint32_t occurrence, const term_t* env) noexcept nogil:
+    # A Python exception stays set for the automaton to hand on.
+    return (<Holding>_holding)(<NativeStep>context, occurrence, env)
+
+
+cdef class NativeStep:
+    """What one event does to one query.
+
+    Args:
+        core: the automaton.
+        graph: the summary graph that the matchers read.
+        window: where terms that outlive an event are kept.
+        matchers: the native matcher of each GPM of the query.
+        filters: for each occurrence the bytecode of its residual filters.
+    """
+
+    def __cinit__(
+        self, AutomatonCore core not None, SummaryGraph graph not None,
+        WindowTerms window not None, matchers, filters,
+    ):
+        cdef uint32_t i, first = 0
+        self.core = core
+        self.graph = graph
+        self.window = window
+        self.matchers = list(matchers)
+        self.filters = [
+            [Expression(code, graph.dictionary) for code in codes] for codes in filters
+        ]
+        tests = [test for some in self.filters for test in some]
+        self.tests = <PyObject**>zeroed(len(tests), sizeof(PyObject*))
+        self.untrue = <uint64_t*>zeroed(len(tests), sizeof(uint64_t))
+        self.test_first = <uint32_t*>zeroed(len(self.filters) + 1, sizeof(uint32_t))
+        for i, test in enumerate(tests):
+            self.tests[i] = <PyObject*>test
+        for i, some in enumerate(self.filters):
+            self.test_first[i] = first
+            first += <uint32_t>len(some)
+        self.test_first[len(self.filters)] = first
+        self.conditions.hold = _hold
+        self.conditions.context = <void*>self
+        core.conditions = &self.conditions
+
+    def __dealloc__(self):
+        give_back(self.tests)
+        give_back(self.untrue)
+        give_back(self.test_first)
+
+    def untrue_counts(self, uint32_t occurrence):
+        """Per residual filter of an occurrence: how often it was the first not to be true."""
+        return [
+            self.untrue[i]
+            for i in range(self.test_first[occurrence], self.test_first[occurrence + 1])
+        ]
+
+    def feed(self, EventBatch batch not None, uint32_t index, uint32_t stream, uint32_t file, gpms):
+        """One event of the open instant; `gpms` are those that read its stream."""
+        self.batch = batch
+        batch.window = &self.window.store
+        try:
+            self.event(index, stream, file, gpms)
+        finally:
+            batch.window = NULL
+            self.batch = None
+
+    cdef int event(self, uint32_t index, uint32_t stream, uint32_t file, gpms) except -1:
+        cdef uint32_t gpm, i
+        cdef NativeMatcher matcher
+        cdef bint loaded = False
+        for gpm in gpms:
+            if not self.core.waits(gpm):
+                continue
+            if not loaded:
+                self.graph.load(self.batch, index)
+                self.core.present(self.batch, index, stream, file)
+                loaded = True
+            matcher = <NativeMatcher>self.matchers[gpm]
+            matcher.look(self.batch, index)
+            for i in range(matcher.result.count):
+                if matcher.passed[i]:
+                    self.core.feed(gpm, row_at(matcher.result, i), matcher.columns)
+        return 0
+
+    def run(
+        self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file, gpms
+    ):
+        """The events of a batch from `first` on, each an instant of its own.
+
+        Returns the number of the first event that was not looked at: that after one that
+        completed a match, or one whose time or ordinal does not follow from that before it.
+        """
+        cdef uint32_t index = first
+        cdef int64_t micros
+        self.batch = batch
+        batch.window = &self.window.store
+        try:
+            while index < batch.event_count:
+                micros = batch.events[index].micros
+                if batch.events[index].domain != batch.events[first].domain:
+                    return index
+                if self.core.now >= 0 and micros <= self.core.micros:
+                    if micros < self.core.micros or (
+                        batch.events[index].ordinal
+                        != <uint64_t>(self.core.now - self.core.timestamp_start + 1)
+                    ):
+                        return index
+                elif batch.events[index].ordinal != 0:
+                    return index
+                else:
+                    self.window.advance(micros)
+                self.core.open(micros)
+                self.event(index, stream, file, gpms)
+                self.core.close()
+                index += 1
+                if self.core.accepted_count:
+                    return index
+            return index
+        finally:
+            batch.window = NULL
+            self.batch = None

@@ -1,0 +1,155 @@
+"""The automaton over term numbers; see _core.pyx."""
+
+cimport cython
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+
+from spaseq.nfa._groups cimport Groups
+from spaseq.nfa._tecs cimport Label, Node, Tecs, instant_t
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._terms cimport term_t
+from spaseq.rdf._window cimport WindowTerms
+
+# Whether the residual filters of an occurrence are true of what a partial match and a row
+# bind: 1 or 0, or -1 with a Python exception set.
+cdef struct Conditions:
+    int (*hold)(void* context, uint32_t occurrence, const term_t* env) noexcept nogil
+    void* context
+
+cdef enum Change:
+    FORGET      # a register is unbound, or has no iterations
+    COPY        # takes the value of another one
+    FIRST       # the first iteration
+    AGAIN       # one more iteration, up to a limit
+
+# What taking an edge does to a register before the row is bound.
+cdef struct Effect:
+    Change change
+    uint32_t register
+    uint32_t other      # COPY: the register copied; AGAIN: the limit
+
+cdef struct Bound:
+    uint32_t register
+    uint32_t least
+    uint32_t below
+
+cdef struct Link:
+    int32_t target      # a place, or -1: the match is complete
+    uint32_t bound_first
+    uint32_t bound_end
+
+cdef struct Edge:
+    uint32_t occurrence
+    uint32_t effect_first
+    uint32_t effect_end
+    uint32_t link_first
+    uint32_t link_end
+    uint32_t index      # of the groups' indexes, 0: all groups are visited
+    uint32_t key_first  # the row's columns that the index reads
+    uint32_t key_end
+
+# A column of a row, the register that takes its value, and one that takes it too.
+cdef struct Binding:
+    uint32_t column
+    uint32_t register
+    uint32_t last       # NOBODY: there is none
+
+cdef struct Occurrence:
+    uint32_t binding_first
+    uint32_t binding_end
+    uint64_t disagreed  # rows that did not agree with a partial match
+
+# An edge that rows of a GPM may take.
+cdef struct Way:
+    uint32_t place
+    uint32_t position
+    uint32_t edge
+
+cdef struct Place:
+    char operator       # of the query; 0 at the start
+    uint32_t live_first
+    uint32_t live_end
+    uint64_t reached    # counters for people, as in spaseq.nfa.group.PlaceState
+    uint64_t early
+    uint64_t unjoined
+    uint64_t visited
+    uint64_t joined
+    uint64_t outside
+    uint64_t expired
+
+# A partial match that waits from the close of the instant on; its registers lie beside it.
+cdef struct Pending:
+    uint32_t target
+    uint32_t values
+    Node* node
+
+cdef struct Touched:
+    uint32_t place
+    uint32_t group
+
+
+@cython.final
+cdef class AutomatonCore:
+    cdef readonly Tecs tecs
+    cdef list groups            # per place, its Groups; None at the start
+    cdef WindowTerms window
+    cdef Conditions* conditions
+    cdef Place* places
+    cdef uint32_t place_count
+    cdef Edge* edges
+    cdef Link* links
+    cdef Bound* bounds
+    cdef Effect* effects
+    cdef Binding* bindings
+    cdef Occurrence* occurrences
+    cdef uint32_t occurrence_count
+    cdef uint32_t* numbers      # live registers, key columns
+    cdef uint32_t* way_first    # per GPM and one more, into `ways`
+    cdef Way* ways
+    cdef uint32_t* firsts       # pairs: iteration register, the cell that says whether it is 1
+    cdef uint32_t first_count
+    cdef uint32_t cells         # of an environment: registers, then views
+    cdef term_t* env
+    cdef term_t truth, falsehood
+    cdef term_t* row            # the row at hand, its terms kept for the window
+    cdef uint32_t row_room
+    cdef term_t* key
+    # The clock: see spaseq.nfa.window.
+    cdef int64_t size
+    cdef bint tumbling
+    cdef int64_t* times         # a ring of the times of the instants bound … now
+    cdef uint32_t times_mask
+    cdef public instant_t now
+    cdef public instant_t bound
+    cdef public instant_t timestamp_start
+    cdef readonly int64_t micros
+    cdef public instant_t skipped   # no match may start before it
+    # The event at hand.
+    cdef Label event
+    cdef term_t raw_name, raw_stamp
+    cdef bint event_kept
+    cdef EventBatch batch
+    # What the open instant has brought.
+    cdef Pending* pending
+    cdef uint32_t pending_count, pending_room
+    cdef term_t* pending_values
+    cdef uint32_t value_count, value_room
+    cdef Touched* touched
+    cdef uint32_t touched_count, touched_room
+    cdef Node** accepted
+    cdef uint32_t accepted_count, accepted_room
+    cdef uint32_t sweep_at
+
+    cdef int open(self, int64_t micros) except -1
+    cdef int present(self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file) except -1
+    cdef bint waits(self, uint32_t gpm) noexcept
+    cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1
+    cdef int close(self) except -1
+    cdef int _keep_event(self) except -1
+    cdef int _take(self, Way* way, uint32_t group, uint32_t width, Label** label) except -1
+    cdef int _complete(self, Edge* edge, Node* node) except -1
+    cdef int _accept(self, Node* node) except -1
+    cdef int _touch(self, uint32_t place, uint32_t number) except -1
+    cdef int _wait(self, uint32_t target, Node* node) except -1
+    cdef int _sweep(self) except -1
+    cdef int _enter(self, uint32_t target, const term_t* values, Node* node) except -1
+    cdef bint _bind(self, Occurrence* occurrence, uint32_t width) noexcept

@@ -1,0 +1,607 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Rows → complete matches, in machine integers: registers over a tECS.
+
+For each place a table of groups, one for each valuation of the registers that something
+further on can still read; all partial matches of a group are one union of the tECS. A row
+meets the groups that agree with it on the registers an index knows, or all of them; one that
+fits extends the whole union by one node, whatever number of partial matches it holds. What
+an instant brings becomes visible when it closes, for nothing follows an event of its own
+instant.
+
+Runs the automata that `spaseq.nfa.native.tables` takes: single steps with any of the three
+operators, iterations, disjunctions and optional steps, under a window of time.
+
+Invariants: terms in registers and labels are permanent or of the window; a group whose
+`latest` lies before the bound is dead, and nothing it refers to is followed. Cost of a row:
+constant for each group it meets. Source: Bucchi et al., CORE; Alevizos et al., Register Match
+Automata.
+"""
+
+from cpython.ref cimport PyObject
+from libc.stdint cimport INT64_MIN
+from libc.string cimport memcpy, memset
+
+from spaseq.nfa._groups cimport NOBODY, Group, values_of
+from spaseq.nfa._tecs cimport Cell
+from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._terms cimport LOCAL
+
+cdef uint32_t FEWEST_SWEPT = 256
+
+
+cdef class AutomatonCore:
+    """The state of one automaton; `tables` come from `spaseq.nfa.native`."""
+
+    def __cinit__(self, tables, WindowTerms window not None, term_t truth, term_t falsehood):
+        cdef uint32_t i
+        self.tecs = Tecs()
+        self.window = window
+        self.truth = truth
+        self.falsehood = falsehood
+        self.size = tables.size
+        self.tumbling = tables.tumbling
+        self.cells = tables.cells
+        self.now = -1
+        self.sweep_at = FEWEST_SWEPT
+        self.times_mask = 63
+        self.times = <int64_t*>zeroed(64, sizeof(int64_t))
+        self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
+        self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
+        self.numbers = _numbers(tables.numbers)
+        self.way_first = _numbers(tables.way_first)
+        self.firsts = _numbers([n for pair in tables.firsts for n in pair])
+        self.first_count = <uint32_t>len(tables.firsts)
+        self._enter_tables(tables)
+        self.groups = [
+            None if operator is None else Groups(end - first, indexes)
+            for operator, first, end, indexes in tables.places
+        ]
+
+    def _enter_tables(self, tables):
+        cdef uint32_t i
+        self.place_count = <uint32_t>len(tables.places)
+        self.places = <Place*>zeroed(self.place_count, sizeof(Place))
+        for i, (operator, first, end, _) in enumerate(tables.places):
+            self.places[i].operator = 0 if operator is None else ord(operator)
+            self.places[i].live_first = first
+            self.places[i].live_end = end
+        self.edges = <Edge*>zeroed(len(tables.edges), sizeof(Edge))
+        for i, row in enumerate(tables.edges):
+            (
+                self.edges[i].occurrence, self.edges[i].effect_first, self.edges[i].effect_end,
+                self.edges[i].link_first, self.edges[i].link_end, self.edges[i].index,
+                self.edges[i].key_first, self.edges[i].key_end,
+            ) = row
+        self.links = <Link*>zeroed(len(tables.links), sizeof(Link))
+        for i, row in enumerate(tables.links):
+            self.links[i].target, self.links[i].bound_first, self.links[i].bound_end = row
+        self.bounds = <Bound*>zeroed(len(tables.bounds), sizeof(Bound))
+        for i, row in enumerate(tables.bounds):
+            self.bounds[i].register, self.bounds[i].least, self.bounds[i].below = row
+        self.effects = <Effect*>zeroed(len(tables.effects), sizeof(Effect))
+        for i, (change, register, other) in enumerate(tables.effects):
+            self.effects[i].change = <Change><int>change
+            self.effects[i].register = register
+            self.effects[i].other = other
+        self.bindings = <Binding*>zeroed(len(tables.bindings), sizeof(Binding))
+        for i, row in enumerate(tables.bindings):
+            self.bindings[i].column, self.bindings[i].register, self.bindings[i].last = row
+        self.occurrence_count = <uint32_t>len(tables.occurrences)
+        self.occurrences = <Occurrence*>zeroed(self.occurrence_count, sizeof(Occurrence))
+        for i, row in enumerate(tables.occurrences):
+            self.occurrences[i].binding_first, self.occurrences[i].binding_end = row
+        self.ways = <Way*>zeroed(len(tables.ways), sizeof(Way))
+        for i, row in enumerate(tables.ways):
+            self.ways[i].place, self.ways[i].position, self.ways[i].edge = row
+
+    def __dealloc__(self):
+        give_back(self.places)
+        give_back(self.edges)
+        give_back(self.links)
+        give_back(self.bounds)
+        give_back(self.effects)
+        give_back(self.bindings)
+        give_back(self.occurrences)
+        give_back(self.numbers)
+        give_back(self.way_first)
+        give_back(self.ways)
+        give_back(self.firsts)
+        give_back(self.env)
+        give_back(self.row)
+        give_back(self.key)
+        give_back(self.times)
+        give_back(self.pending)
+        give_back(self.pending_values)
+        give_back(self.touched)
+        give_back(self.accepted)
+
+    # ---------------------------------------------------------------- instants
+
+    cdef int open(self, int64_t micros) except -1:
+        """The next instant begins, at a time not before the last one's."""
+        cdef int64_t earliest = INT64_MIN
+        cdef int64_t* longer
+        cdef instant_t i
+        self.now += 1
+        if self.now == 0 or self.micros != micros:
+            self.timestamp_start = self.now
+            self.micros = micros
+        if self.now - self.bound > self.times_mask:
+            longer = <int64_t*>zeroed(2 * (<size_t>self.times_mask + 1), sizeof(int64_t))
+            for i in range(self.bound, self.now):
+                longer[i & (2 * self.times_mask + 1)] = self.times[i & self.times_mask]
+            give_back(self.times)
+            self.times = longer
+            self.times_mask = 2 * self.times_mask + 1
+        self.times[self.now & self.times_mask] = micros
+        if micros >= INT64_MIN + self.size:
+            earliest = micros // self.size * self.size if self.tumbling else micros - self.size
+        while self.times[self.bound & self.times_mask] < earliest:
+            self.bound += 1
+        self.tecs.begin(self.now, self.bound)
+        return 0
+
+    cdef int close(self) except -1:
+        """Nothing more comes at the open instant: what it brought becomes visible."""
+        cdef Groups groups
+        cdef uint32_t i, living = 0
+        for i in range(self.touched_count):
+            groups = <Groups>self.groups[self.touched[i].place]
+            groups.drop(self.touched[i].group)
+        self.touched_count = 0
+        for i in range(self.place_count):
+            if self.places[i].operator == c",":
+                groups = <Groups>self.groups[i]
+                while groups.living:
+                    groups.drop(groups.alive[0])
+        for i in range(self.pending_count):
+            self._enter(
+                self.pending[i].target,
+                self.pending_values + self.pending[i].values,
+                self.pending[i].node,
+            )
+        self.pending_count = self.value_count = 0
+        for i in range(self.place_count):
+            if self.places[i].operator:
+                living += (<Groups>self.groups[i]).living
+        if living > self.sweep_at:
+            self._sweep()
+        return 0
+
+    cdef int _enter(self, uint32_t target, const term_t* values, Node* node) except -1:
+        """A partial match comes to wait."""
+        cdef Groups groups = <Groups>self.groups[target]
+        cdef uint32_t number = groups.find(values)
+        cdef Group* group
+        if number == NOBODY:
+            number = groups.make(values)
+        group = &groups.groups[number]
+        group.members = self.tecs.add(group.members, group.latest, node, self.bound)
+        if node.latest > group.latest:
+            group.latest = node.latest
+        self.places[target].reached += 1
+        return 0
+
+    cdef int _sweep(self) except -1:
+        """Drop the groups that the window has passed over."""
+        cdef Groups groups
+        cdef uint32_t i, j, living = 0
+        for i in range(self.place_count):
+            if not self.places[i].operator:
+                continue
+            groups = <Groups>self.groups[i]
+            j = groups.living
+            while j:
+                j -= 1
+                if groups.groups[groups.alive[j]].latest < self.bound:
+                    groups.drop(groups.alive[j])
+                    self.places[i].expired += 1
+            living += groups.living
+        self.sweep_at = 2 * living + FEWEST_SWEPT
+        return 0
+
+    # ---------------------------------------------------------------- one event
+
+    cdef int present(
+        self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
+    ) except -1:
+        """The event whose rows are fed next."""
+        self.batch = batch
+        self.event.micros = batch.events[event].micros
+        self.event.line = batch.events[event].line
+        self.event.ordinal = batch.events[event].ordinal
+        self.event.domain = batch.events[event].domain
+        self.event.instant = self.now
+        self.event.stream = stream
+        self.event.file = file
+        self.raw_name = batch.events[event].name
+        self.raw_stamp = 0 if self.event.domain else batch.events[event].stamp
+        self.event_kept = False
+        return 0
+
+    cdef int _keep_event(self) except -1:
+        """What a label says of the event outlives its batch."""
+        self.event.name = self.window.keep(self.batch, self.raw_name) if self.raw_name else 0
+        self.event.stamp = self.window.keep(self.batch, self.raw_stamp) if self.raw_stamp else 0
+        self.event_kept = True
+        return 0
+
+    cdef bint waits(self, uint32_t gpm) noexcept:
+        """Whether somebody waits for rows of a GPM."""
+        cdef uint32_t i
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            if not self.places[self.ways[i].place].operator:
+                return True
+            if (<Groups>self.groups[self.ways[i].place]).living:
+                return True
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            self.places[self.ways[i].place].early += 1
+        return False
+
+    cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1:
+        """One row of a GPM over the presented event."""
+        cdef uint32_t i, j, group
+        cdef Way* way
+        cdef Edge* edge
+        cdef Place* place
+        cdef Groups groups
+        cdef Label* label
+        if width > self.row_room:
+            self.row = <term_t*>_longer(self.row, 2 * width, sizeof(term_t))
+            self.row_room = 2 * width
+        for i in range(width):
+            self.row[i] = self.window.keep(self.batch, row[i]) if row[i] & LOCAL else row[i]
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            way = &self.ways[i]
+            edge = &self.edges[way.edge]
+            place = &self.places[way.place]
+            label = NULL
+            if not place.operator:
+                self._take(way, NOBODY, width, &label)
+                continue
+            groups = <Groups>self.groups[way.place]
+            if edge.index:
+                for j in range(edge.key_first, edge.key_end):
+                    self.key[j - edge.key_first] = self.row[self.numbers[j]]
+                group = groups.first(edge.index, self.key)
+                if group == NOBODY and groups.living:
+                    place.unjoined += 1
+                while group != NOBODY:
+                    self._take(way, group, width, &label)
+                    group = groups.next_of(edge.index, group, self.key)
+            else:
+                for j in range(groups.living):
+                    self._take(way, groups.alive[j], width, &label)
+        return 0
+
+    cdef int _take(self, Way* way, uint32_t number, uint32_t width, Label** label) except -1:
+        """A group and a row that its place may take."""
+        cdef Edge* edge = &self.edges[way.edge]
+        cdef Place* place = &self.places[way.place]
+        cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
+        cdef instant_t bound = self.bound if self.bound > self.skipped else self.skipped
+        cdef Groups groups
+        cdef Group* group = NULL
+        cdef Effect* effect
+        cdef term_t* values
+        cdef uint32_t i
+        cdef int status
+        memset(self.env, 0, self.cells * sizeof(term_t))
+        if number != NOBODY:
+            place.visited += 1
+            groups = <Groups>self.groups[way.place]
+            group = &groups.groups[number]
+            if group.latest < bound:
+                place.outside += 1
+                return 0
+            values = values_of(groups, number)
+            for i in range(place.live_first, place.live_end):
+                self.env[self.numbers[i]] = values[i - place.live_first]
+        elif self.now < bound:
+            return 0
+        for i in range(edge.effect_first, edge.effect_end):
+            effect = &self.effects[i]
+            if effect.change == Change.FORGET:
+                self.env[effect.register] = 0
+            elif effect.change == Change.COPY:
+                self.env[effect.register] = self.env[effect.other]
+            elif effect.change == Change.FIRST:
+                self.env[effect.register] = 1
+            elif self.env[effect.register] < effect.other:
+                self.env[effect.register] += 1
+        if not self._bind(occurrence, width):
+            occurrence.disagreed += 1
+            return 0
+        status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
+        if status <= 0:
+            return _raised() if status < 0 else 0
+        if label[0] == NULL:
+            if not self.event_kept:
+                self._keep_event()
+            label[0] = self.tecs.label(width)
+            memcpy(label[0], &self.event, sizeof(Label) - sizeof(term_t))
+            label[0].place = way.place
+            label[0].position = way.position
+            label[0].width = width
+            memcpy(label[0].row, self.row, width * sizeof(term_t))
+        place.joined += 1
+        if group == NULL:
+            return self._complete(edge, self.tecs.extend(label[0], NULL, self.now))
+        if place.operator == c";" and group.taken != self.now:
+            self._touch(way.place, number)
+        return self._complete(edge, self.tecs.extend(label[0], group.members, group.latest))
+
+    cdef int _touch(self, uint32_t place, uint32_t number) except -1:
+        """A `;` place has taken a group: it goes when the instant closes."""
+        (<Groups>self.groups[place]).groups[number].taken = self.now
+        if self.touched_count == self.touched_room:
+            self.touched_room = 2 * self.touched_room + 16
+            self.touched = <Touched*>_longer(self.touched, self.touched_room, sizeof(Touched))
+        self.touched[self.touched_count].place = place
+        self.touched[self.touched_count].group = number
+        self.touched_count += 1
+        return 0
+
+    cdef bint _bind(self, Occurrence* occurrence, uint32_t width) noexcept:
+        """Bind the row's variables in the environment; False where one disagrees."""
+        cdef uint32_t i
+        cdef Binding* binding
+        cdef term_t value
+        for i in range(occurrence.binding_first, occurrence.binding_end):
+            binding = &self.bindings[i]
+            value = self.row[binding.column]
+            if value == 0:
+                continue
+            if self.env[binding.register] == 0:
+                self.env[binding.register] = value
+                if binding.last != NOBODY:
+                    self.env[binding.last] = value
+            elif self.env[binding.register] != value:
+                return False
+        for i in range(self.first_count):
+            self.env[self.firsts[2 * i + 1]] = (
+                self.truth if self.env[self.firsts[2 * i]] == 1 else self.falsehood
+            )
+        return True
+
+    cdef int _complete(self, Edge* edge, Node* node) except -1:
+        """Follow the links of an edge that was taken."""
+        cdef uint32_t i, j
+        cdef Link* link
+        cdef term_t number
+        cdef bint open
+        for i in range(edge.link_first, edge.link_end):
+            link = &self.links[i]
+            open = True
+            for j in range(link.bound_first, link.bound_end):
+                number = self.env[self.bounds[j].register]
+                open &= self.bounds[j].least <= number < self.bounds[j].below
+            if not open:
+                continue
+            if link.target >= 0:
+                self._wait(link.target, node)
+                continue
+            self._accept(node)
+        return 0
+
+    cdef int _accept(self, Node* node) except -1:
+        """The node ends complete matches."""
+        if self.accepted_count == self.accepted_room:
+            self.accepted_room = 2 * self.accepted_room + 16
+            self.accepted = <Node**>_longer(self.accepted, self.accepted_room, sizeof(Node*))
+        self.accepted[self.accepted_count] = node
+        self.accepted_count += 1
+        return 0
+
+    cdef int _wait(self, uint32_t target, Node* node) except -1:
+        """The partial match waits in a place when the instant has closed."""
+        cdef Place* place = &self.places[target]
+        cdef uint32_t i
+        if self.pending_count == self.pending_room:
+            self.pending_room = 2 * self.pending_room + 16
+            self.pending = <Pending*>_longer(self.pending, self.pending_room, sizeof(Pending))
+        if self.value_count + self.cells > self.value_room:
+            self.value_room = 2 * (self.value_room + self.cells)
+            self.pending_values = <term_t*>_longer(
+                self.pending_values, self.value_room, sizeof(term_t)
+            )
+        self.pending[self.pending_count].target = target
+        self.pending[self.pending_count].values = self.value_count
+        self.pending[self.pending_count].node = node
+        self.pending_count += 1
+        for i in range(place.live_first, place.live_end):
+            self.pending_values[self.value_count] = self.env[self.numbers[i]]
+            self.value_count += 1
+        return 0
+
+    # ---------------------------------------------------------------- for Python
+
+    def open_instant(self, int64_t micros):
+        """The next instant begins, at a time not before the last one's."""
+        self.open(micros)
+
+    def close_instant(self):
+        """Nothing more comes at the open instant."""
+        self.close()
+
+    def skip(self):
+        """Only what starts after the present instant may still match."""
+        self.skipped = self.now + 1
+
+    @property
+    def complete(self):
+        """How many last steps of complete matches there are to `take`."""
+        return self.accepted_count
+
+    def take(self, step_of, bint one):
+        """The matches that were completed since the last call: (start, steps) of each.
+
+        `one` for each last step is enough; `step_of` makes a step of a label's address.
+        """
+        cdef instant_t bound = self.bound if self.bound > self.skipped else self.skipped
+        cdef uint32_t i
+        cdef dict steps = {}
+        cdef list found = []
+        for i in range(self.accepted_count):
+            found += self.tecs.paths(self.accepted[i], bound, steps, step_of, one)
+        self.accepted_count = 0
+        return found
+
+    def label(self, size_t address):
+        """What the label at an address says; terms by number."""
+        cdef Label* label = <Label*>address
+        return (
+            label.place, label.position, label.instant, label.micros, label.domain, label.line,
+            label.stream, label.file, label.ordinal, label.name, label.stamp,
+            [label.row[i] for i in range(label.width)],
+        )
+
+    def living(self, uint32_t place):
+        """How many groups wait in a place."""
+        return 1 if self.groups[place] is None else (<Groups>self.groups[place]).living
+
+    def counters(self, uint32_t place):
+        """What happened in a place: see `spaseq.nfa.group.PlaceState`."""
+        cdef Place* at = &self.places[place]
+        return {
+            "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
+            "visited": at.visited, "joined": at.joined, "outside": at.outside,
+            "expired": at.expired,
+        }
+
+    def disagreed(self, uint32_t occurrence):
+        """Rows of an occurrence that did not agree with a partial match."""
+        return self.occurrences[occurrence].disagreed
+
+    def clock(self):
+        """(now, bound, first instant of the timestamp, its time, times of the instants kept)."""
+        cdef instant_t i
+        times = [(i, self.times[i & self.times_mask]) for i in range(self.bound, self.now + 1)]
+        return self.now, self.bound, self.timestamp_start, self.micros, times
+
+    def set_clock(self, instant_t now, instant_t bound, instant_t start, times):
+        """Go on from where another run was."""
+        self.now = bound - 1
+        self.bound = bound
+        for _, micros in times:
+            self.open(micros)
+        self.now, self.timestamp_start = now, start
+
+    def waiting(self):
+        """The groups: (place, registers, address of the union, whether taken just now)."""
+        cdef Groups groups
+        cdef uint32_t i, j, k
+        cdef Group* group
+        for i in range(self.place_count):
+            if not self.places[i].operator:
+                continue
+            groups = <Groups>self.groups[i]
+            for j in range(groups.living):
+                group = &groups.groups[groups.alive[j]]
+                if group.latest >= self.bound:
+                    values = [values_of(groups, groups.alive[j])[k] for k in range(groups.width)]
+                    taken = group.taken == self.now and self.touched_count > 0
+                    yield i, values, <size_t>group.members, taken
+
+    def pended(self):
+        """What becomes visible when the instant closes: (place, registers, node)."""
+        cdef uint32_t i, j
+        cdef Place* place
+        for i in range(self.pending_count):
+            place = &self.places[self.pending[i].target]
+            values = [
+                self.pending_values[self.pending[i].values + j]
+                for j in range(place.live_end - place.live_first)
+            ]
+            yield self.pending[i].target, values, <size_t>self.pending[i].node
+
+    def completed(self):
+        """The nodes that end matches nobody has taken yet."""
+        return [<size_t>self.accepted[i] for i in range(self.accepted_count)]
+
+    def node(self, size_t address):
+        """(label, union before it or 0, latest start) of a node."""
+        cdef Node* node = <Node*>address
+        alive = node.before != NULL and node.before_latest >= self.bound
+        return <size_t>node.label, <size_t>node.before if alive else 0, node.latest
+
+    def members(self, size_t address):
+        """The living nodes of a union, by instant."""
+        found = []
+        todo = [address]
+        cdef Cell* cell
+        while todo:
+            cell = <Cell*><size_t>todo.pop()
+            found.append((cell.node.label.instant, <size_t>cell.node))
+            if cell.left != NULL and cell.left_latest >= self.bound:
+                todo.append(<size_t>cell.left)
+            if cell.right != NULL and cell.right_latest >= self.bound:
+                todo.append(<size_t>cell.right)
+        found.sort()
+        return [node for _, node in found]
+
+    def put_label(
+        self, uint32_t place, uint32_t position, instant_t instant, int64_t micros,
+        uint32_t domain, uint64_t line, uint32_t stream, uint32_t file, uint32_t ordinal,
+        term_t name, term_t stamp, row,
+    ):
+        """The address of a new label; the parts are those that `label` gives."""
+        cdef Label* label = self.tecs.label(<uint32_t>len(row))
+        label.place, label.position, label.instant, label.micros = place, position, instant, micros
+        label.domain, label.line, label.stream, label.file = domain, line, stream, file
+        label.ordinal, label.name, label.stamp = ordinal, name, stamp
+        for i, term in enumerate(row):
+            label.row[<uint32_t>i] = term
+        return <size_t>label
+
+    def put_union(self, nodes):
+        """The address of a union of nodes."""
+        cdef Cell* cell = NULL
+        for node in nodes:
+            cell = self.tecs.add(
+                cell, cell.latest if cell != NULL else -1, <Node*><size_t>node, self.bound
+            )
+        return <size_t>cell
+
+    def put_node(self, size_t label, size_t before, instant_t latest):
+        """The address of a new node on top of a union (0: of nothing)."""
+        return <size_t>self.tecs.extend(<Label*>label, <Cell*>before, latest)
+
+    def put_waiting(self, uint32_t place, values, nodes, bint taken, bint pending):
+        """Let nodes wait in a place, now or when the instant closes."""
+        cdef uint32_t i
+        cdef Groups groups = <Groups>self.groups[place]
+        for i, value in enumerate(values):
+            self.env[self.numbers[self.places[place].live_first + i]] = value
+            self.key[i] = value
+        for node in nodes:
+            if pending:
+                self._wait(place, <Node*><size_t>node)
+            else:
+                self._enter(place, self.key, <Node*><size_t>node)
+        if taken:
+            self._touch(place, groups.find(self.key))
+
+    def put_complete(self, size_t node):
+        """Let a node end matches that are to be taken."""
+        self._accept(<Node*>node)
+
+
+
+cdef int _raised() except -1:
+    """Hand on the Python exception that a filter left."""
+    return -1
+
+
+cdef uint32_t* _numbers(numbers) except NULL:
+    cdef uint32_t* block = <uint32_t*>zeroed(len(numbers), sizeof(uint32_t))
+    for i, number in enumerate(numbers):
+        block[<size_t>i] = number
+    return block
+
+
+cdef void* _longer(void* block, size_t count, size_t size) except NULL:
+    cdef void* moved = resized(block, count * size)
+    if moved == NULL:
+        raise MemoryError("no room for another partial match")
+    return moved

@@ -1,0 +1,56 @@
+"""The groups that wait in one place; see _groups.pyx."""
+
+cimport cython
+from libc.stdint cimport int32_t, uint32_t
+
+from spaseq.nfa._tecs cimport Cell, instant_t
+from spaseq.rdf._terms cimport term_t
+
+cdef enum:
+    NOBODY = 0xFFFFFFFF     # no group
+
+# All partial matches of the place with the same live registers.
+cdef struct Group:
+    Cell* members
+    instant_t latest    # their greatest start; stands beside `members`, see _tecs.pxd
+    instant_t taken     # the instant at which a `;` place took them, -1: never
+    uint32_t place      # among the alive, or the next free group
+    bint alive
+
+# Groups by the hash of some of their registers: chains through `next` and `previous`.
+cdef struct Chains:
+    uint32_t* columns       # which of the live registers
+    uint32_t width
+    uint32_t* heads         # mask + 1 of them
+    uint32_t mask
+    uint32_t* next          # per group
+    uint32_t* previous      # per group; NOBODY: it is a head
+    uint32_t* hashes        # per group
+
+
+@cython.final
+cdef class Groups:
+    cdef uint32_t width         # live registers
+    cdef Group* groups
+    cdef term_t* values         # of group g: values[g * width : (g + 1) * width]
+    cdef uint32_t count         # groups ever made
+    cdef uint32_t room
+    cdef uint32_t free          # first free group
+    cdef uint32_t* alive        # the groups there are, in no order
+    cdef readonly uint32_t living
+    cdef Chains* chains         # first by all registers, then one for each index
+    cdef uint32_t chain_count
+
+    cdef uint32_t find(self, const term_t* values) noexcept nogil
+    cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF
+    cdef int drop(self, uint32_t group) except -1
+    cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
+    cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
+    cdef int _grow(self) except -1
+    cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil
+    cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil
+    cdef bint _agrees(self, Chains* chains, uint32_t group, const term_t* key) noexcept nogil
+
+
+cdef inline term_t* values_of(Groups groups, uint32_t group) noexcept nogil:
+    return groups.values + <size_t>group * groups.width

@@ -1,0 +1,171 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The configurations of one place: a group for each valuation of its live registers.
+
+A group is found by all its registers, or, through an index, by those that some edge shares
+with the rows it takes. Groups that went leave their places to others, so memory is that of
+the most groups there ever were. Cost: constant for each of them.
+"""
+
+from libc.string cimport memcpy, memset
+
+from spaseq.rdf._memory cimport give_back, resized, zeroed
+
+
+cdef inline uint32_t _hash(const term_t* values, uint32_t count) noexcept nogil:
+    cdef size_t hash = 0
+    cdef uint32_t i
+    for i in range(count):
+        hash = (hash ^ values[i]) * 0x9E3779B97F4A7C15u
+    return <uint32_t>(hash >> 32)
+
+
+cdef class Groups:
+    """`indexes` says for each index which of the `width` live registers it reads."""
+
+    def __cinit__(self, uint32_t width, indexes):
+        cdef uint32_t i, j
+        self.width = width
+        self.free = NOBODY
+        self.chain_count = 1 + <uint32_t>len(indexes)
+        self.chains = <Chains*>zeroed(self.chain_count, sizeof(Chains))
+        for i, columns in enumerate([list(range(width)), *indexes]):
+            self.chains[i].width = <uint32_t>len(columns)
+            self.chains[i].columns = <uint32_t*>zeroed(len(columns), sizeof(uint32_t))
+            for j, column in enumerate(columns):
+                self.chains[i].columns[j] = column
+        self._grow()
+
+    def __dealloc__(self):
+        cdef uint32_t i
+        if self.chains != NULL:
+            for i in range(self.chain_count):
+                give_back(self.chains[i].columns)
+                give_back(self.chains[i].heads)
+                give_back(self.chains[i].next)
+                give_back(self.chains[i].previous)
+                give_back(self.chains[i].hashes)
+        give_back(self.chains)
+        give_back(self.groups)
+        give_back(self.values)
+        give_back(self.alive)
+
+    cdef int _grow(self) except -1:
+        """Room for twice as many groups."""
+        cdef uint32_t room = 2 * self.room if self.room else 16
+        cdef uint32_t i, group
+        cdef Chains* chains
+        self.groups = <Group*>_longer(self.groups, room, sizeof(Group))
+        self.values = <term_t*>_longer(self.values, room, self.width * sizeof(term_t))
+        self.alive = <uint32_t*>_longer(self.alive, room, sizeof(uint32_t))
+        for i in range(self.chain_count):
+            chains = &self.chains[i]
+            chains.next = <uint32_t*>_longer(chains.next, room, sizeof(uint32_t))
+            chains.previous = <uint32_t*>_longer(chains.previous, room, sizeof(uint32_t))
+            chains.hashes = <uint32_t*>_longer(chains.hashes, room, sizeof(uint32_t))
+            chains.heads = <uint32_t*>_longer(chains.heads, room, sizeof(uint32_t))
+            chains.mask = room - 1
+            memset(chains.heads, 0xFF, room * sizeof(uint32_t))
+        self.room = room
+        for i in range(self.chain_count):
+            for group in range(self.count):
+                if self.groups[group].alive:
+                    self._enter(&self.chains[i], group)
+        return 0
+
+    cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil:
+        cdef term_t* values = values_of(self, group)
+        cdef size_t hash = 0
+        cdef uint32_t i, head
+        for i in range(chains.width):
+            hash = (hash ^ values[chains.columns[i]]) * 0x9E3779B97F4A7C15u
+        chains.hashes[group] = <uint32_t>(hash >> 32)
+        head = chains.hashes[group] & chains.mask
+        chains.next[group] = chains.heads[head]
+        chains.previous[group] = NOBODY
+        if chains.heads[head] != NOBODY:
+            chains.previous[chains.heads[head]] = group
+        chains.heads[head] = group
+        return 0
+
+    cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil:
+        cdef uint32_t before = chains.previous[group], after = chains.next[group]
+        if before == NOBODY:
+            chains.heads[chains.hashes[group] & chains.mask] = after
+        else:
+            chains.next[before] = after
+        if after != NOBODY:
+            chains.previous[after] = before
+        return 0
+
+    cdef bint _agrees(self, Chains* chains, uint32_t group, const term_t* key) noexcept nogil:
+        cdef term_t* values = values_of(self, group)
+        cdef uint32_t i
+        for i in range(chains.width):
+            if values[chains.columns[i]] != key[i]:
+                return False
+        return True
+
+    cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil:
+        """The first group with these values in the columns of an index, or NOBODY."""
+        cdef Chains* chains = &self.chains[index]
+        cdef uint32_t group = chains.heads[_hash(key, chains.width) & chains.mask]
+        while group != NOBODY and not self._agrees(chains, group, key):
+            group = chains.next[group]
+        return group
+
+    cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil:
+        """The one after a group that `first` or `next_of` gave."""
+        cdef Chains* chains = &self.chains[index]
+        group = chains.next[group]
+        while group != NOBODY and not self._agrees(chains, group, key):
+            group = chains.next[group]
+        return group
+
+    cdef uint32_t find(self, const term_t* values) noexcept nogil:
+        """The group with these live registers, or NOBODY."""
+        return self.first(0, values)
+
+    cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF:
+        """A new group, without members, of registers that no group has."""
+        cdef uint32_t group = self.free
+        cdef uint32_t i
+        if group != NOBODY:
+            self.free = self.groups[group].place
+        else:
+            if self.count == self.room:
+                self._grow()
+            group = self.count
+            self.count += 1
+        memset(&self.groups[group], 0, sizeof(Group))
+        self.groups[group].taken = -1
+        self.groups[group].latest = -1
+        self.groups[group].alive = True
+        self.groups[group].place = self.living
+        self.alive[self.living] = group
+        self.living += 1
+        memcpy(values_of(self, group), values, self.width * sizeof(term_t))
+        for i in range(self.chain_count):
+            self._enter(&self.chains[i], group)
+        return group
+
+    cdef int drop(self, uint32_t group) except -1:
+        cdef Group* gone = &self.groups[group]
+        cdef uint32_t i, last
+        for i in range(self.chain_count):
+            self._leave(&self.chains[i], group)
+        self.living -= 1
+        last = self.alive[self.living]
+        self.alive[gone.place] = last
+        self.groups[last].place = gone.place
+        gone.alive = False
+        gone.members = NULL
+        gone.place = self.free
+        self.free = group
+        return 0
+
+
+cdef void* _longer(void* block, size_t count, size_t size) except NULL:
+    cdef void* moved = resized(block, (count * size) or 1)
+    if moved == NULL:
+        raise MemoryError("no room for another group of partial matches")
+    return moved

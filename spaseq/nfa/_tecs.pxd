@@ -1,0 +1,70 @@
+"""The timed enumerable compact set; see _tecs.pyx."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from spaseq.rdf._memory cimport Arena
+from spaseq.rdf._terms cimport term_t
+
+# Instants are counted densely from 0.
+ctypedef int64_t instant_t
+
+# An event that met a place of the sequence, with one of its rows.
+cdef struct Label:
+    int64_t micros      # the event's time
+    uint64_t line
+    instant_t instant
+    uint32_t stream     # places in the lists that the run keeps of streams and files
+    uint32_t file
+    uint32_t ordinal
+    term_t name         # the event's graph; terms are permanent or of the window
+    term_t stamp        # the literal of a numeric time
+    uint32_t domain     # 0: the time is a number, 1: a date
+    uint32_t place      # the place whose edge was taken, and the edge's position there
+    uint32_t position
+    uint32_t width
+    term_t row[1]       # `width` of them
+
+# Invariant: whatever hangs on a reference that has a `latest` below the bound of the window
+# may be freed; so it is looked at before the reference is followed.
+
+# All partial matches that end with `label`.
+cdef struct Node:
+    Label* label
+    Cell* before        # what they end with before it; NULL: it is their first
+    instant_t before_latest
+    instant_t latest    # their greatest start
+
+# A union of nodes, as a heap: no start below is greater than the node's own.
+cdef struct Cell:
+    Node* node
+    instant_t latest    # of the node, and so of all
+    Cell* left
+    instant_t left_latest
+    Cell* right
+    instant_t right_latest
+
+# Some consecutive instants, and the memory of what they made.
+cdef struct Epoch:
+    Arena memory
+    instant_t last
+
+
+cdef class Tecs:
+    cdef Epoch* epochs      # a ring of `room`, from `oldest` to `current`
+    cdef uint32_t room
+    cdef uint64_t oldest
+    cdef uint64_t current
+    cdef readonly uint64_t made     # nodes so far
+    cdef Cell** stack               # of enumerations, with the depth of each cell
+    cdef uint32_t* depths
+    cdef uint32_t stack_room
+    cdef Label** path               # the labels of the match at hand, last one first
+    cdef uint32_t path_room
+
+    cdef int begin(self, instant_t now, instant_t bound) except -1
+    cdef void* take(self, size_t size) except NULL
+    cdef Label* label(self, uint32_t width) except NULL
+    cdef Node* extend(self, Label* label, Cell* before, instant_t start) except NULL
+    cdef Cell* add(self, Cell* heap, instant_t heap_latest, Node* node, instant_t bound) except NULL
+    cdef int _push(self, Cell* cell, uint32_t depth, uint32_t* count) except -1
+    cdef list paths(self, Node* end, instant_t bound, dict steps, object step_of, bint one)

@@ -1,0 +1,213 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""All matches of an automaton, shared: nodes that extend unions of nodes.
+
+A node is one event that ended a step, on top of every partial match it was joined to; a
+union is a heap of nodes ordered by their greatest start, the latest on top. So the matches
+that end in a node and start inside the window are enumerated without ever visiting what has
+expired: the time to the next match depends on its length alone. Unions are persistent:
+adding a node to one leaves the old one to whoever holds it.
+
+Memory is that of epochs, stretches of consecutive instants: nothing is counted or walked to
+free it. When the window has passed over an epoch's last instant, every match through one of
+its nodes has expired, and the epoch's memory goes as a whole.
+
+Cost: extending is constant; adding is constant where starts come in order, else amortised
+logarithmic. Source: Bucchi, Grez, Quintana, Riveros, Vansummeren: CORE, VLDB 2022, section
+5, with heaps in the place of union lists.
+"""
+
+from libc.string cimport memset
+
+from spaseq.rdf._memory cimport (
+    arena_free,
+    arena_reset,
+    arena_take,
+    give_back,
+    resized,
+    zeroed,
+)
+
+# An epoch ends when it holds as many bytes.
+cdef size_t EPOCH_BYTES = 1 << 18
+
+
+cdef class Tecs:
+    """The nodes of one run."""
+
+    def __cinit__(self):
+        self.room = 4
+        self.epochs = <Epoch*>zeroed(self.room, sizeof(Epoch))
+        self.stack_room = self.path_room = 64
+        self.stack = <Cell**>zeroed(self.stack_room, sizeof(Cell*))
+        self.depths = <uint32_t*>zeroed(self.stack_room, sizeof(uint32_t))
+        self.path = <Label**>zeroed(self.path_room, sizeof(Label*))
+
+    def __dealloc__(self):
+        cdef uint32_t i
+        if self.epochs != NULL:
+            for i in range(self.room):
+                arena_free(&self.epochs[i].memory)
+        give_back(self.epochs)
+        give_back(self.stack)
+        give_back(self.depths)
+        give_back(self.path)
+
+    @property
+    def bytes(self):
+        """The bytes that nodes, unions and labels take now."""
+        return sum(self.epochs[i].memory.used for i in range(<uint32_t>self.room))
+
+    cdef int begin(self, instant_t now, instant_t bound) except -1:
+        """An instant begins: the epochs that lie before `bound` go."""
+        cdef Epoch* epoch
+        cdef Epoch* grown
+        cdef uint64_t i
+        while self.oldest < self.current:
+            epoch = &self.epochs[self.oldest % self.room]
+            if epoch.last >= bound:
+                break
+            arena_reset(&epoch.memory)
+            self.oldest += 1
+        epoch = &self.epochs[self.current % self.room]
+        if epoch.memory.used >= EPOCH_BYTES:
+            if self.current - self.oldest + 1 == self.room:
+                grown = <Epoch*>zeroed(2 * self.room, sizeof(Epoch))
+                for i in range(self.oldest, self.current + 1):
+                    grown[i % (2 * self.room)] = self.epochs[i % self.room]
+                give_back(self.epochs)
+                self.epochs = grown
+                self.room *= 2
+            self.current += 1
+            epoch = &self.epochs[self.current % self.room]
+        epoch.last = now
+        return 0
+
+    cdef void* take(self, size_t size) except NULL:
+        cdef void* piece = arena_take(&self.epochs[self.current % self.room].memory, size)
+        if piece == NULL:
+            raise MemoryError("no room for another partial match")
+        return piece
+
+    cdef Label* label(self, uint32_t width) except NULL:
+        """A label with room for a row."""
+        cdef size_t size = sizeof(Label) + width * sizeof(term_t)
+        cdef Label* label = <Label*>self.take(size)
+        memset(label, 0, size)
+        label.width = width
+        return label
+
+    cdef Node* extend(self, Label* label, Cell* before, instant_t start) except NULL:
+        """The matches of a union with one more event; the event alone where there is none.
+
+        `start` is the greatest start of the union, or the event's own instant.
+        """
+        cdef Node* node = <Node*>self.take(sizeof(Node))
+        node.label = label
+        node.before = before
+        node.before_latest = start if before != NULL else -1
+        node.latest = start
+        self.made += 1
+        return node
+
+    cdef Cell* add(
+        self, Cell* heap, instant_t heap_latest, Node* node, instant_t bound
+    ) except NULL:
+        """The union of a heap (maybe NULL) and a node."""
+        cdef Cell* cell = <Cell*>self.take(sizeof(Cell))
+        cdef Cell* top
+        cdef Cell* copy
+        cdef Cell** where = NULL
+        cdef instant_t* where_latest = NULL
+        cdef Cell* first = NULL
+        memset(cell, 0, sizeof(Cell))
+        cell.node = node
+        cell.latest = node.latest
+        # Walk down the right spine, copied, to where the node belongs; each copy changes its
+        # sides, so that the heap stays balanced on average (a skew heap).
+        while heap != NULL and heap_latest >= bound and heap.latest > node.latest:
+            top = heap
+            copy = <Cell*>self.take(sizeof(Cell))
+            copy[0] = top[0]
+            copy.right = top.left
+            copy.right_latest = top.left_latest
+            if first == NULL:
+                first = copy
+            else:
+                where[0] = copy
+                where_latest[0] = copy.latest
+            where = &copy.left
+            where_latest = &copy.left_latest
+            heap = top.right
+            heap_latest = top.right_latest
+        if heap != NULL and heap_latest >= bound:
+            cell.left = heap
+            cell.left_latest = heap_latest
+        if first == NULL:
+            return cell
+        where[0] = cell
+        where_latest[0] = cell.latest
+        return first
+
+    cdef int _push(self, Cell* cell, uint32_t depth, uint32_t* count) except -1:
+        cdef Cell** cells
+        cdef uint32_t* depths
+        if count[0] == self.stack_room:
+            cells = <Cell**>resized(self.stack, 2 * <size_t>self.stack_room * sizeof(Cell*))
+            if cells != NULL:
+                self.stack = cells
+            depths = <uint32_t*>resized(self.depths, 2 * <size_t>self.stack_room * sizeof(uint32_t))
+            if depths != NULL:
+                self.depths = depths
+            if cells == NULL or depths == NULL:
+                raise MemoryError
+            self.stack_room *= 2
+        self.stack[count[0]] = cell
+        self.depths[count[0]] = depth
+        count[0] += 1
+        return 0
+
+    cdef list paths(self, Node* end, instant_t bound, dict steps, object step_of, bint one):
+        """The matches that end in a node and start at `bound` or later: (start, steps).
+
+        `step_of` makes a step of a label's address, `steps` remembers those made.
+        """
+        cdef list found = []
+        cdef uint32_t count = 0, depth = 0, i
+        cdef Node* node = end
+        cdef Cell* cell
+        cdef Label** longer
+        if end.latest < bound:
+            return found
+        while True:
+            if depth == self.path_room:
+                longer = <Label**>resized(self.path, 2 * <size_t>self.path_room * sizeof(Label*))
+                if longer == NULL:
+                    raise MemoryError
+                self.path = longer
+                self.path_room *= 2
+            self.path[depth] = node.label
+            if node.before != NULL:
+                self._push(node.before, depth + 1, &count)
+            else:
+                match = []
+                i = depth + 1
+                while i:
+                    i -= 1
+                    key = <size_t>self.path[i]
+                    step = steps.get(key)
+                    if step is None:
+                        step = steps[key] = step_of(key)
+                    match.append(step)
+                found.append((node.latest, tuple(match)))
+                if one:
+                    return found
+            if count == 0:
+                return found
+            count -= 1
+            cell = self.stack[count]
+            depth = self.depths[count]
+            if cell.left != NULL and cell.left_latest >= bound:
+                self._push(cell.left, depth, &count)
+            if cell.right != NULL and cell.right_latest >= bound:
+                self._push(cell.right, depth, &count)
+            node = cell.node

@@ -1,0 +1,187 @@
+"""Automata → the tables that the compiled core runs, where it can run them.
+
+The core takes sequences of single steps with any operator, iterations, disjunctions and
+optional steps, under a window of time; conjunctions, guards, partitions, aggregates and
+stateful BINDs, and windows that count events, are for `AutomatonRun` in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link
+from spaseq.nfa.registers import RegisterFile
+from spaseq.nfa.wiring import dispatch, fragment_places
+from spaseq.plan.logical import QueryPlan, Register
+from spaseq.plan.references import IS_FIRST, iteration_register
+
+_FORGET, _COPY, _FIRST, _AGAIN = range(4)
+_NOBODY = _NO_LIMIT = 2**32 - 1
+_KINDS = frozenset(("value", "previous", "last", "iterations"))
+
+Range = tuple[int, int]
+
+
+@dataclass(slots=True)
+class CoreTables:
+    """An automaton as rows of numbers; ranges are (first, end) of the list they speak of."""
+
+    size: int
+    tumbling: bool
+    cells: int
+    """Of an environment: registers, then what expressions see of some of them."""
+    places: list[tuple[str | None, int, int, list[list[int]]]] = field(default_factory=list)
+    """(operator, live registers as a range of `numbers`, indexes: places of their registers)."""
+    edges: list[tuple[int, ...]] = field(default_factory=list)
+    """(occurrence, effects, links, index of the place's groups or 0, key columns)."""
+    links: list[tuple[int, int, int]] = field(default_factory=list)
+    bounds: list[tuple[int, int, int]] = field(default_factory=list)
+    effects: list[tuple[int, int, int]] = field(default_factory=list)
+    bindings: list[tuple[int, int, int]] = field(default_factory=list)
+    occurrences: list[Range] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    ways: list[tuple[int, int, int]] = field(default_factory=list)
+    """(place, position of the edge, edge) by GPM."""
+    way_first: list[int] = field(default_factory=list)
+    firsts: list[Range] = field(default_factory=list)
+    """(iteration register, cell that says whether it is the first iteration)."""
+
+
+def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
+    """Why the core cannot run an automaton; None where it can."""
+    if plan.window.kind not in ("span", "tumbling"):
+        return "its window is not one of time"
+    if plan.partition:
+        return "PARTITION BY"
+    if automaton.guards:
+        return "negations and steps whose absence is looked for"
+    if any(atom.kind != "single" for atom in automaton.atoms):
+        return "conjunctions"
+    kinds = {register.kind for register in plan.registers} - _KINDS
+    if kinds:
+        return "aggregates, counts and first values over iterations"
+    if any(occurrence.assignments for occurrence in plan.occurrences):
+        return "BIND with values of other steps"
+    followed = [register.variable for register in plan.registers if register.kind == "last"]
+    if len(set(followed)) < len(followed):
+        return "several last values of one variable"
+    return None
+
+
+def tables(plan: QueryPlan, automaton: Automaton, registers: RegisterFile) -> CoreTables:
+    """The tables of an automaton that is fit for the core."""
+    writing = _Writing(plan, automaton, registers)
+    writing.write()
+    return writing.tables
+
+
+class _Writing:
+    def __init__(self, plan: QueryPlan, automaton: Automaton, registers: RegisterFile):
+        self._plan = plan
+        self._automaton = automaton
+        self._registers = registers
+        self._edges: dict[tuple[int, int], int] = {}
+        window = plan.window
+        cells = len(registers.blank())
+        self.tables = CoreTables(window.size, window.kind == "tumbling", cells)
+
+    def write(self) -> None:
+        for occurrence in self._plan.occurrences:
+            first = len(self.tables.bindings)
+            variables = self._plan.gpms[occurrence.gpm].variables
+            self.tables.bindings += [self._binding(c, name) for c, name in enumerate(variables)]
+            self.tables.occurrences.append((first, len(self.tables.bindings)))
+        for number, place in enumerate(self._automaton.places):
+            first = self._listed(place.live)
+            indexes: list[list[int]] = []
+            for position, edge in enumerate(place.edges):
+                self._edges[number, position] = len(self.tables.edges)
+                self.tables.edges.append(self._edge(number, position, edge, indexes))
+            operator = None if place.start else place.operator
+            self.tables.places.append((operator, *first, indexes))
+        self._write_ways()
+        for name, cell in self._registers.views.items():
+            if name.startswith(IS_FIRST):
+                unit = int(name.removeprefix(IS_FIRST))
+                register = self._registers.number[iteration_register(unit)]
+                self.tables.firsts.append((register, cell))
+
+    def _write_ways(self) -> None:
+        ways = dispatch(self._plan, self._automaton, fragment_places(self._automaton))
+        for gpm in range(len(self._plan.gpms)):
+            self.tables.way_first.append(len(self.tables.ways))
+            self.tables.ways += [
+                (place, position, self._edges[place, position]) for place, position, _ in ways[gpm]
+            ]
+        self.tables.way_first.append(len(self.tables.ways))
+
+    def _listed(self, numbers: Sequence[int]) -> Range:
+        first = len(self.tables.numbers)
+        self.tables.numbers += numbers
+        return first, len(self.tables.numbers)
+
+    def _binding(self, column: int, name: str) -> tuple[int, int, int]:
+        register = self._registers.number[name]
+        last = [
+            number
+            for number, other in enumerate(self._plan.registers)
+            if other.kind == "last" and other.variable == self._plan.registers[register].variable
+        ]
+        return column, register, last[0] if last else _NOBODY
+
+    def _edge(
+        self, number: int, position: int, edge: Edge, indexes: list[list[int]]
+    ) -> tuple[int, ...]:
+        place = self._automaton.places[number]
+        atom = self._automaton.atoms[edge.atom]
+        (occurrence,) = atom.occurrences
+        effects = len(self.tables.effects)
+        for action in edge.actions:
+            self.tables.effects += self._effects(action)
+        links = len(self.tables.links)
+        self.tables.links += [self._link(link) for link in atom.links]
+        keys = () if place.start else place.keys[position]
+        index = 0
+        if keys:
+            indexes.append([place.live.index(register) for register, _ in keys])
+            index = len(indexes)
+        variables = self._plan.gpms[self._plan.occurrences[occurrence].gpm].variables
+        key_columns = self._listed([variables.index(name) for _, name in keys])
+        return (
+            occurrence,
+            effects,
+            len(self.tables.effects),
+            links,
+            len(self.tables.links),
+            index,
+            *key_columns,
+        )
+
+    def _link(self, link: Link) -> tuple[int, int, int]:
+        first = len(self.tables.bounds)
+        for bound in link.bounds:
+            register = self._registers.number[iteration_register(bound.unit)]
+            below = _NO_LIMIT if bound.below is None else bound.below
+            self.tables.bounds.append((register, bound.least, below))
+        target = -1 if link.target == ACCEPT else link.target
+        return target, first, len(self.tables.bounds)
+
+    def _effects(self, action: Action) -> Iterator[tuple[int, int, int]]:
+        """What `RegisterFile.enter` does, register by register."""
+        following = [(n, r) for n, r in self._numbered() if r.unit == action.unit]
+        for number, register in self._numbered():
+            if register.scope == action.unit:
+                yield _FORGET, number, 0
+        for number, register in following:
+            if register.kind == "previous":
+                value = self._registers.number[register.variable]
+                yield (_COPY, number, value) if action.again else (_FORGET, number, 0)
+            elif register.kind == "iterations":
+                yield (_AGAIN, number, register.limit) if action.again else (_FIRST, number, 0)
+        for number, register in following:
+            if register.kind in ("value", "last"):
+                yield _FORGET, number, 0
+
+    def _numbered(self) -> Iterator[tuple[int, Register]]:
+        return iter(enumerate(self._plan.registers))

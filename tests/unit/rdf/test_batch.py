@@ -1,0 +1,174 @@
+"""Events in a batch: the facts that went in come out, and nothing of those before them."""
+
+from __future__ import annotations
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._memory import requests
+from spaseq.rdf.encoded import encoded_events
+from spaseq.rdf.event import DATE_TIME, NUMBER
+from tests.unit.rdf.literals import TERMS, literal
+from tests.unit.rdf.term_strategies import facts, terms
+
+LOCAL = 1 << 31
+EX = "http://e/"
+A, B, P = (ox.NamedNode(EX + name) for name in "abp")
+
+
+def _added(dictionary: Dictionary, *events) -> EventBatch:
+    batch = EventBatch(dictionary)
+    for event in events:
+        batch.add(event)
+    return batch
+
+
+@given(st.lists(facts, max_size=5), st.lists(terms, max_size=8))
+def test_facts_come_out_as_they_went_in(events, permanent) -> None:
+    dictionary = Dictionary()
+    for term in permanent:
+        dictionary.intern(term)
+    size = len(dictionary)
+    batch = _added(dictionary, *events)
+    assert len(batch) == len(events)
+    for index, event in enumerate(events):
+        assert batch.facts(index) == list(dict.fromkeys(event))
+        assert batch.size(index) == len(event)
+    assert batch.total() == batch.statements == sum(map(len, events))
+    assert len(dictionary) == size
+
+
+@given(facts, st.lists(terms, max_size=8))
+def test_equal_terms_have_equal_numbers_local_or_permanent(event, permanent) -> None:
+    dictionary = Dictionary()
+    numbers = {term: dictionary.intern(term) for term in permanent}
+    batch = _added(dictionary, event, event)
+    used = {term for fact in event for term in fact}
+    assert batch.terms == len(used - numbers.keys())
+    for term in used:
+        number = batch.number(term)
+        assert batch.term(number) == term
+        assert bool(number & LOCAL) == (term not in numbers)
+        assert number == numbers.get(term, number)
+    assert len({batch.number(term) for term in used}) == len(used)
+
+
+@given(st.lists(facts, min_size=1, max_size=4), facts)
+def test_a_cleared_batch_is_like_a_new_one(before, after) -> None:
+    dictionary = Dictionary()
+    batch = _added(dictionary, *before)
+    batch.clear()
+    assert len(batch) == batch.terms == batch.statements == batch.total() == 0
+    batch.add(after)
+    assert batch.facts(0) == list(dict.fromkeys(after))
+    assert batch.terms == _added(Dictionary(), after).terms
+
+
+def test_a_cleared_batch_asks_for_no_memory() -> None:
+    batch = EventBatch(Dictionary())
+    events = [[(ox.NamedNode(f"{EX}{n}/{i}"), P, ox.Literal(i)) for i in range(n)] for n in (90, 9)]
+
+    def fill() -> None:
+        batch.clear()
+        for _ in range(100):
+            for event in events:
+                batch.add(event)
+
+    fill()
+    before = requests()
+    for _ in range(3):
+        fill()
+    assert requests() == before
+
+
+def test_what_becomes_permanent_between_two_events_of_a_batch_is_one_term_there() -> None:
+    dictionary = Dictionary()
+    batch = _added(dictionary, [(A, P, B)])
+    local = batch.number(A)
+    permanent = dictionary.intern(A)
+    batch.add([(A, P, A)])
+    assert batch.number(A) == local != permanent
+    assert batch.facts(1) == [(A, P, A)]
+    batch.clear()
+    assert batch.number(A) == permanent
+
+
+def test_an_event_that_fails_is_not_half_there() -> None:
+    batch = _added(Dictionary(), [(A, P, B)])
+
+    def broken():
+        yield A, P, A
+        yield B, P, ox.Literal("x")
+        raise OSError
+
+    for bad, error in (
+        (broken(), OSError),
+        ([(A, P, B), (A, P)], ValueError),
+        ([(A, P, B), (A, P, "no term")], AttributeError),
+    ):
+        with pytest.raises(error):
+            batch.add(bad)
+        assert len(batch) == batch.statements == batch.total() == 1
+    batch.add([(B, P, A)])
+    assert [batch.facts(index) for index in (0, 1)] == [[(A, P, B)], [(B, P, A)]]
+
+
+def test_a_name_or_stamp_that_is_no_term_leaves_the_batch_as_it_was() -> None:
+    batch = _added(Dictionary(), [(A, P, B)])
+    for wrong in ({"name": 7}, {"stamp": 7}):
+        with pytest.raises(AttributeError):
+            batch.add([(A, P, B)], **wrong)
+    assert len(batch) == batch.statements == 1
+
+
+def test_the_parts_of_an_event() -> None:
+    batch = EventBatch(Dictionary(), "urn:s", "file")
+    batch.add([(A, P, B)], micros=5, ordinal=3, name=B, statements=9)
+    batch.add([], micros=-7, stamp=ox.Literal("-7.0"), name=ox.BlankNode("g"))
+    assert [batch.micros(i) for i in (0, 1)] == [5, -7]
+    assert [batch.ordinal(i) for i in (0, 1)] == [3, 0]
+    assert [batch.name(i) for i in (0, 1)] == [B, ox.BlankNode("g")]
+    assert [batch.size(i) for i in (0, 1)] == [9, 0]
+    assert [batch.line(i) for i in (0, 1)] == [0, 0]
+    assert batch.total() == 9
+    assert batch.facts(1) == []
+    assert (batch.stream, batch.file) == ("urn:s", "file")
+    assert _added(Dictionary(), []).name(0) is None
+
+
+def test_a_number_is_a_time_as_written_and_a_date_in_canonical_form() -> None:
+    batch = EventBatch(Dictionary())
+    written = literal("1.50", "decimal")
+    batch.add([], micros=1_500_000, stamp=written)
+    batch.add([], micros=2_000_000)
+    date = literal("2020-01-01T01:00:00+01:00", "dateTime")
+    batch.add([], micros=1_577_836_800_000_000, stamp=date, dated=True)
+    times = [batch.time(i) for i in range(3)]
+    assert [time.domain for time in times] == [NUMBER, NUMBER, DATE_TIME]
+    assert times[0].term == written
+    assert times[1].term.value == "2"
+    assert times[2].term == literal("2020-01-01T00:00:00Z", "dateTime")
+
+
+@pytest.mark.parametrize("index", [-1, 2, 1 << 40])
+def test_an_event_that_is_not_there_is_an_error(index: int) -> None:
+    batch = _added(Dictionary(), [], [])
+    for ask in (batch.facts, batch.name, batch.time, batch.micros, batch.size, batch.line):
+        with pytest.raises(IndexError, match="the batch has 2 events"):
+            ask(index)
+
+
+def test_batches_grow_as_far_as_they_must() -> None:
+    chosen = [(ox.NamedNode(f"{EX}{n}"), P, TERMS[n % len(TERMS)]) for n in range(3_000)]
+    batch = _added(Dictionary(), *([fact] for fact in chosen), chosen)
+    assert [batch.facts(i)[0] for i in range(3_000)] == chosen
+    assert batch.facts(3_000) == chosen
+
+
+def test_an_event_keeps_its_batch() -> None:
+    events = list(encoded_events(_added(Dictionary(), [(A, P, B)], [(B, P, ox.Literal("x"))])))
+    assert [event.facts for event in events] == [((A, P, B),), ((B, P, ox.Literal("x")),)]
