@@ -23,5 +23,11 @@ class NativeStep:
         self, batch: EventBatch, index: int, stream: int, file: int, gpms: Sequence[int]
     ) -> None: ...
     def run(
-        self, batch: EventBatch, first: int, stream: int, file: int, gpms: Sequence[int]
+        self,
+        batch: EventBatch,
+        first: int,
+        stream: int,
+        file: int,
+        gpms: Sequence[int],
+        position: int,
     ) -> int: ...

@@ -93,6 +93,7 @@ cdef class NativeStep:
         cdef uint32_t gpm, i
         cdef NativeMatcher matcher
         cdef bint loaded = False
+        self.core.count()
         for gpm in gpms:
             if not self.core.waits(gpm):
                 continue
@@ -108,9 +109,12 @@ cdef class NativeStep:
         return 0
 
     def run(
-        self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file, gpms
+        self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file, gpms,
+        int64_t position,
     ):
         """The events of a batch from `first` on, each an instant of its own.
+
+        `position` is how many events there were before, for windows that count them.
 
         Returns the number of the first event that was not looked at: that after one that
         completed a match, or one whose time or ordinal does not follow from that before it.
@@ -132,8 +136,11 @@ cdef class NativeStep:
                         return index
                 elif batch.events[index].ordinal != 0:
                     return index
-                else:
+                elif not self.core.counted:
                     self.window.advance(micros)
+                if self.core.counted:
+                    position += 1
+                    self.window.advance(position)
                 self.core.open(micros)
                 self.event(index, stream, file, gpms)
                 self.core.close()

@@ -129,7 +129,7 @@ class Evaluation:
             after = index
             if alone and self._follows(batch, index):
                 found: list[Match] = []
-                after = query.run(batch, index, found)
+                after = query.run(batch, index, self.events, found)
                 self._count(batch, index, after)
                 yield from found
             if after == index and index < len(batch):
@@ -223,6 +223,8 @@ class Evaluation:
         self.time, self.domain = event.time, event.time.domain
         self.ordinals[event.stream] = event.ordinal + 1
         self.events += 1
+        if self.rows.matchers.counted:
+            self.rows.matchers.advance(self.events)
         self.triples += event.size
         self.per_stream[event.stream] += 1
         for number, query in enumerate(self.queries):
@@ -244,7 +246,8 @@ class Evaluation:
             found += self._publish(query, query.advance(micros, self.rows))
         if micros is not None:
             self.closed = micros
-            self.rows.matchers.advance(micros)
+            if not self.rows.matchers.counted:
+                self.rows.matchers.advance(micros)
         return found
 
     def _hand_over(self, number: int, query: QueryRun, micros: int | None) -> list[Match]:

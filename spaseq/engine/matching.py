@@ -21,7 +21,9 @@ class EventRows:
             for occurrence in plan.occurrences
             for condition in occurrence.conditions
         ]
-        self.matchers = Matchers(program.tasks, kb, conditions, _horizon(plans))
+        counted = all(plan.window.kind == "events" for plan in plans)
+        horizon = _horizon(plans, counted)
+        self.matchers = Matchers(program.tasks, kb, conditions, horizon, counted)
         self._event: Event | None = None
         self._known: dict[int, tuple[list[Row], list[Row]]] = {}
 
@@ -40,10 +42,7 @@ class EventRows:
         return sum(map(self.matchers.tried, range(len(self.matchers.patterns))))
 
 
-def _horizon(plans: list[QueryPlan]) -> int:
-    """How long, in microseconds, equal terms of different events should be one object.
-
-    What counts time by events, or has no window, is given none: rows keep their own terms.
-    """
-    spans = [plan.window.size for plan in plans if plan.window.kind in ("span", "tumbling")]
-    return max(spans, default=0)
+def _horizon(plans: list[QueryPlan], counted: bool) -> int:
+    """How far back, in microseconds or events, an event of a match may lie."""
+    kinds = ("events",) if counted else ("span", "tumbling")
+    return max((plan.window.size for plan in plans if plan.window.kind in kinds), default=0)

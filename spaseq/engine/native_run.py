@@ -9,7 +9,7 @@ back, which is how it is saved, resumed, counted and explained.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from spaseq.engine._step import NativeStep
 from spaseq.engine.compiled import CompiledQuery
@@ -28,6 +28,9 @@ from spaseq.rdf.time import from_micros
 
 Plain = Callable[[], AutomatonRun]
 
+EVENTS_REMEMBERED = 4096
+"""Events of matches that are kept as objects, for the next match they may be part of."""
+
 
 def native_run(
     compiled: CompiledQuery, registers: RegisterFile, matchers: Matchers, plain: Plain
@@ -36,6 +39,8 @@ def native_run(
     plan = compiled.plan
     if native.unfit(plan, compiled.automaton) is not None:
         return None
+    if matchers.counted != (plan.window.kind == "events"):
+        return None  # terms are kept by time, or by count
     if not all(matchers.wholly_native(task) for task in compiled.tasks):
         return None
     slots = registers.slots()
@@ -83,7 +88,8 @@ class NativeRun:
         self._plain = plain
         self._streams = {iri: number for number, iri in enumerate(self._plan.streams)}
         self._files: dict[str, int] = {}
-        self._events: dict[tuple[int, int, int], Event] = {}
+        self._events: dict[tuple[int, int], Event] = {}
+        """By instant and stream."""
         self.core = step.core
         self.contiguity = Contiguity(registers)
 
@@ -99,10 +105,13 @@ class NativeRun:
         place = self._streams[event.stream], self._file(batch.file)
         self._step.feed(batch, index, *place, gpms)
 
-    def run(self, batch: EventBatch, first: int, gpms: Sequence[int]) -> int:
-        """The events of a batch from `first` on, until one completes a match; the next one."""
+    def run(self, batch: EventBatch, first: int, gpms: Sequence[int], position: int) -> int:
+        """The events of a batch from `first` on, until one completes a match; the next one.
+
+        `position` is how many events the run had before.
+        """
         place = self._streams[batch.stream], self._file(batch.file)
-        return self._step.run(batch, first, *place, gpms)
+        return self._step.run(batch, first, *place, gpms, position)
 
     def close_instant(self) -> None:
         """Nothing more comes at the open instant: what it brought becomes visible."""
@@ -112,13 +121,21 @@ class NativeRun:
         """The matches accepted since the last call; `one` for each last step is enough."""
         if not self.core.complete:
             return
-        self._events.clear()
+        if len(self._events) > EVENTS_REMEMBERED:
+            self._events.clear()
         for start, steps in self.core.take(self._step_of, one):
-            yield Path(start, (), steps)
+            yield Path(start, self._key(steps[0]), steps)
+
+    def _key(self, step: Step) -> Key:
+        """The partition of a match: every row of it binds the partition variables."""
+        (witness,) = step.witnesses
+        gpm = self._plan.occurrences[witness.occurrence].gpm
+        variables = self._plan.gpms[gpm].variables
+        return tuple(witness.row[variables.index(name)] for name in self._plan.partition)
 
     def skip(self, key: Key) -> None:
         """AFTER MATCH SKIP PAST LAST EVENT: only what starts later may still match."""
-        assert not key, "the core has no partitions"
+        assert not key, "the core skips in all partitions alike"
         self.core.skip()
 
     def _file(self, name: str) -> int:
@@ -145,7 +162,7 @@ class NativeRun:
 
     def _event(self, instant: int, parts: Sequence[int]) -> Event:
         micros, dated, line, stream, file, ordinal, name, stamp = parts
-        key = instant, stream, ordinal
+        key = instant, stream
         known = self._events.get(key)
         if known is None:
             if dated or not stamp:
@@ -162,14 +179,14 @@ class NativeRun:
 
     def snapshot(self) -> AutomatonRun:
         """The state as that of a run in Python; changing one leaves the other as it is."""
-        self._events.clear()
         run = self._plain()
         core = self.core
         now, bound, start, micros, times = core.clock()
         if now >= 0:
             inside = [[instant, time] for instant, time in times]
             bounds = [[instant, bound] for instant, _ in times]
-            run.clock.restore([now, bound, start, micros, inside, 0, bounds])
+            total = sum(events for _, events in times) if core.counted else 0
+            run.clock.restore([now, bound, start, micros, inside, total, bounds])
         reading = _Reading(self, run)
         for place, values, union, taken in core.waiting():
             env = reading.environment(place, values)
@@ -186,7 +203,11 @@ class NativeRun:
             run.pending.setdefault((place, kept), (env, []))[1].append(reading.node(node))
         if core.skipped:
             run.skipped[()] = core.skipped
-        run.accepted = [Accepted(reading.node(node), ()) for node in core.completed()]
+        for address in core.completed():
+            end = first = reading.node(address)
+            while first.before is not None:
+                first = first.before.node
+            run.accepted.append(Accepted(end, self._key(first.step)))
         self._count(run)
         return run
 
@@ -200,10 +221,12 @@ class NativeRun:
 
     def adopt(self, run: AutomatonRun) -> None:
         """Go on from the state of a run in Python."""
-        clock = run.clock.state()
-        now, bound, start, _, inside = clock[:5]
-        if now >= 0:  # type: ignore[operator]
-            self.core.set_clock(now, bound, start, inside)
+        clock = run.clock
+        if clock.now >= 0:
+            inside = cast(Sequence[Sequence[int]], clock.state()[4])
+            assert clock.micros is not None
+            start = clock.timestamp_start
+            self.core.set_clock(clock.now, clock.bound, start, clock.micros, inside)
         self.core.skipped = run.skipped.get((), 0)
         writing = _Writing(self)
         for state in run.places:

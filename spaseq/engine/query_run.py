@@ -133,14 +133,15 @@ class QueryRun:
                 self._emit(paths, from_micros(closing, domain), found)
         return found
 
-    def run(self, batch: EventBatch, first: int, found: list[Match]) -> int:
+    def run(self, batch: EventBatch, first: int, position: int, found: list[Match]) -> int:
         """Encoded events of the query's only stream; the number of the first one left out.
 
+        `position` is how many events the run had before.
         For queries with a `native` automaton. Comes back after each event that completes a
         match, and before one whose time or ordinal does not follow from the last one's.
         """
         assert self.native is not None
-        after = self.native.run(batch, first, self._readers[batch.stream])
+        after = self.native.run(batch, first, self._readers[batch.stream], position)
         if after > first:
             self.time = batch.time(after - 1)
             self.domain = self.time.domain

@@ -43,7 +43,8 @@ class Matchers:
         patterns: numbered as they are asked for.
         kb: the background graphs.
         others: what else looks at events (EXISTS in conditions across events).
-        horizon: how long, in microseconds, a term of a row may be needed.
+        horizon: how far back an event may lie whose terms are still needed.
+        counted: whether that is a number of events; else it is microseconds.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class Matchers:
         kb: NamedGraphs | None,
         others: Iterable[ast.Node] = (),
         horizon: int = 0,
+        counted: bool = False,
     ):
         self._kb = kb
         self.patterns = patterns
         self.dictionary = Dictionary()
         self.window = WindowTerms(horizon)
+        self.counted = counted
         self.graph, views = self._summary()
         self._native = [
             None if pattern.native is None else self._linked(pattern.program, pattern.native, views)
@@ -191,9 +194,9 @@ class Matchers:
         self._event = event
         return self._loaded
 
-    def advance(self, micros: int) -> None:
-        """Time has come to `micros`: terms that no window reaches may go."""
-        self.window.advance(micros)
+    def advance(self, position: int) -> None:
+        """The stream has come to a time, or a number of events: older terms may go."""
+        self.window.advance(position)
 
     # ------------------------------------------------------------------ for compiled callers
 

@@ -70,6 +70,7 @@ cdef struct Place:
     uint32_t live_end
     uint64_t reached    # counters for people, as in spaseq.nfa.group.PlaceState
     uint64_t early
+    uint64_t unkeyed
     uint64_t unjoined
     uint64_t visited
     uint64_t joined
@@ -113,15 +114,19 @@ cdef class AutomatonCore:
     cdef term_t* row            # the row at hand, its terms kept for the window
     cdef uint32_t row_room
     cdef term_t* key
+    cdef uint32_t* required_first   # per GPM and one more, into `required`
+    cdef uint32_t* required         # columns that a row must bind
     # The clock: see spaseq.nfa.window.
     cdef int64_t size
     cdef bint tumbling
-    cdef int64_t* times         # a ring of the times of the instants bound … now
-    cdef uint32_t times_mask
+    cdef readonly bint counted  # the window counts events
+    cdef int64_t total          # events inside it
+    cdef int64_t* times         # a ring over the instants bound … now: their times, or if
+    cdef uint32_t times_mask    # `counted` how many events they have
     cdef public instant_t now
     cdef public instant_t bound
     cdef public instant_t timestamp_start
-    cdef readonly int64_t micros
+    cdef public int64_t micros
     cdef public instant_t skipped   # no match may start before it
     # The event at hand.
     cdef Label event
@@ -140,6 +145,8 @@ cdef class AutomatonCore:
     cdef uint32_t sweep_at
 
     cdef int open(self, int64_t micros) except -1
+    cdef int count(self) noexcept
+    cdef int _reach(self) except -1
     cdef int present(self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file) except -1
     cdef bint waits(self, uint32_t gpm) noexcept
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1

@@ -8,8 +8,7 @@ fits extends the whole union by one node, whatever number of partial matches it 
 an instant brings becomes visible when it closes, for nothing follows an event of its own
 instant.
 
-Runs the automata that `spaseq.nfa.native.tables` takes: single steps with any of the three
-operators, iterations, disjunctions and optional steps, under a window of time.
+Runs the automata that `spaseq.nfa.native.unfit` lets through.
 
 Invariants: terms in registers and labels are permanent or of the window; a group whose
 `latest` lies before the bound is dead, and nothing it refers to is followed. Cost of a row:
@@ -40,6 +39,7 @@ cdef class AutomatonCore:
         self.falsehood = falsehood
         self.size = tables.size
         self.tumbling = tables.tumbling
+        self.counted = tables.counted
         self.cells = tables.cells
         self.now = -1
         self.sweep_at = FEWEST_SWEPT
@@ -49,6 +49,8 @@ cdef class AutomatonCore:
         self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
         self.numbers = _numbers(tables.numbers)
         self.way_first = _numbers(tables.way_first)
+        self.required_first = _numbers(tables.required_first)
+        self.required = _numbers(tables.required)
         self.firsts = _numbers([n for pair in tables.firsts for n in pair])
         self.first_count = <uint32_t>len(tables.firsts)
         self._enter_tables(tables)
@@ -106,6 +108,8 @@ cdef class AutomatonCore:
         give_back(self.way_first)
         give_back(self.ways)
         give_back(self.firsts)
+        give_back(self.required_first)
+        give_back(self.required)
         give_back(self.env)
         give_back(self.row)
         give_back(self.key)
@@ -120,25 +124,42 @@ cdef class AutomatonCore:
     cdef int open(self, int64_t micros) except -1:
         """The next instant begins, at a time not before the last one's."""
         cdef int64_t earliest = INT64_MIN
-        cdef int64_t* longer
-        cdef instant_t i
         self.now += 1
         if self.now == 0 or self.micros != micros:
             self.timestamp_start = self.now
             self.micros = micros
-        if self.now - self.bound > self.times_mask:
+        self._reach()
+        self.times[self.now & self.times_mask] = 0 if self.counted else micros
+        if not self.counted and micros >= INT64_MIN + self.size:
+            earliest = micros // self.size * self.size if self.tumbling else micros - self.size
+        if not self.counted:
+            while self.times[self.bound & self.times_mask] < earliest:
+                self.bound += 1
+        self.tecs.begin(self.now, self.bound)
+        return 0
+
+    cdef int _reach(self) except -1:
+        """Make room in the ring for the present instant."""
+        cdef int64_t* longer
+        cdef instant_t i
+        while self.now - self.bound > self.times_mask:
             longer = <int64_t*>zeroed(2 * (<size_t>self.times_mask + 1), sizeof(int64_t))
-            for i in range(self.bound, self.now):
+            for i in range(self.now - self.times_mask - 1, self.now):
                 longer[i & (2 * self.times_mask + 1)] = self.times[i & self.times_mask]
             give_back(self.times)
             self.times = longer
             self.times_mask = 2 * self.times_mask + 1
-        self.times[self.now & self.times_mask] = micros
-        if micros >= INT64_MIN + self.size:
-            earliest = micros // self.size * self.size if self.tumbling else micros - self.size
-        while self.times[self.bound & self.times_mask] < earliest:
+        return 0
+
+    cdef int count(self) noexcept:
+        """One more event at the open instant, for windows that count them."""
+        if not self.counted or self.bound > self.now:
+            return 0
+        self.times[self.now & self.times_mask] += 1
+        self.total += 1
+        while self.total > self.size:
+            self.total -= self.times[self.bound & self.times_mask]
             self.bound += 1
-        self.tecs.begin(self.now, self.bound)
         return 0
 
     cdef int close(self) except -1:
@@ -249,6 +270,11 @@ cdef class AutomatonCore:
         if width > self.row_room:
             self.row = <term_t*>_longer(self.row, 2 * width, sizeof(term_t))
             self.row_room = 2 * width
+        for i in range(self.required_first[gpm], self.required_first[gpm + 1]):
+            if row[self.required[i]] == 0:
+                for j in range(self.way_first[gpm], self.way_first[gpm + 1]):
+                    self.places[self.ways[j].place].unkeyed += 1
+                return 0
         for i in range(width):
             self.row[i] = self.window.keep(self.batch, row[i]) if row[i] & LOCAL else row[i]
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
@@ -466,7 +492,7 @@ cdef class AutomatonCore:
         return {
             "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
             "visited": at.visited, "joined": at.joined, "outside": at.outside,
-            "expired": at.expired,
+            "expired": at.expired, "unkeyed": at.unkeyed,
         }
 
     def disagreed(self, uint32_t occurrence):
@@ -474,18 +500,22 @@ cdef class AutomatonCore:
         return self.occurrences[occurrence].disagreed
 
     def clock(self):
-        """(now, bound, first instant of the timestamp, its time, times of the instants kept)."""
+        """(now, bound, first instant of the timestamp, its time, what is known of each instant).
+
+        That is its time, or the number of its events.
+        """
         cdef instant_t i
         times = [(i, self.times[i & self.times_mask]) for i in range(self.bound, self.now + 1)]
         return self.now, self.bound, self.timestamp_start, self.micros, times
 
-    def set_clock(self, instant_t now, instant_t bound, instant_t start, times):
+    def set_clock(self, instant_t now, instant_t bound, instant_t start, int64_t micros, inside):
         """Go on from where another run was."""
-        self.now = bound - 1
         self.bound = bound
-        for _, micros in times:
-            self.open(micros)
-        self.now, self.timestamp_start = now, start
+        for self.now, value in inside:
+            self._reach()
+            self.times[self.now & self.times_mask] = value
+            self.total += value if self.counted else 0
+        self.now, self.timestamp_start, self.micros = now, start, micros
 
     def waiting(self):
         """The groups: (place, registers, address of the union, whether taken just now)."""

@@ -1,8 +1,8 @@
 """Automata → the tables that the compiled core runs, where it can run them.
 
 The core takes sequences of single steps with any operator, iterations, disjunctions and
-optional steps, under a window of time; conjunctions, guards, partitions, aggregates and
-stateful BINDs, and windows that count events, are for `AutomatonRun` in Python.
+partitions under any window; conjunctions, guards (negations, and optional steps that must be
+absent), aggregates and stateful BINDs are for `AutomatonRun` in Python.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class CoreTables:
 
     size: int
     tumbling: bool
+    counted: bool
     cells: int
     """Of an environment: registers, then what expressions see of some of them."""
     places: list[tuple[str | None, int, int, list[list[int]]]] = field(default_factory=list)
@@ -44,16 +45,23 @@ class CoreTables:
     ways: list[tuple[int, int, int]] = field(default_factory=list)
     """(place, position of the edge, edge) by GPM."""
     way_first: list[int] = field(default_factory=list)
+    required: list[int] = field(default_factory=list)
+    """Columns that a row must bind, by GPM."""
+    required_first: list[int] = field(default_factory=list)
     firsts: list[Range] = field(default_factory=list)
     """(iteration register, cell that says whether it is the first iteration)."""
 
 
 def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
     """Why the core cannot run an automaton; None where it can."""
-    if plan.window.kind not in ("span", "tumbling"):
-        return "its window is not one of time"
-    if plan.partition:
-        return "PARTITION BY"
+    if plan.window.kind == "unbounded":
+        return "it has no window"
+    if plan.partition and (
+        plan.skip_past_last
+        or plan.emit == "STRICT"
+        or any(place.operator == "," for place in automaton.places)
+    ):
+        return "contiguity or skipping within partitions"
     if automaton.guards:
         return "negations and steps whose absence is looked for"
     if any(atom.kind != "single" for atom in automaton.atoms):
@@ -84,7 +92,8 @@ class _Writing:
         self._edges: dict[tuple[int, int], int] = {}
         window = plan.window
         cells = len(registers.blank())
-        self.tables = CoreTables(window.size, window.kind == "tumbling", cells)
+        counted = window.kind == "events"
+        self.tables = CoreTables(window.size, window.kind == "tumbling", counted, cells)
 
     def write(self) -> None:
         for occurrence in self._plan.occurrences:
@@ -92,14 +101,19 @@ class _Writing:
             variables = self._plan.gpms[occurrence.gpm].variables
             self.tables.bindings += [self._binding(c, name) for c, name in enumerate(variables)]
             self.tables.occurrences.append((first, len(self.tables.bindings)))
+        for gpm in self._plan.gpms:
+            self.tables.required_first.append(len(self.tables.required))
+            if gpm.positive:
+                self.tables.required += map(gpm.variables.index, self._plan.partition)
+        self.tables.required_first.append(len(self.tables.required))
         for number, place in enumerate(self._automaton.places):
-            first = self._listed(place.live)
+            live = self._listed(place.live)
             indexes: list[list[int]] = []
             for position, edge in enumerate(place.edges):
                 self._edges[number, position] = len(self.tables.edges)
                 self.tables.edges.append(self._edge(number, position, edge, indexes))
             operator = None if place.start else place.operator
-            self.tables.places.append((operator, *first, indexes))
+            self.tables.places.append((operator, *live, indexes))
         self._write_ways()
         for name, cell in self._registers.views.items():
             if name.startswith(IS_FIRST):

@@ -144,6 +144,8 @@ cdef class EventBatch:
         cdef TermRecord* record
         if not number & LOCAL:
             return self.dictionary.term(number)
+        if not 0 < number ^ LOCAL < self.local.count:
+            raise IndexError(f"no term of the batch has the number {number}")
         record = record_of(self, number)
         return term_of(record.text[:record.size], record.lexical)
 
@@ -272,11 +274,9 @@ cdef class EventBatch:
         """The time of an event as a Timestamp."""
         cdef uint32_t event = self._checked(index)
         cdef EventRecord* record = &self.events[event]
-        return Timestamp(
-            record.micros,
-            DATE_TIME if record.domain else NUMBER,
-            self.term(self.moment(event)),
-        )
+        if record.domain:
+            return Timestamp(record.micros, DATE_TIME)
+        return Timestamp(record.micros, NUMBER, self.term(self.moment(event)))
 
     def line(self, index: int) -> int:
         """The line of its file an event began in, 0 where it was not read."""

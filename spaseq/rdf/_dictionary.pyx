@@ -104,6 +104,8 @@ cdef class Dictionary:
     cpdef object term(self, term_t number):
         """The pyoxigraph term of a permanent number."""
         cdef TermRecord* record
+        if not 0 < number < self.permanent.count:
+            raise IndexError(f"no permanent term has the number {number}")
         known = self.objects[number]
         if known is None:
             record = &self.permanent.records[number]

@@ -67,7 +67,8 @@ cdef struct TermRecord:
     uint8_t kind        # a Kind of _values, or UNDECODED
     uint8_t form        # POINT, SPAN: which datatype (see _literals.pxd)
     int16_t zone        # POINT: minutes, or NO_ZONE
-    uint32_t epoch      # windowed terms: the epoch that last used the term
+    uint32_t epoch      # windowed terms: the epoch that last used the term; terms of a batch:
+                        # the number it was last given for the window
     double real         # FLOAT, DOUBLE: the value; DECIMAL: the same as a double
     int64_t months      # SPAN
     int128 exact        # BOOLEAN, INTEGER: the number; DECIMAL: times 10**18; POINT, SPAN: atto-seconds

@@ -104,8 +104,17 @@ cdef class WindowTerms:
             return term
         wanted = record_of(batch, term)
         self.entered += 1
+        # A term of a batch remembers the number it got last; another may have it by now.
+        number = wanted.epoch
+        if number < self.store.count:
+            record = &self.store.records[number]
+            if record.epoch == self.current and record_is(
+                record, wanted.hash, wanted.text, wanted.size
+            ):
+                return WINDOWED | number
         number = self._find(wanted)
         if number:
+            wanted.epoch = number
             record = &self.store.records[number]
             if record.epoch != self.current:
                 self.epochs[record.epoch % EPOCHS].terms -= 1
@@ -121,6 +130,7 @@ cdef class WindowTerms:
             if number == 0:
                 raise MemoryError("no room for another term of the window")
             self.objects.append(None)
+        wanted.epoch = number
         self.store.records[number] = wanted[0]
         self._place(number, wanted.text)
         slots_put(&self.known, <uint32_t>wanted.hash, number)

@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
+from spaseq.rdf.time_text import date_time_literal, seconds_literal
+
 Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal
 Fact: TypeAlias = tuple[Term, Term, Term]
 """A triple as (subject, predicate, object)."""
@@ -22,12 +24,20 @@ class Timestamp:
 
     `micros` counts microseconds (of the epoch for dates, from zero for numbers), signed,
     64 bits. `domain` is NUMBER or DATE_TIME: the two are never mixed in one query.
-    `term` is what `AT ?t` binds: the number as it was given, or a canonical `xsd:dateTime`.
+    `written` is the literal it was read from, where that is what `AT ?t` binds.
     """
 
     micros: int
     domain: str
-    term: ox.Literal = field(compare=False)
+    written: ox.Literal | None = field(default=None, compare=False)
+
+    @property
+    def term(self) -> ox.Literal:
+        """What `AT ?t` binds: the number as it was given, or a canonical `xsd:dateTime`."""
+        if self.written is not None:
+            return self.written
+        canonical = date_time_literal if self.domain == DATE_TIME else seconds_literal
+        return canonical(self.micros)
 
 
 @dataclass(frozen=True, slots=True)

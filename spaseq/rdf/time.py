@@ -22,6 +22,7 @@ import pyoxigraph as ox
 from spaseq.errors import EventError
 from spaseq.rdf import calendar
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
+from spaseq.rdf.time_text import DAY, EPOCH_DAY, date_time_text, seconds_literal
 
 TimeUnit: TypeAlias = Literal["s", "ms", "us"]
 
@@ -32,8 +33,6 @@ _DATE_TIME = ox.NamedNode(XSD + "dateTime")
 _INTEGER = ox.NamedNode(XSD + "integer")
 _DECIMAL = ox.NamedNode(XSD + "decimal")
 _DOUBLE = ox.NamedNode(XSD + "double")
-_DAY = 86_400_000_000
-_EPOCH_DAY = calendar.days_before(1970, 1, 1)
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -98,7 +97,7 @@ def from_value(value: object, unit: TimeUnit = "s") -> Timestamp:
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         return from_micros((aware - _EPOCH) // _MICROSECOND, DATE_TIME)
     if isinstance(value, date):
-        return from_micros((value.toordinal() - 1 - _EPOCH_DAY) * _DAY, DATE_TIME)
+        return from_micros((value.toordinal() - 1 - EPOCH_DAY) * DAY, DATE_TIME)
     if isinstance(value, int) and not isinstance(value, bool):
         term = ox.Literal(str(int(value)), datatype=_INTEGER)
         return Timestamp(_in_range(int(value) * MICROS_PER_UNIT[unit], str(value)), NUMBER, term)
@@ -119,20 +118,7 @@ def from_micros(micros: int, domain: str) -> Timestamp:
     """The timestamp at `micros`, with the term it has when nobody wrote one."""
     if not _LEAST <= micros <= _GREATEST:
         raise EventError(f"{micros} microseconds are out of range: a timestamp has 64 bits")
-    if domain == DATE_TIME:
-        term = ox.Literal(date_time_text(micros), datatype=_DATE_TIME)
-    else:
-        term = seconds_literal(micros)
-    return Timestamp(micros, domain, term)
-
-
-def seconds_literal(micros: int) -> ox.Literal:
-    """A count of microseconds as a number of seconds: an integer where it is whole."""
-    whole, fraction = divmod(abs(micros), 1_000_000)
-    sign = "-" if micros < 0 else ""
-    if not fraction:
-        return ox.Literal(f"{sign}{whole}", datatype=_INTEGER)
-    return ox.Literal(f"{sign}{whole}.{fraction:06d}".rstrip("0"), datatype=_DECIMAL)
+    return Timestamp(micros, domain)
 
 
 def canonical_literal(time: Timestamp) -> ox.Literal:
@@ -148,19 +134,9 @@ def json_value(time: Timestamp) -> str | int | float:
     return whole if not fraction else time.micros / 1_000_000
 
 
-def date_time_text(micros: int) -> str:
-    """The canonical UTC lexical form of xsd:dateTime: no trailing zeros in the fraction."""
-    days, rest = divmod(micros, _DAY)
-    seconds, fraction = divmod(rest, 1_000_000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    text = f"{_date_text(days)}T{hour:02d}:{minute:02d}:{second:02d}"
-    return f"{text}.{fraction:06d}".rstrip("0") + "Z" if fraction else text + "Z"
-
-
 _DURATION_UNITS = {
     "us": 1, "ms": 1_000, "": 1_000_000, "s": 1_000_000, "sec": 1_000_000,
-    "m": 60_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": _DAY,
+    "m": 60_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": DAY,
 }  # fmt: skip
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
 _ISO_DURATION = re.compile(
@@ -175,7 +151,7 @@ def duration_micros(text: str) -> int:
         return _scaled(plain[1], _DURATION_UNITS[plain[2]], text)
     iso = _ISO_DURATION.fullmatch(text.strip())
     if iso is not None and any(iso.groups()):
-        parts = zip(iso.groups("0"), (_DAY, 3_600_000_000, 60_000_000, 1_000_000), strict=True)
+        parts = zip(iso.groups("0"), (DAY, 3_600_000_000, 60_000_000, 1_000_000), strict=True)
         return sum(_scaled(number, size, text) for number, size in parts)
     raise EventError(
         f"{text!r} is not a duration; write for example 500ms, 10s, 5m, 1h, 1d or PT10S"
@@ -211,7 +187,7 @@ def _from_date_time(lexical: str, literal: ox.Literal | None) -> Timestamp:
     end_of_day = hour == 24 and minute == second == 0 and not (fraction or "").strip("0")
     if (hour > 23 and not end_of_day) or minute > 59 or second > 59:
         raise _ill_formed(lexical, _DATE_TIME.value, "; there is no such time of day")
-    micros = _day_number(years, months, days) * _DAY
+    micros = _day_number(years, months, days) * DAY
     micros += (hour * 3600 + minute * 60 + second) * 1_000_000
     if fraction:
         if fraction[6:].strip("0"):
@@ -237,7 +213,7 @@ def _from_date(lexical: str) -> Timestamp:
     found = _DATE_FORM.fullmatch(lexical.strip(" \t\r\n"))
     if found is None:
         raise _ill_formed(lexical, XSD + "date", "; write it like 2026-01-31")
-    micros = _day_number(found[1], found[2], found[3]) * _DAY
+    micros = _day_number(found[1], found[2], found[3]) * DAY
     if found[4] and found[4] != "Z":
         micros -= _zone_micros(found[4], lexical)
     return from_micros(_in_range(micros, lexical), DATE_TIME)
@@ -256,16 +232,10 @@ def _day_number(years: str, months: str, days: str) -> int:
     year, month, day = int(years), int(months), int(days)
     if not 1 <= month <= 12 or not 1 <= day <= calendar.days_in_month(year, month):
         raise EventError(f"there is no day {years}-{months}-{days} in the calendar")
-    return calendar.days_before(year, month, day) - _EPOCH_DAY
+    return calendar.days_before(year, month, day) - EPOCH_DAY
 
 
 @lru_cache(maxsize=64)
-def _date_text(days: int) -> str:
-    """The inverse of `_day_number`, as text with at least four digits of the year."""
-    year, month, day = calendar.civil(days + _EPOCH_DAY)
-    return f"{'-' if year < 0 else ''}{abs(year):04d}-{month:02d}-{day:02d}"
-
-
 def _number_micros(text: str, unit: TimeUnit) -> int:
     return _in_range(_scaled(text, MICROS_PER_UNIT[unit], text), text)
 

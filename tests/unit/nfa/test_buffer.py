@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spaseq.nfa.buffer import Buffer, Entry
 from spaseq.rdf.event import NUMBER, Event, Timestamp
-from spaseq.rdf.time import seconds_literal
+from spaseq.rdf.time_text import seconds_literal
 
 EVENT = Event("urn:s", Timestamp(0, NUMBER, seconds_literal(0)), 0, ())
 

@@ -162,6 +162,16 @@ def test_an_event_that_is_not_there_is_an_error(index: int) -> None:
             ask(index)
 
 
+@pytest.mark.parametrize("number", [0, 2, LOCAL, LOCAL + 3, 1 << 30, 2 * LOCAL - 1])
+def test_a_number_of_no_term_is_an_error(number: int) -> None:
+    dictionary = Dictionary()
+    dictionary.intern(A)
+    batch = _added(dictionary, [(A, P, B)])
+    assert batch.terms == 2
+    with pytest.raises(IndexError, match="term"):
+        batch.term(number)
+
+
 def test_batches_grow_as_far_as_they_must() -> None:
     chosen = [(ox.NamedNode(f"{EX}{n}"), P, TERMS[n % len(TERMS)]) for n in range(3_000)]
     batch = _added(Dictionary(), *([fact] for fact in chosen), chosen)

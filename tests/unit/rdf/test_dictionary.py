@@ -103,3 +103,12 @@ def test_what_is_no_term_has_no_number(thing) -> None:
     with pytest.raises((AttributeError, TypeError)):
         dictionary.intern(thing)
     assert len(dictionary) == 0
+
+
+@pytest.mark.parametrize("number", [0, 3, 1 << 20, 1 << 31])
+def test_a_number_of_no_term_is_an_error(number: int) -> None:
+    dictionary = Dictionary()
+    for term in TERMS[:2]:
+        dictionary.intern(term)
+    with pytest.raises(IndexError, match="no permanent term"):
+        dictionary.term(number)

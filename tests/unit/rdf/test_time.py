@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.errors import EventError
-from spaseq.rdf import time
+from spaseq.rdf import time, time_text
 from spaseq.rdf.event import DATE_TIME, NUMBER
 
 DAY = 86_400_000_000
@@ -189,7 +189,7 @@ def test_every_instant_survives_its_text(micros: int) -> None:
 def test_agrees_with_datetime(value: datetime) -> None:
     stamp = time.from_value(value)
     assert time.from_literal(literal(value.isoformat(), "dateTime")) == stamp
-    text = time.date_time_text(stamp.micros)
+    text = time_text.date_time_text(stamp.micros)
     assert datetime.fromisoformat(text) == value
 
 
