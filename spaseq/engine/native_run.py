@@ -17,6 +17,7 @@ from spaseq.gpm.bytecode import NotNative, compile_code
 from spaseq.gpm.match import Matchers
 from spaseq.nfa import native
 from spaseq.nfa._core import AutomatonCore
+from spaseq.nfa._parts import CoreParts
 from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.registers import FALSE, TRUE, RegisterFile
 from spaseq.nfa.run import AutomatonRun
@@ -91,6 +92,7 @@ class NativeRun:
         self._events: dict[tuple[int, int], Event] = {}
         """By instant and stream."""
         self.core = step.core
+        self.parts = CoreParts(step.core)
         self.contiguity = Contiguity(registers)
 
     # ------------------------------------------------------------------ events
@@ -152,7 +154,7 @@ class NativeRun:
         return None if not number else self._matchers.term(number)
 
     def _step_of(self, address: int) -> Step:
-        place, position, instant, *event, row = self.core.label(address)
+        place, position, instant, *event, row = self.parts.label(address)
         edge = self._compiled.automaton.places[place].edges[position]
         (occurrence,) = self._compiled.automaton.atoms[edge.atom].occurrences
         witness = Witnessed(
@@ -181,29 +183,29 @@ class NativeRun:
         """The state as that of a run in Python; changing one leaves the other as it is."""
         run = self._plain()
         core = self.core
-        now, bound, start, micros, times = core.clock()
+        now, bound, start, micros, times = self.parts.clock()
         if now >= 0:
             inside = [[instant, time] for instant, time in times]
             bounds = [[instant, bound] for instant, _ in times]
             total = sum(events for _, events in times) if core.counted else 0
             run.clock.restore([now, bound, start, micros, inside, total, bounds])
         reading = _Reading(self, run)
-        for place, values, union, taken in core.waiting():
+        for place, values, union, taken in self.parts.waiting():
             env = reading.environment(place, values)
             group = run.places[place].group(env)
             group.chain = reading.chain(union)
             group.oldest = min(
-                (reading.nodes[node].last for node in core.members(union)), default=0
+                (reading.nodes[node].last for node in self.parts.members(union)), default=0
             )
             if taken:
                 run.touched[id(group)] = place, group
-        for place, values, node in core.pended():
+        for place, values, node in self.parts.pended():
             env = reading.environment(place, values)
             kept = tuple(env[number] for number in run.places[place].place.live)
             run.pending.setdefault((place, kept), (env, []))[1].append(reading.node(node))
         if core.skipped:
             run.skipped[()] = core.skipped
-        for address in core.completed():
+        for address in self.parts.completed():
             end = first = reading.node(address)
             while first.before is not None:
                 first = first.before.node
@@ -226,7 +228,7 @@ class NativeRun:
             inside = cast(Sequence[Sequence[int]], clock.state()[4])
             assert clock.micros is not None
             start = clock.timestamp_start
-            self.core.set_clock(clock.now, clock.bound, start, clock.micros, inside)
+            self.parts.set_clock(clock.now, clock.bound, start, clock.micros, inside)
         self.core.skipped = run.skipped.get((), 0)
         writing = _Writing(self)
         for state in run.places:
@@ -236,13 +238,13 @@ class NativeRun:
                 nodes = writing.union(group.chain, run.clock.bound)
                 taken = id(group) in run.touched
                 values = writing.values(state.place.live, group.env)
-                self.core.put_waiting(state.number, values, nodes, taken, False)
+                self.parts.put_waiting(state.number, values, nodes, taken, False)
         for (place, _), (env, members) in run.pending.items():
             values = writing.values(run.places[place].place.live, env)
             nodes = [writing.node(node) for node in members]
-            self.core.put_waiting(place, values, nodes, False, True)
+            self.parts.put_waiting(place, values, nodes, False, True)
         for accepted in run.accepted:
-            self.core.put_complete(writing.node(accepted.node))
+            self.parts.put_complete(writing.node(accepted.node))
 
     def counted(self, register: int) -> bool:
         """Whether a register holds a count of iterations, and no term."""
@@ -274,8 +276,8 @@ class _Reading:
             if top in self._chains:
                 todo.pop()
                 continue
-            members = self._native.core.members(top)
-            below = [before for m in members if (before := self._native.core.node(m)[1])]
+            members = self._native.parts.members(top)
+            below = [before for m in members if (before := self._native.parts.node(m)[1])]
             missing = [before for before in below if before not in self._chains]
             if missing:
                 todo += missing
@@ -285,7 +287,7 @@ class _Reading:
         return self._chains[union]
 
     def node(self, address: int) -> Node:
-        before = self._native.core.node(address)[1]
+        before = self._native.parts.node(address)[1]
         if before:
             self.chain(before)
         return self._node(address)
@@ -293,7 +295,7 @@ class _Reading:
     def _node(self, address: int) -> Node:
         known = self.nodes.get(address)
         if known is None:
-            label, before, latest = self._native.core.node(address)
+            label, before, latest = self._native.parts.node(address)
             step = self._steps.get(label)
             if step is None:
                 step = self._steps[label] = self._native._step_of(label)
@@ -352,9 +354,9 @@ class _Writing:
                 union = self._unions.get(id(node.before), 0)
                 if not union:
                     members = reversed(list(_members(node.before, bound)))
-                    union = self._native.core.put_union([self._nodes[id(m)] for m in members])
+                    union = self._native.parts.put_union([self._nodes[id(m)] for m in members])
                     self._unions[id(node.before)] = union
-            self._nodes[id(node)] = self._native.core.put_node(
+            self._nodes[id(node)] = self._native.parts.put_node(
                 self._label(node.step), union, node.latest
             )
             todo.pop()
@@ -367,7 +369,7 @@ class _Writing:
             event = witness.event
             file, _, line = event.origin.rpartition(":")
             dated = event.time.domain == DATE_TIME
-            known = self._labels[id(step)] = self._native.core.put_label(
+            known = self._labels[id(step)] = self._native.parts.put_label(
                 *self._edges[step.edge],
                 witness.instant,
                 event.time.micros,

@@ -50,7 +50,6 @@ cdef class EventReader:
     cdef tuple predicates       # those of timestamps, the one to be preferred first
     cdef term_t about[3]        # their numbers in the batch; 0 where there are fewer
     cdef list strange           # the triple terms that are the event's timestamps
-    cdef list spare             # batches that were handed out
     cdef uint32_t generation    # counts the batches
     cdef uint32_t patience      # buffers a batch without events may hold
 
@@ -96,5 +95,4 @@ cdef class EventReader:
     ) except -1
     cdef bint is_usable(self, int64_t micros, uint8_t domain, term_t stamp) except -1
     cdef object term_of_stamp(self, Stamp* stamp)
-    cdef EventBatch unused_batch(self, str stream)
     cdef int begin(self, EventBatch batch) except -1

@@ -21,7 +21,6 @@ Source: RSP-QL data model and RDF Messages, W3C RDF Stream Processing Community 
 import pyoxigraph as ox
 
 cimport cython
-from cpython.object cimport PyObject
 from spaseq.io._minting cimport is_blank, moved
 from spaseq.io._moments cimport moment_of
 from spaseq.rdf._batch cimport EventRecord, record_of
@@ -36,8 +35,6 @@ cdef dict CUTS = {"graph": Cut.GRAPHS, "message": Cut.MESSAGES, "triples": Cut.T
 
 cdef enum:
     PATIENCE = 4
-    SPARE = 3
-    MOST_TERMS = 1 << 16        # that a batch has room for if it is to be used again
     NAMELESS = 0xFFFFFFFFu      # a triple term that nobody will ask for
 
 
@@ -76,7 +73,6 @@ cdef class EventReader:
         self.factor = factor
         self.closed = ClosedNames()
         self.strange = []
-        self.spare = []
         self.predicates = ()
         self.patience = PATIENCE
         self.begin(EventBatch(relevance.dictionary, stream, ""))
@@ -115,9 +111,10 @@ cdef class EventReader:
     def fresh(self, str file=None):
         """Leave the batch, which is given back, and go on in a new one with the open event."""
         cdef EventBatch old = self.batch
-        cdef EventBatch new = self.unused_batch(old.stream)
+        cdef EventBatch new = EventBatch(
+            self.relevance.dictionary, old.stream, old.file if file is None else file
+        )
         cdef uint32_t i
-        new.file = old.file if file is None else file
         self.last_stamp = moved(old, self.last_stamp, new)
         self.refused = moved(old, self.refused, new)
         if self.is_open:
@@ -137,23 +134,8 @@ cdef class EventReader:
             if self.minter is not None:
                 self.minter.move(old, new)
         self.begin(new)
-        if len(self.spare) < SPARE and old.local.room <= MOST_TERMS:
-            self.spare.append(old)
         self.patience = PATIENCE + 2 * new.local.bytes.used // (1 << 16)
         return old
-
-    cdef EventBatch unused_batch(self, str stream):
-        """An empty batch: one that was handed out and that nobody holds any more, or a new one."""
-        cdef Py_ssize_t i
-        cdef EventBatch batch
-        for i in range(len(self.spare)):
-            batch = self.spare[i]
-            # The list and `batch` have one reference each.
-            if (<PyObject*>batch).ob_refcnt == 2:
-                del self.spare[i]
-                batch.clear()
-                return batch
-        return EventBatch(self.relevance.dictionary, stream, "")
 
     def refresh(self):
         """Between two blocks: drop what is needed no more, notice permanent terms.

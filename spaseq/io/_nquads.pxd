@@ -31,12 +31,10 @@ cdef class LineReader(TermReader):
     cdef bint blank_subject
     cdef Column columns[COLUMNS]
     cdef uint32_t column        # the slot of the last predicate
-    cdef object block           # the bytes that are being read: from `base` to `stop`
-    cdef const char* base
-    cdef const char* stop
-    cdef const char* sound      # UTF-8 up to here
+    cdef object sound_block     # this one is UTF-8 up to:
+    cdef const char* sound
 
-    cdef int attach(self) except -1
+    cdef int attach(self, block) except -1
     cdef const char* behind_unused(self, const char* at, const char* end) noexcept nogil
     cdef int statement(
         self, const char* at, const char* end, const char** next, Quad* quad

@@ -15,7 +15,6 @@ Cost: linear in the bytes. Source: RDF 1.2 N-Quads and N-Triples, section on gra
 """
 
 cimport cython
-from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.string cimport memchr, memcmp, memset
 
 from spaseq.io._framing cimport EventReader
@@ -60,26 +59,18 @@ cdef class LineReader(TermReader):
 
     # ------------------------------------------------------------ blocks
 
-    def begin(self, block not None, Py_ssize_t start, Py_ssize_t end):
-        """Go on with the whole lines block[start:end] of a bytes or bytearray object."""
-        if isinstance(block, bytearray):
-            self.base = PyByteArray_AS_STRING(block)
-        else:
-            self.base = block
-        self.block = block
-        self.stop = self.base + end
-        self.sound = not_utf8(self.base + start, self.stop)
-
-    def read(self, Py_ssize_t start):
-        """Read the lines from here on; the position of the first that is not read."""
-        cdef const char* at = self.base + start
-        cdef const char* stop = self.stop
+    def read(self, bytes block not None, Py_ssize_t start, Py_ssize_t end):
+        """Read block[start:end], whole lines; the position of the first not read."""
+        cdef const char* begin = block
+        cdef const char* at = begin + start
+        cdef const char* stop = begin + end
         cdef const char* next = at
         cdef Found found = Found.NOTHING
         cdef Quad quad
-        self.attach()
-        if self.sound < at:
+        self.attach(block)
+        if self.sound_block is not block or self.sound < at:
             self.sound = not_utf8(at, stop)
+            self.sound_block = block
         if self.sound < stop:
             # Up to the line that is not UTF-8.
             stop = self.sound
@@ -104,51 +95,52 @@ cdef class LineReader(TermReader):
                     break
                 at = next
                 self.line += 1
-        return at - self.base
+        return at - begin
 
-    def behind_sure(self, Py_ssize_t start):
+    def behind_sure(self, bytes block not None, Py_ssize_t start, Py_ssize_t end):
         """Where the first line ends that is sure again, behind the one at `start`.
 
         What is said of a string without end depends on whether another quote follows, so
         lines with quotes are to be judged together with one that closes a string.
         """
-        cdef const char* begin = self.base + start
-        cdef const char* stop = self.stop
-        cdef const char* at = line_end(begin, stop)
+        cdef const char* begin = block
+        cdef const char* stop = begin + end
+        cdef const char* at = line_end(begin + start, stop)
         cdef const char* next = at
         cdef Found found
         cdef Quad quad
-        self.attach()
+        self.attach(block)
         while at < stop:
             next = line_end(at, stop)
             if not_utf8(at, next) == next:
                 found = <Found>self.statement(at, next, &next, &quad)
                 if found == Found.DELIMITER:
-                    return next - self.base
+                    return next - begin
                 if found == Found.STATEMENT and (
-                    memchr(begin, c'"', at - begin) == NULL
+                    memchr(begin + start, c'"', at - (begin + start)) == NULL
                     or memchr(at, c'"', next - at) != NULL
                 ):
-                    return next - self.base
+                    return next - begin
                 next = line_end(at, stop)
             at = next
-        return stop - self.base
+        return end
 
     def sure(self, bytes line not None):
         """The terms of the statement on a line of its own; () where there is none.
 
         None where the reader is not sure. The graph is None for the default graph.
         """
-        cdef const char* next = NULL
+        cdef const char* begin = line
+        cdef const char* stop = begin + len(line)
+        cdef const char* next = begin
         cdef Found found
         cdef Quad quad
         cdef EventBatch batch = self.events.batch
-        self.begin(line, 0, len(line))
-        self.attach()
-        if self.sound != self.stop:
+        self.attach(line)
+        if not_utf8(begin, stop) != stop:
             return None
-        found = <Found>self.statement(self.base, self.stop, &next, &quad)
-        if found == Found.UNKNOWN or next != self.stop:
+        found = <Found>self.statement(begin, stop, &next, &quad)
+        if found == Found.UNKNOWN or next != stop:
             return None
         if found != Found.STATEMENT:
             return ()
@@ -159,12 +151,12 @@ cdef class LineReader(TermReader):
         """Some lines were read elsewhere."""
         self.line += lines
 
-    cdef int attach(self) except -1:
+    cdef int attach(self, block) except -1:
         """Let the batch keep the block; forget tokens that lie in the buffers of another."""
         cdef EventBatch batch = self.events.batch
         cdef Py_ssize_t count = len(batch.buffers)
-        if count == 0 or batch.buffers[count - 1] is not self.block:
-            batch.buffers.append(self.block)
+        if count == 0 or batch.buffers[count - 1] is not block:
+            batch.buffers.append(block)
         if self.generation != self.events.generation:
             self.generation = self.events.generation
             self.subject.text = NULL

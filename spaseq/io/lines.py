@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from typing import IO, TypeAlias, cast
 
 from spaseq.errors import InputError
-from spaseq.io._blocks import Blocks
 from spaseq.io.options import SYNTAXES, Syntax
 
 STDIN = "-"
@@ -31,8 +30,7 @@ _PREAMBLE = re.compile(rb"\s*(?:@?prefix|@?base)\b", re.IGNORECASE)
 _DELIMITER = re.compile(rb"\s*MESSAGE\s*(?:#.*)?", re.IGNORECASE)
 
 
-Block: TypeAlias = bytes | bytearray
-Piece: TypeAlias = tuple[Block, int, int]
+Piece: TypeAlias = tuple[bytes, int, int]
 """block[start:end], which is whole lines."""
 
 
@@ -146,33 +144,29 @@ class Lines:
         if rest:
             yield self._numbered(rest)
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[list[Piece]]:
         """Whole lines as they are in the file, as soon as they are there; nothing is counted.
 
-        A block is read into again as soon as nobody holds it any more.
+        A line that two reads share is a piece of its own, so that blocks need no copy.
         """
         if self._ahead:
             ahead, self._ahead = b"".join(self._ahead), []
-            yield ahead, 0, len(ahead)
-        blocks = Blocks(self._block)
+            yield [(ahead, 0, len(ahead))]
         rest = b""
-        while True:
-            block = blocks.spare(len(rest))
-            block[: len(rest)] = rest
-            read = self._read_into(block, len(rest))
-            if not read:
-                break
-            start = len(_BOM) if self._fresh and block.startswith(_BOM) else 0
-            self._fresh = False
-            filled = len(rest) + read
-            cut = block.rfind(b"\n", 0, filled) + 1
+        while data := self._read_block():
+            cut = data.rfind(b"\n") + 1
             if not cut:
-                rest = bytes(block[start:filled])
+                rest += data
                 continue
-            rest = bytes(block[cut:filled])
-            yield block, start, cut
+            start = data.find(b"\n") + 1 if rest else 0
+            parts = [(data, start, cut)] if start < cut else []
+            if rest:
+                rest += data[:start]
+                parts.insert(0, (rest, 0, len(rest)))
+            rest = data[cut:]
+            yield parts
         if rest:
-            yield rest, 0, len(rest)
+            yield [(rest, 0, len(rest))]
 
     def readline(self) -> bytes:
         """The next line with its end; empty at the end of the file."""
@@ -201,13 +195,6 @@ class Lines:
         except (OSError, EOFError, zlib.error) as error:
             raise self._failed(error) from error
         return self._without_mark(cast(bytes, data))
-
-    def _read_into(self, block: bytearray, start: int) -> int:
-        try:
-            with memoryview(block) as view, view[start:] as room:
-                return cast(int, self._file.readinto1(room))  # type: ignore[attr-defined]
-        except (OSError, EOFError, zlib.error) as error:
-            raise self._failed(error) from error
 
     def _without_mark(self, data: bytes) -> bytes:
         if self._fresh:

@@ -23,8 +23,8 @@ from spaseq.io._nquads import LineReader
 from spaseq.io.framing import Questions
 from spaseq.io.lines import (
     STDIN,
-    Block,
     Lines,
+    Piece,
     announces_messages,
     normalised,
     syntax_of,
@@ -221,8 +221,8 @@ class _Reading:
         """Reads the file into events; True each time that a batch may be handed out."""
         if syntax in ("nq", "nt"):
             lines = LineReader(self._events, syntax == "nq", file.number + 1)
-            for block, start, end in file.pieces():
-                self._read_block(block, start, end, lines, file, syntax)
+            for pieces in file.pieces():
+                self._read_pieces(pieces, lines, file, syntax)
                 yield True
             return
         read = message_statements if kind == "message" else document_statements
@@ -235,25 +235,30 @@ class _Reading:
                 count = 0
                 yield True
 
-    def _read_block(
-        self, block: Block, at: int, end: int, lines: LineReader, file: Lines, syntax: Syntax
+    def _read_pieces(
+        self, pieces: list[Piece], lines: LineReader, file: Lines, syntax: Syntax
     ) -> None:
         """Some lines; those that the compiled reader is not sure of are judged here."""
-        lines.begin(block, at, end)
-        while (at := lines.read(at)) < end:
-            if block.find(b"\r", at, end) >= 0:
-                block = normalised(bytes(block[at:end]))
-                at, end = 0, len(block)
-                lines.begin(block, at, end)
-                continue
-            behind = lines.behind_sure(at)
-            some = bytes(block[at:behind])
-            first = lines.line
-            for quad, line in block_statements(first, some, file.name, syntax, self._troubles):
-                self._events.statement(quad, line)
-            lines.skip(some.count(b"\n") + (not some.endswith(b"\n")))
-            at = behind
-        file.number = lines.line - 1
+        while pieces:
+            block, at, end = pieces.pop(0)
+            is_plain = False  # the block is all there is, and its lines end in line feeds
+            while (at := lines.read(block, at, end)) < end:
+                if not is_plain:
+                    is_plain = True
+                    if pieces or block.find(b"\r", at, end) >= 0:
+                        pieces.insert(0, (block, at, end))
+                        block = normalised(b"".join(b[i:j] for b, i, j in pieces))
+                        pieces.clear()
+                        at, end = 0, len(block)
+                        continue
+                behind = lines.behind_sure(block, at, end)
+                some = block[at:behind]
+                first = lines.line
+                for quad, line in block_statements(first, some, file.name, syntax, self._troubles):
+                    self._events.statement(quad, line)
+                lines.skip(some.count(b"\n") + (not some.endswith(b"\n")))
+                at = behind
+            file.number = lines.line - 1
 
 
 def _reordered(

@@ -127,7 +127,8 @@ def test_well_formed_lines_are_sure() -> None:
 BYTES = b"<>\"\\_:.@^# \t\n\r\0\x0c\x7f\x80\xff\xc3\xa9\xc2\xed\xa0\xf0\x9faZ09%[]{}|`'-/?=u"
 SCRAPS = [
     b"\\u", b"\\U0001F600", b"\\u00e9", b"\\uD800", b"\\n", b"%4", b"%41", b"--ltr", b"--x", b"@en",
-    b"^^", b"<e:x>", b"_:", b"..", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"<<", b"://", b"#",
+    b"^^", b"<e:x>", b"_:", b"..", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"<<", b"://",
+    b"#",
 ]  # fmt: skip
 
 
