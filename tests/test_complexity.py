@@ -50,7 +50,7 @@ def fed(text: str | list[str], letters: str, keys: int = 1) -> spaseq.Run:
 
 def visited(run: spaseq.Run) -> int:
     """Groups that rows were compared with."""
-    return sum(state.visited for query in run.queries for state in query.automaton.places)
+    return sum(state.visited for query in run.queries for state in query.snapshot().places)
 
 
 def places(text: str) -> int:
@@ -133,7 +133,7 @@ def test_what_is_kept_is_bounded_by_the_window() -> None:
         if time % 2_500 == 2_499:
             garbage = run.stats
             for query_run in run.queries:
-                query_run.automaton.sweep()
+                query_run.snapshot().sweep()
             stats = run.stats
             kept.append((stats["groups"], stats["nodes"], stats["buffered_rows"]))
             # Between two sweeps lie 1,024 instants at most.
@@ -144,7 +144,7 @@ def test_what_is_kept_is_bounded_by_the_window() -> None:
         assert max(sizes) <= 60 * len(ENDLESS)
         assert max(sizes) - min(sizes) <= 3 * len(ENDLESS)
     for query_run in run.queries:
-        automaton = query_run.automaton
+        automaton = query_run.snapshot()
         assert len(automaton.touched) <= 10
         assert len(automaton.waiting) <= 60
         assert sum(map(len, automaton.contiguity.instants.values())) <= 60

@@ -9,7 +9,7 @@ back, which is how it is saved, resumed, counted and explained.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from spaseq.engine._step import NativeStep
 from spaseq.engine.compiled import CompiledQuery
@@ -25,7 +25,9 @@ from spaseq.nfa.tecs import Accepted, Chain, Key, Node, Path, Step, Witnessed, c
 from spaseq.nfa.window import WindowClock
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
-from spaseq.rdf.time import from_micros
+
+if TYPE_CHECKING:
+    from spaseq.nfa._parts import Label
 
 Plain = Callable[[], AutomatonRun]
 
@@ -92,7 +94,7 @@ class NativeRun:
         self._events: dict[tuple[int, int], Event] = {}
         """By instant and stream."""
         self.core = step.core
-        self.parts = CoreParts(step.core)
+        self.parts = CoreParts(step.core, matchers.dictionary)
         self.contiguity = Contiguity(registers)
 
     # ------------------------------------------------------------------ events
@@ -150,31 +152,21 @@ class NativeRun:
 
     # ------------------------------------------------------------------ decoding
 
-    def _term(self, number: int) -> Any:
-        return None if not number else self._matchers.term(number)
-
     def _step_of(self, address: int) -> Step:
-        place, position, instant, *event, row = self.parts.label(address)
+        label = self.parts.label(address)
+        place, position, instant = label[:3]
         edge = self._compiled.automaton.places[place].edges[position]
         (occurrence,) = self._compiled.automaton.atoms[edge.atom].occurrences
-        witness = Witnessed(
-            occurrence, self._event(instant, event), tuple(map(self._term, row)), instant
-        )
-        return Step(edge, (witness,))
+        return Step(edge, (Witnessed(occurrence, self._event(label), label[-1], instant),))
 
-    def _event(self, instant: int, parts: Sequence[int]) -> Event:
-        micros, dated, line, stream, file, ordinal, name, stamp = parts
-        key = instant, stream
-        known = self._events.get(key)
+    def _event(self, label: Label) -> Event:
+        _, _, instant, micros, dated, line, stream, file, ordinal, name, stamp, _ = label
+        known = self._events.get((instant, stream))
         if known is None:
-            if dated or not stamp:
-                time = from_micros(micros, DATE_TIME if dated else NUMBER)
-            else:
-                time = Timestamp(micros, NUMBER, self._term(stamp))
+            time = Timestamp(micros, DATE_TIME if dated else NUMBER, stamp)
             origin = f"{list(self._files)[file]}:{line}" if line else ""
-            iri = self._plan.streams[stream]
-            known = Event(iri, time, ordinal, (), self._term(name), origin)
-            self._events[key] = known
+            known = Event(self._plan.streams[stream], time, ordinal, (), name, origin)
+            self._events[instant, stream] = known
         return known
 
     # ------------------------------------------------------------------ the state
@@ -265,7 +257,7 @@ class _Reading:
         env = self._native._registers.blank()
         for register, value in zip(self._run.places[place].place.live, values, strict=True):
             counted = self._native.counted(register)
-            env[register] = value if counted else self._native._term(value)
+            env[register] = value if counted else self._native.parts.term(value)
         return env
 
     def chain(self, union: int) -> Chain | None:

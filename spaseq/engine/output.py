@@ -126,6 +126,9 @@ class OutputStage:
 
         Not even later: one that had to wait for its window to close may be complete already.
         """
+        paths = list(paths)
+        if len(paths) == 1 and not self._remembers:
+            return [_Result(paths[0], paths[0].witnesses(), self._solution(paths[0]))]
         found: dict[Identity, _Result] = {}
         for path in paths:
             witnesses = path.witnesses()

@@ -74,6 +74,7 @@ cdef struct Place:
     uint64_t unjoined
     uint64_t visited
     uint64_t joined
+    uint64_t passed_over
     uint64_t outside
     uint64_t expired
 
@@ -158,5 +159,6 @@ cdef class AutomatonCore:
     cdef int _touch(self, uint32_t place, uint32_t number) except -1
     cdef int _wait(self, uint32_t target, Node* node) except -1
     cdef int _sweep(self) except -1
+    cdef int _pass_over(self, Groups groups) except -1
     cdef int _enter(self, uint32_t target, const term_t* values, Node* node) except -1
     cdef bint _bind(self, Occurrence* occurrence, uint32_t width) noexcept

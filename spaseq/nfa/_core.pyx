@@ -164,17 +164,13 @@ cdef class AutomatonCore:
 
     cdef int close(self) except -1:
         """Nothing more comes at the open instant: what it brought becomes visible."""
-        cdef Groups groups
         cdef uint32_t i, living = 0
         for i in range(self.touched_count):
-            groups = <Groups>self.groups[self.touched[i].place]
-            groups.drop(self.touched[i].group)
+            (<Groups>self.groups[self.touched[i].place]).drop(self.touched[i].group)
         self.touched_count = 0
         for i in range(self.place_count):
             if self.places[i].operator == c",":
-                groups = <Groups>self.groups[i]
-                while groups.living:
-                    groups.drop(groups.alive[0])
+                self._pass_over(<Groups>self.groups[i])
         for i in range(self.pending_count):
             self._enter(
                 self.pending[i].target,
@@ -187,6 +183,23 @@ cdef class AutomatonCore:
                 living += (<Groups>self.groups[i]).living
         if living > self.sweep_at:
             self._sweep()
+        return 0
+
+    cdef int _pass_over(self, Groups groups) except -1:
+        """The groups of a `,` place have met the one instant they could be joined at.
+
+        They stay, without members, for one more, so that who comes too late is counted.
+        """
+        cdef uint32_t i = groups.living
+        cdef Group* group
+        while i:
+            i -= 1
+            group = &groups.groups[groups.alive[i]]
+            if group.latest < 0:
+                groups.drop(groups.alive[i])
+            else:
+                group.latest = -1
+                group.members = NULL
         return 0
 
     cdef int _enter(self, uint32_t target, const term_t* values, Node* node) except -1:
@@ -313,11 +326,11 @@ cdef class AutomatonCore:
         cdef uint32_t i
         cdef int status
         memset(self.env, 0, self.cells * sizeof(term_t))
+        place.visited += 1
         if number != NOBODY:
-            place.visited += 1
             groups = <Groups>self.groups[way.place]
             group = &groups.groups[number]
-            if group.latest < bound:
+            if group.latest < bound and group.latest >= 0:
                 place.outside += 1
                 return 0
             values = values_of(groups, number)
@@ -341,6 +354,9 @@ cdef class AutomatonCore:
         status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
         if status <= 0:
             return _raised() if status < 0 else 0
+        if group != NULL and group.latest < 0:
+            place.passed_over += 1
+            return 0
         if label[0] == NULL:
             if not self.event_kept:
                 self._keep_event()
@@ -483,7 +499,7 @@ cdef class AutomatonCore:
         return {
             "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
             "visited": at.visited, "joined": at.joined, "outside": at.outside,
-            "expired": at.expired, "unkeyed": at.unkeyed,
+            "expired": at.expired, "unkeyed": at.unkeyed, "passed_over": at.passed_over,
         }
 
     def disagreed(self, uint32_t occurrence):

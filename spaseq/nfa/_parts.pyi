@@ -1,12 +1,31 @@
 from collections.abc import Iterator, Sequence
 
+import pyoxigraph as ox
+
 from spaseq.nfa._core import AutomatonCore
+from spaseq.nfa.tecs import Row
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf.event import Term
+
+Label = tuple[
+    int,
+    int,
+    int,
+    int,
+    int,
+    int,
+    int,
+    int,
+    int,
+    ox.NamedNode | ox.BlankNode | None,
+    ox.Literal | None,
+    Row,
+]
 
 class CoreParts:
-    def __init__(self, core: AutomatonCore) -> None: ...
-    def label(
-        self, address: int
-    ) -> tuple[int, int, int, int, int, int, int, int, int, int, int, list[int]]: ...
+    def __init__(self, core: AutomatonCore, dictionary: Dictionary) -> None: ...
+    def term(self, number: int) -> Term | None: ...
+    def label(self, address: int) -> Label: ...
     def clock(self) -> tuple[int, int, int, int, list[tuple[int, int]]]: ...
     def set_clock(
         self, now: int, bound: int, start: int, micros: int, inside: Sequence[Sequence[int]]

@@ -10,25 +10,38 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from spaseq.nfa._core cimport AutomatonCore, Place
 from spaseq.nfa._groups cimport Group, Groups, values_of
 from spaseq.nfa._tecs cimport Cell, Label, Node, instant_t
-from spaseq.rdf._terms cimport term_t
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._terms cimport WINDOWED, term_t
 
 
 
 cdef class CoreParts:
-    """The parts of one core."""
+    """The parts of one core; `dictionary` has the permanent terms."""
 
     cdef AutomatonCore core
+    cdef Dictionary dictionary
 
-    def __cinit__(self, AutomatonCore core not None):
+    def __cinit__(self, AutomatonCore core not None, Dictionary dictionary not None):
         self.core = core
+        self.dictionary = dictionary
+
+    cpdef object term(self, term_t number):
+        """The pyoxigraph term of a number that a register or a label holds; None for 0."""
+        if number & WINDOWED:
+            return self.core.window.term(number)
+        return self.dictionary.term(number) if number else None
 
     def label(self, size_t address):
-        """What the label at an address says; terms by number."""
+        """What the label at an address says: the edge taken, the event, the row.
+
+        That is (place, position of its edge, instant, micros, whether a date, line, stream,
+        file, ordinal, graph's name or None, literal of a numeric time or None, terms).
+        """
         cdef Label* label = <Label*>address
         return (
             label.place, label.position, label.instant, label.micros, label.domain, label.line,
-            label.stream, label.file, label.ordinal, label.name, label.stamp,
-            [label.row[i] for i in range(label.width)],
+            label.stream, label.file, label.ordinal, self.term(label.name), self.term(label.stamp),
+            tuple([self.term(label.row[i]) for i in range(label.width)]),
         )
 
     def clock(self):
@@ -108,7 +121,7 @@ cdef class CoreParts:
         uint32_t domain, uint64_t line, uint32_t stream, uint32_t file, uint32_t ordinal,
         term_t name, term_t stamp, row,
     ):
-        """The address of a new label; the parts are those that `label` gives."""
+        """The address of a new label; the parts are those that `label` gives, terms by number."""
         cdef Label* label = self.core.tecs.label(<uint32_t>len(row))
         label.place, label.position, label.instant, label.micros = place, position, instant, micros
         label.domain, label.line, label.stream, label.file = domain, line, stream, file

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pyoxigraph
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from syntax_trees import expressions, groups, queries
 
 from spaseq.parser import (
@@ -20,9 +20,19 @@ from spaseq.parser import (
 )
 
 
+def _is_relative(node: ast.Node) -> bool:
+    """IRI() of a constant: the parser resolves it, so no parsed tree has one beside a BASE."""
+    return (
+        isinstance(node, ast.Call)
+        and node.name == "IRI"
+        and isinstance(node.arguments[0], ast.Literal)
+    )
+
+
 @settings(max_examples=150, deadline=None)
 @given(queries())
 def test_a_query_comes_back(query: ast.Query) -> None:
+    assume(query.prologue.base is None or not any(map(_is_relative, ast.walk(query))))
     text = format_query(query)
     assert parse(text) == query
     assert format_query(parse(text)) == text
