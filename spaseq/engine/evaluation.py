@@ -13,6 +13,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.fitness import unfit
 from spaseq.engine.matching import EventRows
 from spaseq.engine.query_run import QueryRun
 from spaseq.engine.triples import facts_of
@@ -47,7 +48,10 @@ class Evaluation:
                 f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
             )
         self.rows = EventRows(program, self.kb)
-        self.queries = [QueryRun(query, self.kb, self.rows.matchers) for query in program.queries]
+        self.queries = [
+            QueryRun(query, self.kb, self.rows.matchers, unfit(program, query) is None)
+            for query in program.queries
+        ]
         self._external = program.streams
         self._known = set(self._external)
         written = {q.plan.registers_stream for q in self.queries} - {None}

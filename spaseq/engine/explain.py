@@ -11,6 +11,7 @@ from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.cost import conditions, guarantee
+from spaseq.engine.fitness import unfit
 from spaseq.engine.notation import STRATEGIES, Notation
 from spaseq.gpm.describe import Observed, plan_lines, views
 from spaseq.gpm.functions import by_reference
@@ -58,6 +59,7 @@ def _query(
     output = plan.output
     return {
         "name": plan.name,
+        "automaton_in_python": unfit(program, query),
         "sequence": notation.sequence(),
         "streams": list(plan.streams),
         "writes": plan.registers_stream,
@@ -227,6 +229,8 @@ def _query_text(query: Data) -> Iterator[str]:
     yield from _indented(_stateful_text(query["steps"]), 4)
     yield ""
     yield "  automaton (^ start; > what may come next; kept: registers that tell groups apart)"
+    reason = query["automaton_in_python"]
+    yield f"    runs {'compiled' if reason is None else f'in Python: {reason}'}"
     yield from _indented(_places_text(query["places"]), 4)
     yield ""
     yield "  registers"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.fitness import counts_events
 from spaseq.gpm.match import Matchers
 from spaseq.kb.snapshot import Kb
 from spaseq.nfa.tecs import Row
@@ -21,7 +22,7 @@ class EventRows:
             for occurrence in plan.occurrences
             for condition in occurrence.conditions
         ]
-        counted = all(plan.window.kind == "events" for plan in plans)
+        counted = counts_events(program)
         horizon = _horizon(plans, counted)
         self.matchers = Matchers(program.tasks, kb, conditions, horizon, counted)
         self._event: Event | None = None

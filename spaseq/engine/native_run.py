@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from spaseq.engine._step import NativeStep
 from spaseq.engine.compiled import CompiledQuery
-from spaseq.gpm.bytecode import NotNative, compile_code
+from spaseq.engine.fitness import filter_codes
 from spaseq.gpm.match import Matchers
 from spaseq.nfa import native
 from spaseq.nfa._core import AutomatonCore
@@ -37,25 +37,10 @@ EVENTS_REMEMBERED = 4096
 
 def native_run(
     compiled: CompiledQuery, registers: RegisterFile, matchers: Matchers, plain: Plain
-) -> NativeRun | None:
-    """The compiled run of a query; None where the core cannot run it."""
+) -> NativeRun:
+    """The compiled run of a query that is fit for it (`spaseq.engine.fitness`)."""
     plan = compiled.plan
-    if native.unfit(plan, compiled.automaton) is not None:
-        return None
-    if matchers.counted != (plan.window.kind == "events"):
-        return None  # terms are kept by time, or by count
-    if not all(matchers.wholly_native(task) for task in compiled.tasks):
-        return None
-    slots = registers.slots()
-    try:
-        filters = [
-            [compile_code(condition.expression, slots) for condition in occurrence.residual]
-            for occurrence in plan.occurrences
-        ]
-    except NotNative:
-        return None
-    if any(code.exists for some in filters for code in some):
-        return None
+    filters = filter_codes(plan, registers)
     core = AutomatonCore(
         native.tables(plan, compiled.automaton, registers),
         matchers.window,

@@ -33,7 +33,8 @@ from spaseq.results import Match
 class QueryRun:
     """The state of one query."""
 
-    def __init__(self, compiled: CompiledQuery, kb: Kb, matchers: Matchers):
+    def __init__(self, compiled: CompiledQuery, kb: Kb, matchers: Matchers, fit: bool):
+        """`fit`: whether the compiled core can run the automaton."""
         plan = compiled.plan
         self.plan = plan
         self._compiled = compiled
@@ -57,7 +58,7 @@ class QueryRun:
             for occurrence in plan.occurrences
         ]
         self._registers, self._acceptors = registers, acceptors
-        self.native = native_run(compiled, registers, matchers, self.fresh)
+        self.native = native_run(compiled, registers, matchers, self.fresh) if fit else None
         """The automaton on the compiled core, where that can run it."""
         self._plain = None if self.native is not None else self.fresh()
         self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton.waits)
