@@ -80,6 +80,10 @@ class OutputStage:
         self._remembers = remembers
         self.constructed = 0
         output = plan.output
+        self._bindings_only = all(register.kind == "value" for register in plan.registers) and (
+            not plan.units
+        )
+        """Whether a match remembers what its rows bind and nothing else."""
         self._sorted = (
             output.limit is not None or output.distinct or plan.registers_stream is not None
         )
@@ -134,7 +138,7 @@ class OutputStage:
             witnesses = path.witnesses()
             solution = self._solution(path)
             facts = frozenset(
-                (a.name, w.instant, w.event.stream, _mapping(a, w))
+                (a.name, w.instant, w.event.stream, tuple(_mapping(a, w).items()))
                 for a, w in ((self._acceptors[w.occurrence], w) for w in witnesses)
             )
             found.setdefault((self._shown(solution), facts), _Result(path, witnesses, solution))
@@ -176,6 +180,14 @@ class OutputStage:
     def environment(self, path: Path) -> Environment:
         """What the whole match remembers: its steps taken again, nothing forgotten."""
         env = self._registers.blank()
+        if self._bindings_only:
+            for step in path.steps:
+                for witness in step.witnesses:
+                    numbers = self._acceptors[witness.occurrence].numbers
+                    for number, value in zip(numbers, witness.row, strict=True):
+                        if value is not None:
+                            env[number] = value
+            return env
         for step in path.steps:
             for action in step.edge.actions:
                 self._registers.enter(env, action.unit, action.again)
@@ -275,16 +287,16 @@ class OutputStage:
             time=event.time,
             ordinal=event.ordinal,
             graph=event.name,
-            bindings=dict(_mapping(acceptor, witness)),
+            bindings=_mapping(acceptor, witness),
         )
 
 
-def _mapping(acceptor: Acceptor, witness: Witnessed) -> tuple[tuple[str, Term], ...]:
-    return tuple(
-        (name, value)
+def _mapping(acceptor: Acceptor, witness: Witnessed) -> dict[str, Term]:
+    return {
+        name: value
         for name, value in zip(acceptor.variables, witness.row, strict=True)
         if value is not None
-    )
+    }
 
 
 def _instantiate(

@@ -91,6 +91,11 @@ cdef class SummaryGraph:
         cdef View* view
         if self.serial == batch.serial and self.event == event:
             return 0
+        if batch.dictionary is not self.dictionary or (
+            batch.version != self.dictionary.permanent.count
+        ):
+            with gil:
+                raise ValueError("the batch was not encoded for this run")
         self.serial = 0
         if self.room < count:
             self.grow(2 * count)

@@ -46,6 +46,8 @@ class Acceptor:
         self.name = gpm.name
         self.index = occurrence.index
         self.variables = (*gpm.variables, *(a.variable for a in occurrence.assignments))
+        self.numbers = tuple(registers.number[name] for name in self.variables)
+        """The registers of the variables."""
         self._registers = registers
         self._columns = tuple(
             (column, registers.number[name]) for column, name in enumerate(gpm.variables)
