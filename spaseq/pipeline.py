@@ -19,9 +19,9 @@ from spaseq.engine.program import Program, compile_queries
 from spaseq.engine.triples import facts_of
 from spaseq.errors import EventError, SpaseqError
 from spaseq.io.merge import merge
-from spaseq.io.options import ReadOptions, log_warning
+from spaseq.io.options import ReadOptions, TimeDomain, log_warning
 from spaseq.io.sinks import Shape, Sink
-from spaseq.io.source import Source, TimeDomain
+from spaseq.io.source import Source
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event

@@ -228,7 +228,8 @@ class Evaluation:
         self.ordinals[event.stream] = event.ordinal + 1
         self.events += 1
         if self.rows.matchers.counted:
-            self.rows.matchers.advance(self.events)
+            # What is queued counts when it is fed; the queries read the same streams.
+            self.rows.matchers.advance(self.events - self.queries[0].behind)
         self.triples += event.size
         self.per_stream[event.stream] += 1
         for number, query in enumerate(self.queries):

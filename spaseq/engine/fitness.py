@@ -19,7 +19,7 @@ def unfit(program: CompiledQueries, query: CompiledQuery) -> str | None:
     if reason is not None:
         return reason
     if (plan.window.kind == "events") != counts_events(program):
-        return "a window that counts events beside queries that do not"
+        return "a window that counts events beside queries that do not count the same"
     for task in query.tasks:
         if program.tasks[task].left_to_python:
             return program.tasks[task].left_to_python[0]
@@ -33,8 +33,10 @@ def unfit(program: CompiledQueries, query: CompiledQuery) -> str | None:
 
 
 def counts_events(program: CompiledQueries) -> bool:
-    """Whether the windows of all queries count events."""
-    return all(query.plan.window.kind == "events" for query in program.queries)
+    """Whether the windows of all queries count events, and all of them the same ones."""
+    plans = [query.plan for query in program.queries]
+    streams = set(plans[0].streams)
+    return all(plan.window.kind == "events" and set(plan.streams) == streams for plan in plans)
 
 
 def filter_codes(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[Compiled]]:

@@ -198,8 +198,8 @@ class NativeRun:
             acceptor.disagreed = self.core.disagreed(occurrence)
             acceptor.untrue = self._step.untrue_counts(occurrence)
 
-    def adopt(self, run: AutomatonRun) -> None:
-        """Go on from the state of a run in Python."""
+    def adopt(self, run: AutomatonRun, opened: bool) -> None:
+        """Go on from the state of a run in Python; `opened`: in the midst of an instant."""
         clock = run.clock
         if clock.now >= 0:
             inside = cast(Sequence[Sequence[int]], clock.state()[4])
@@ -211,8 +211,10 @@ class NativeRun:
         for state in run.places:
             if state.place.start:
                 continue
+            # There, a `,` place keeps what it has passed over until the timestamp closes.
+            since = clock.now - opened if state.strict else 0
             for group in state.groups.values():
-                nodes = writing.union(group.chain, run.clock.bound)
+                nodes = writing.union(group.chain, clock.bound, since)
                 taken = id(group) in run.touched
                 values = writing.values(state.place.live, group.env)
                 self.parts.put_waiting(state.number, values, nodes, taken, False)
@@ -310,8 +312,10 @@ class _Writing:
             for register in live
         ]
 
-    def union(self, chain: Chain | None, bound: int) -> list[int]:
-        return [self.node(node) for node in reversed(list(_members(chain, bound)))]
+    def union(self, chain: Chain | None, bound: int, since: int) -> list[int]:
+        """The members of a group whose last event came at the instant `since` or later."""
+        members = reversed(list(_members(chain, bound)))
+        return [self.node(node) for node in members if node.last >= since]
 
     def node(self, top: Node) -> int:
         """A node and all below it, deepest first and without recursion."""

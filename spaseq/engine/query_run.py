@@ -75,6 +75,8 @@ class QueryRun:
         """The ordinal of the open instant."""
         self.opened = False
         self.queued: dict[int, list[Event]] = {}
+        self.behind = 0
+        """How many events are queued."""
         self.domain = ""
         """The kind of timestamps, once an event has shown it."""
         self.matched = 0
@@ -94,11 +96,12 @@ class QueryRun:
         return self._automaton if self.native is None else self.native.snapshot()
 
     def adopt(self, automaton: AutomatonRun) -> None:
-        """Go on from the state of an automaton."""
+        """Go on from the state of an automaton, once the rest has been put back."""
+        self.behind = sum(map(len, self.queued.values()))
         if self.native is None:
             self._plain = automaton
         else:
-            self.native.adopt(automaton)
+            self.native.adopt(automaton, self.opened)
 
     @property
     def _automaton(self) -> AutomatonRun:
@@ -116,6 +119,7 @@ class QueryRun:
             self._feed(event, rows, found)
         else:
             self.queued.setdefault(event.ordinal, []).append(event)
+            self.behind += 1
         while all(number > self.ordinal for number in self.delivered.values()):
             self._close_instant(found)
             self._feed_queued(rows, found)
@@ -180,6 +184,7 @@ class QueryRun:
 
     def _feed_queued(self, rows: EventRows, found: list[Match]) -> None:
         for event in self.queued.pop(self.ordinal, ()):
+            self.behind -= 1
             self._feed(event, rows, found)
 
     def _close_instant(self, found: list[Match]) -> None:

@@ -7,7 +7,7 @@ they refer to (steps, slots, expressions, tables) are ranges of the lists beside
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
@@ -152,8 +152,3 @@ class _Flattening:
     def _table(self, slots: tuple[int, ...], rows: Rows) -> FlatNode:
         self.flat.tables.append((slots, rows))
         return FlatNode(Operator.TABLE, first=len(self.flat.tables) - 1)
-
-
-def predicates(steps: Sequence[Step]) -> Mapping[Term, None]:
-    """The predicates that steps name, as the keys of a dict."""
-    return {step.predicate: None for step in steps if not isinstance(step.predicate, int)}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from spaseq.errors import EventError
 from spaseq.gpm import algebra
 from spaseq.gpm._graph import SummaryGraph
 from spaseq.gpm._match import NativeMatcher
@@ -167,6 +168,9 @@ class Matchers:
         """The batch that holds an event, and its place there.
 
         One that comes as terms is encoded, alone, in a batch that the next one takes over.
+
+        Raises:
+            EventError: for one that was encoded for another run, which left out some of it.
         """
         if event is self._event and self._loaded is not None:
             return self._loaded
@@ -174,6 +178,11 @@ class Matchers:
         if isinstance(event, EncodedEvent) and event.batch.dictionary is self.dictionary:
             self._loaded = event.batch, event.index
         else:
+            if isinstance(event, EncodedEvent) and event.is_pruned:
+                raise EventError(
+                    "the event was read for another run, without what that one cannot use: "
+                    "give its reader the `relevance` of this run"
+                )
             useful = self._useful
             facts = event.facts
             if useful is not None:
@@ -187,7 +196,7 @@ class Matchers:
                 event.name,
                 event.time.term,
                 event.time.domain == DATE_TIME,
-                len(event.facts),
+                event.size,
                 int(line) if line.isdigit() else 0,
             )
             self._loaded = self._batch, 0
@@ -200,22 +209,12 @@ class Matchers:
 
     # ------------------------------------------------------------------ for compiled callers
 
-    def wholly_native(self, number: int) -> bool:
-        """Whether a pattern and all its local filters are native."""
-        return self._native[number] is not None and not self._tests[number]
-
     def native(self, number: int) -> NativeMatcher:
         """The native matcher of a pattern that has one."""
         found = self._native[number]
         if found is None:
             raise ValueError("the pattern is evaluated by Python operators")
         return found
-
-    def term(self, number: int) -> Term:
-        """The term of a number that is permanent or of the window."""
-        if number > len(self.dictionary):
-            return self.window.look(number)
-        return self.dictionary.term(number)
 
     # ------------------------------------------------------------------ what was observed
 

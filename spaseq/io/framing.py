@@ -9,18 +9,15 @@ either raises, or counts it and lets the reader go on.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pyoxigraph as ox
 
 from spaseq.errors import EventError
-from spaseq.io.options import GENERATED_AT, Malformed, ReadOptions, Troubles
+from spaseq.io.options import GENERATED_AT, Malformed, ReadOptions, TimeDomain, Troubles
 from spaseq.io.statements import RawTerm
 from spaseq.rdf import time
 from spaseq.rdf.event import DATE_TIME, NUMBER, Term, Timestamp
-
-if TYPE_CHECKING:
-    from spaseq.io.source import TimeDomain
 
 _BEGUN = re.compile(rb"\s*(<[^>]*>|_:\S+)\s+(<\S*)")
 """A statement as far as it goes: its subject, and the beginning of its predicate."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from spaseq.errors import InputError
+from spaseq.rdf.event import DATE_TIME, NUMBER
 from spaseq.rdf.time import TimeUnit
 
 Syntax: TypeAlias = Literal["nq", "nt", "trig", "ttl"]
@@ -96,6 +97,26 @@ class Counters:
     late: int = 0
     unused: int = 0
     """Default-graph triples under the `graph` framing that are no timestamp: of no event."""
+
+
+@dataclass(slots=True)
+class TimeDomain:
+    """The one domain of time of all sources of a run: that of the first event read."""
+
+    kind: str = ""
+    origin: str = ""
+
+    def conflict(self, kind: str, origin: str) -> str:
+        """What is wrong with a timestamp of this domain; empty where it is that of the run."""
+        if not self.kind:
+            self.kind, self.origin = kind, origin
+        if kind == self.kind:
+            return ""
+        shown = {NUMBER: "a number", DATE_TIME: "a date"}
+        return (
+            f"the timestamp is {shown[kind]}, but that at {self.origin} is "
+            f"{shown[self.kind]}; all streams of a run must use one or the other"
+        )
 
 
 def log_warning(text: str) -> None:

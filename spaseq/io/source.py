@@ -31,39 +31,27 @@ from spaseq.io.lines import (
     syntax_of_content,
 )
 from spaseq.io.messages import message_statements
-from spaseq.io.options import GENERATED_AT, Counters, ReadOptions, Syntax, Troubles, log_warning
+from spaseq.io.options import (
+    GENERATED_AT,
+    Counters,
+    ReadOptions,
+    Syntax,
+    TimeDomain,
+    Troubles,
+    log_warning,
+)
 from spaseq.io.statements import block_statements, document_statements
 from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
-from spaseq.rdf.event import DATE_TIME, NUMBER, Event
+from spaseq.rdf.event import Event
 
 EVENTS_AT_ONCE = 256
 """Events in a batch of a file that is read statement by statement."""
 STATEMENTS_AT_ONCE = 4096
 """Statements after which such a batch is looked after, with or without events."""
-
-
-@dataclass(slots=True)
-class TimeDomain:
-    """The one domain of time of all sources of a run: that of the first event read."""
-
-    kind: str = ""
-    origin: str = ""
-
-    def conflict(self, kind: str, origin: str) -> str:
-        """What is wrong with a timestamp of this domain; empty where it is that of the run."""
-        if not self.kind:
-            self.kind, self.origin = kind, origin
-        if kind == self.kind:
-            return ""
-        shown = {NUMBER: "a number", DATE_TIME: "a date"}
-        return (
-            f"the timestamp is {shown[kind]}, but that at {self.origin} is "
-            f"{shown[self.kind]}; all streams of a run must use one or the other"
-        )
 
 
 @dataclass(slots=True)

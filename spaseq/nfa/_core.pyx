@@ -188,7 +188,8 @@ cdef class AutomatonCore:
     cdef int _pass_over(self, Groups groups) except -1:
         """The groups of a `,` place have met the one instant they could be joined at.
 
-        They stay, without members, for one more, so that who comes too late is counted.
+        They stay, without members, for one more, so that who comes too late is counted; the
+        complement of `latest` tells whether the window still has their registers' terms.
         """
         cdef uint32_t i = groups.living
         cdef Group* group
@@ -198,7 +199,7 @@ cdef class AutomatonCore:
             if group.latest < 0:
                 groups.drop(groups.alive[i])
             else:
-                group.latest = -1
+                group.latest = ~group.latest
                 group.members = NULL
         return 0
 
@@ -330,7 +331,7 @@ cdef class AutomatonCore:
         if number != NOBODY:
             groups = <Groups>self.groups[way.place]
             group = &groups.groups[number]
-            if group.latest < bound and group.latest >= 0:
+            if (group.latest if group.latest >= 0 else ~group.latest) < bound:
                 place.outside += 1
                 return 0
             values = values_of(groups, number)
@@ -365,7 +366,8 @@ cdef class AutomatonCore:
             label[0].place = way.place
             label[0].position = way.position
             label[0].width = width
-            memcpy(label[0].row, self.row, width * sizeof(term_t))
+            if width:
+                memcpy(label[0].row, self.row, width * sizeof(term_t))
         place.joined += 1
         if group == NULL:
             return self._complete(edge, self.tecs.extend(label[0], NULL, self.now))
@@ -488,10 +490,6 @@ cdef class AutomatonCore:
             found += self.tecs.paths(self.accepted[i], bound, steps, step_of, one)
         self.accepted_count = 0
         return found
-
-    def living(self, uint32_t place):
-        """How many groups wait in a place."""
-        return 1 if self.groups[place] is None else (<Groups>self.groups[place]).living
 
     def counters(self, uint32_t place):
         """What happened in a place: see `spaseq.nfa.group.PlaceState`."""

@@ -143,7 +143,8 @@ cdef class Groups:
         self.groups[group].place = self.living
         self.alive[self.living] = group
         self.living += 1
-        memcpy(values_of(self, group), values, self.width * sizeof(term_t))
+        if self.width:
+            memcpy(values_of(self, group), values, self.width * sizeof(term_t))
         for i in range(self.chain_count):
             self._enter(&self.chains[i], group)
         return group

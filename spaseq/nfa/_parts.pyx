@@ -62,6 +62,8 @@ cdef class CoreParts:
             self.core.times[self.core.now & self.core.times_mask] = value
             self.core.total += value if self.core.counted else 0
         self.core.now, self.core.timestamp_start, self.core.micros = now, start, micros
+        # What is put back lives as long as if it had come now.
+        self.core.tecs.begin(now, bound)
 
     def waiting(self):
         """The groups: (place, registers, address of the union, whether taken just now)."""
@@ -155,7 +157,7 @@ cdef class CoreParts:
                 self.core._wait(place, <Node*><size_t>node)
             else:
                 self.core._enter(place, self.core.key, <Node*><size_t>node)
-        if taken:
+        if taken and nodes:
             self.core._touch(place, groups.find(self.core.key))
 
     def put_complete(self, size_t node):

@@ -282,6 +282,11 @@ cdef class EventBatch:
         """The line of its file an event began in, 0 where it was not read."""
         return self.events[self._checked(index)].line
 
+    def kept(self, index: int) -> int:
+        """How many of the statements of an event are kept."""
+        cdef uint32_t event = self._checked(index)
+        return self.events[event].end - self.events[event].first
+
     def size(self, index: int) -> int:
         """How many statements an event had, with those that are not kept."""
         return self.events[self._checked(index)].statements
@@ -293,6 +298,11 @@ cdef class EventBatch:
         for i in range(self.event_count):
             total += self.events[i].statements
         return total
+
+    def kept(self, index: int) -> int:
+        """How many of the statements of an event are kept."""
+        cdef uint32_t event = self._checked(index)
+        return self.events[event].end - self.events[event].first
 
     def size(self, index: int) -> int:
         """How many statements an event has, with those that were left out."""

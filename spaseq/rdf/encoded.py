@@ -39,6 +39,11 @@ class EncodedEvent(Event):
         """How many statements it has, with those that no query can use."""
         return self.batch.size(self.index)
 
+    @property
+    def is_pruned(self) -> bool:
+        """Whether some of its statements were left out."""
+        return self.batch.kept(self.index) < self.batch.size(self.index)
+
     def bare(self) -> Event:
         """The event without its facts, free of the batch."""
         return Event(self.stream, self.time, self.ordinal, (), self.name, self.origin)

@@ -128,3 +128,22 @@ def test_comments_in_a_sequence_are_left_out() -> None:
 def test_windows(window: str, shown: str) -> None:
     (query,) = program(clauses=f"WITHIN {window}").to_dict()["queries"]
     assert query["window"]["text"] == shown
+
+
+def test_a_run_says_what_its_patterns_cost_and_found() -> None:
+    query = """PREFIX : <http://example.org/>
+    SELECT * WITHIN 1 MINUTE FROM STREAM s <http://example.org/s>
+    WHERE { SEQ(A) DEFINE GPM A ON s { ?x :many ?y . ?x :few ?z FILTER(?z > 1) } }"""
+    run = spaseq.compile(query).start()
+    number = "^^<http://www.w3.org/2001/XMLSchema#integer>"
+    for second in range(100):
+        lines = [f"<urn:{n}> <http://example.org/many> <urn:y> ." for n in range(9)]
+        lines.append(f'<urn:3> <http://example.org/few> "{second % 4}"{number} .')
+        run.push("http://example.org/s", second, "\n".join(lines).encode())
+    shown = run.explain()
+    assert "seen: 100 events, 100 rows, 50 passed the local filters" in shown
+    # The text has the greater view first; what was seen has put the smaller one there.
+    assert shown.index("<http://example.org/few> ?z  (scan") < shown.index("?y  (by ?x")
+    assert spaseq.compile(query).explain().index("many") < spaseq.compile(query).explain().index(
+        "few"
+    )

@@ -1,0 +1,68 @@
+"""What keeps a query from the compiled core besides its automaton."""
+
+from __future__ import annotations
+
+import pytest
+from engine_runs import AB, EX, text
+
+import spaseq
+from spaseq.engine.fitness import unfit
+
+EVENTS = "WITHIN 3 EVENTS"
+
+
+def reasons(*queries: str) -> list[str | None]:
+    program = spaseq.compile(list(queries))
+    run = program.start()
+    found = [unfit(program, query) for query in program.queries]
+    assert [reason is None for reason in found] == [q.native is not None for q in run.queries]
+    return found
+
+
+def with_b(body: str) -> str:
+    return text(AB, f"DEFINE GPM A ON s {{ ?k :a ?x }} DEFINE GPM B ON s {{ {body} }}")
+
+
+def test_what_the_automaton_says_comes_first() -> None:
+    assert reasons(text("SEQ(A ; !B ; A)")) == ["negations and steps whose absence is looked for"]
+
+
+def test_graph_patterns_that_are_left_to_python() -> None:
+    (reason,) = reasons(with_b("?k :b+ ?y"))
+    assert reason is not None
+    assert "path" in reason
+
+
+@pytest.mark.parametrize("mark", ["", "NOT "])
+def test_exists_over_a_partial_match(mark: str) -> None:
+    assert reasons(with_b(f"?j :b ?y FILTER {mark}EXISTS {{ ?j :c ?x }}")) == [
+        "EXISTS in a filter that needs a partial match"
+    ]
+
+
+def test_filters_over_a_partial_match_without_bytecode() -> None:
+    (reason,) = reasons(with_b("?k :b ?y FILTER(SHA256(STR(?x)) = ?y)"))
+    assert reason is None or "SHA256" in reason.upper()
+
+
+OTHER = text(
+    gpms="DEFINE GPM A ON r { ?k :a ?x } DEFINE GPM B ON r { ?k :b ?y }",
+    clauses=EVENTS,
+    streams=f"FROM STREAM r <{EX}r>",
+)
+UNLIKE = "a window that counts events beside queries that do not count the same"
+
+
+def test_windows_that_count_the_same_events() -> None:
+    assert reasons(text(clauses=EVENTS), text("SEQ(A : B)", clauses="WITHIN 9 EVENTS")) == [
+        None,
+        None,
+    ]
+
+
+def test_windows_that_count_events_beside_windows_of_time() -> None:
+    assert reasons(text(clauses=EVENTS), text()) == [UNLIKE, None]
+
+
+def test_windows_that_count_events_of_different_streams() -> None:
+    assert reasons(text(clauses=EVENTS), OTHER) == [UNLIKE, UNLIKE]

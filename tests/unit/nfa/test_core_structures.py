@@ -1,0 +1,160 @@
+"""The core's tECS and groups against small models, through `CoreParts`."""
+
+from __future__ import annotations
+
+import random
+from itertools import count
+
+import pytest
+
+import spaseq
+from spaseq.engine.native_run import NativeRun
+
+QUERY = (
+    "PREFIX : <http://example.org/> SELECT * WITHIN 10 SECONDS FROM STREAM s :s "
+    "WHERE { SEQ(A ; B) DEFINE GPM A ON s { ?k :a ?x } "
+    "DEFINE GPM B ON s { ?k :b ?y FILTER(?y > ?x) } }"
+)
+Paths = frozenset[tuple[int, tuple[int, ...]]]
+"""(start, labels' instants) of each match."""
+
+
+def native() -> tuple[NativeRun, int]:
+    """A fresh run, and the place of it that keeps ?k and ?x."""
+    found = spaseq.compile(QUERY).start().queries[0].native
+    assert found is not None
+    (place,) = (state.number for state in found.snapshot().places if not state.place.start)
+    return found, place
+
+
+class Building:
+    """Nodes and unions of one core, each beside the paths it stands for."""
+
+    def __init__(self) -> None:
+        self.native, self.place = native()
+        self.core, self.parts = self.native.core, self.native.parts
+        self.instants = count()
+        self.unions: list[tuple[int, Paths]] = []
+
+    def node(self, union: int = 0, below: Paths = frozenset(), start: int = 0) -> tuple[int, Paths]:
+        instant = next(self.instants)
+        label = self.parts.put_label(self.place, 0, instant, 0, 0, 0, 0, 0, 0, 0, 0, [])
+        if not union:
+            return self.parts.put_node(label, 0, start), frozenset({(start, (instant,))})
+        paths = frozenset((first, (*path, instant)) for first, path in below)
+        return self.parts.put_node(label, union, max(first for first, _ in below)), paths
+
+    def add(self, group: int, node: tuple[int, Paths]) -> None:
+        """Let a node join a group, whose union is a new one from then on."""
+        before = self.union(group)
+        self.parts.put_waiting(self.place, [group, group], [node[0]], False, False)
+        self.unions.append((self.address(group), before | node[1]))
+
+    def address(self, group: int) -> int:
+        (found,) = (u for _, values, u, _ in self.parts.waiting() if values == [group, group])
+        return found
+
+    def union(self, group: int) -> Paths:
+        if all(values != [group, group] for _, values, _, _ in self.parts.waiting()):
+            return frozenset()
+        return dict(self.unions)[self.address(group)]
+
+    def paths(
+        self, union: int, below: Paths, one: bool = False
+    ) -> list[tuple[int, tuple[int, ...]]]:
+        """What a new node on top of a union enumerates, without that node."""
+        self.parts.put_complete(self.node(union, below)[0])
+        found = self.core.take(lambda address: self.parts.label(address)[2], one)  # type: ignore[arg-type, return-value]
+        return [(start, steps[:-1]) for start, steps in found]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_unions_enumerate_what_starts_in_the_window_once_and_never_change(seed: int) -> None:
+    chance = random.Random(seed)
+    built = Building()
+    for _ in range(chance.randrange(2, 14)):
+        start, below = chance.randrange(20), chance.choice([(0, frozenset()), *built.unions])
+        built.add(chance.randrange(1, 4), built.node(*below, start=start))
+    for bound in sorted(chance.sample(range(21), 4)):
+        built.core.bound = bound
+        for union, paths in built.unions:
+            alive = sorted(path for path in paths if path[0] >= bound)
+            if alive:
+                assert sorted(built.paths(union, paths)) == alive
+                assert built.paths(union, paths, one=True)[0] in alive
+
+
+def test_what_the_window_has_passed_over_is_left_out_of_new_unions() -> None:
+    built = Building()
+    for start in (5, 1, 9, 3, 7, 2):
+        built.add(1, built.node(start=start))
+    old = built.unions[-1]
+    built.core.bound = 4
+    built.add(1, built.node(start=8))
+    assert sorted(start for start, _ in built.paths(*built.unions[-1])) == [5, 7, 8, 9]
+    assert sorted(start for start, _ in built.paths(*old)) == [5, 7, 9]
+
+
+def test_starts_in_order_cost_one_cell_each() -> None:
+    built = Building()
+    sizes = []
+    for start in range(3000):
+        before = built.core.tecs.bytes
+        built.parts.put_waiting(built.place, [1, 1], [built.node(start=start)[0]], False, False)
+        sizes.append(built.core.tecs.bytes - before)
+    assert len(set(sizes)) == 1
+
+
+def test_starts_out_of_order_cost_logarithmically_many() -> None:
+    built = Building()
+    starts = list(range(4000))
+    random.Random(3).shuffle(starts)
+    for start in starts:
+        built.parts.put_waiting(built.place, [1, 1], [built.node(start=start)[0]], False, False)
+    in_order = Building()
+    for start in range(4000):
+        in_order.parts.put_waiting(
+            in_order.place, [1, 1], [in_order.node(start=start)[0]], False, False
+        )
+    assert built.core.tecs.bytes < 6 * in_order.core.tecs.bytes
+
+
+def test_a_long_path_is_enumerated_without_recursion() -> None:
+    built = Building()
+    address, start = built.node(start=7)[0], 7
+    for _ in range(50_000):
+        instant = next(built.instants)
+        label = built.parts.put_label(built.place, 0, instant, 0, 0, 0, 0, 0, 0, 0, 0, [])
+        address = built.parts.put_node(label, built.parts.put_union([address]), start)
+    built.parts.put_complete(address)
+    ((first, steps),) = built.core.take(lambda at: built.parts.label(at)[2], False)  # type: ignore[arg-type, return-value]
+    assert first == 7
+    assert list(steps) == list(range(50_001))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_groups_are_a_dictionary_of_their_registers(seed: int) -> None:
+    """Made, found and dropped, at random; their table grows and what went is used again."""
+    chance = random.Random(seed)
+    built = Building()
+    model: dict[tuple[int, int], int] = {}
+    most = chance.choice([3, 12, 40])
+    for _ in range(1500):
+        values = chance.randrange(most), chance.randrange(most)
+        drop = chance.random() < 0.45
+        if drop and not model:
+            continue
+        if drop and chance.random() < 0.8:
+            values = chance.choice(list(model))
+        node = built.node(start=1)[0]
+        built.parts.put_waiting(built.place, values, [node], drop, False)
+        model[values] = model.get(values, 0) + 1
+        if drop:
+            built.core.close_instant()
+            del model[values]
+        assert built.core.living(built.place) == len(model)
+    found = {
+        tuple(values): len(built.parts.members(union))
+        for _, values, union, _ in built.parts.waiting()
+    }
+    assert found == model

@@ -1,0 +1,94 @@
+"""Which automata the compiled core takes, and what keeps the others from it."""
+
+from __future__ import annotations
+
+import pytest
+from nfa_queries import planned
+
+from spaseq.nfa.compile import compile_automaton
+from spaseq.nfa.native import unfit
+
+
+def reason(
+    seq: str,
+    gpms: dict[str, str] | None = None,
+    clauses: str = "WITHIN 10 SECONDS",
+    head: str = "SELECT *",
+) -> str | None:
+    plan = planned(seq, gpms, head, clauses)
+    return unfit(plan, compile_automaton(plan))
+
+
+KEYED = {name: f"{{ ?k :{name.lower()} ?{name.lower()} }}" for name in "AB"}
+IN_PARTITIONS = "WITHIN 10 SECONDS PARTITION BY ?k"
+
+
+@pytest.mark.parametrize("seq", ["A", "A ; B : C , D", "A ; B+ ; C", "A : (B | (C{2,3} : D))"])
+def test_sequences_iterations_and_disjunctions_fit(seq: str) -> None:
+    assert reason(seq) is None
+
+
+@pytest.mark.parametrize("window", ["TUMBLING 5 SECONDS", "5 EVENTS", "5 SECONDS"])
+def test_every_window_fits(window: str) -> None:
+    assert reason("A ; B", clauses=f"WITHIN {window}") is None
+
+
+@pytest.mark.parametrize(
+    "clauses", ["EMIT NEXT", "EMIT STRICT", "AFTER MATCH SKIP PAST LAST EVENT"]
+)
+def test_what_is_emitted_is_not_the_cores_business(clauses: str) -> None:
+    assert reason("A ; B", clauses=f"WITHIN 5 SECONDS FROM STREAM r :r {clauses}") is None
+
+
+def test_partitions_fit_without_contiguity() -> None:
+    assert reason("A ; B", KEYED, IN_PARTITIONS) is None
+
+
+def test_previous_and_last_values_fit() -> None:
+    rising = "{ [] :b ?b FILTER(?b > PREV(?b, 0)) }"
+    assert reason("A ; B+", {"B": rising}) is None
+    assert reason("A+ ; B", {"B": "{ [] :b ?b FILTER(?b > LAST(?a)) }"}) is None
+
+
+def test_no_window() -> None:
+    assert reason("A ; B", clauses="WITHIN UNBOUNDED") == "it has no window"
+
+
+@pytest.mark.parametrize(
+    ("seq", "more"),
+    [
+        ("A , B", ""),
+        ("A ; B", " FROM STREAM r :r EMIT STRICT"),
+        ("A ; B", " FROM STREAM r :r AFTER MATCH SKIP PAST LAST EVENT"),
+    ],
+)
+def test_contiguity_or_skipping_within_partitions(seq: str, more: str) -> None:
+    assert reason(seq, KEYED, IN_PARTITIONS + more) == ("contiguity or skipping within partitions")
+
+
+@pytest.mark.parametrize("seq", ["A ; !C ; B", "A ; !C", "A ; C? ; B"])
+def test_negations(seq: str) -> None:
+    assert reason(seq) == "negations and steps whose absence is looked for"
+
+
+@pytest.mark.parametrize("seq", ["(A & B) ; C", "C : (A AND B)"])
+def test_conjunctions(seq: str) -> None:
+    assert reason(seq) == "conjunctions"
+
+
+@pytest.mark.parametrize("term", ["SUM(?b)", "COUNT(B)", "FIRST(?b)", "MAX(?b)"])
+def test_aggregates(term: str) -> None:
+    assert reason("B+ ; C", {"C": f"{{ [] :c ?c FILTER(?c > {term}) }}"}) == (
+        "aggregates, counts and first values over iterations"
+    )
+
+
+def test_assignments_of_other_steps_values() -> None:
+    assert reason("A ; B", {"B": "{ [] :b ?b BIND(?a + ?b AS ?c) }"}) == (
+        "BIND with values of other steps"
+    )
+
+
+def test_several_last_values_of_a_variable() -> None:
+    nested = {"B": "{ [] :b ?b FILTER(?b >= LAST(?b)) }", "C": "{ [] :c ?c FILTER(?c > LAST(?b)) }"}
+    assert reason("(A ; B+)+ ; C", nested) == "several last values of one variable"
