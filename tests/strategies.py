@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 import pyoxigraph as ox
@@ -343,6 +344,32 @@ class _SequenceDraw:
         return Step(operator, unit, self._choose.of(choice))
 
 
+class _PlainSequence(_SequenceDraw):
+    """Single steps, iterations and disjunctions, without negations and conjunctions."""
+
+    def __init__(self, choose: Choices, room: int, keyed: bool):
+        super().__init__(choose, room, False)
+        self._operators = ";;::" if keyed else ";;::,"
+
+    def unit(self, depth: int, negated: bool = False) -> Tree:
+        kinds = ["ref"] * 5 + (["|", *["seq"] * (2 * depth)] if self._room >= 2 else [])
+        match self._choose.of(kinds):
+            case "|" if depth and self._room >= 3:
+                return Group("|", (self.ref(), self.unit(depth - 1)))
+            case "|":
+                return Group("|", self.refs())
+            case "seq":
+                return self.sequence(depth - 1, True)
+        return self.ref()
+
+    def step(self, required: bool, solid: bool, depth: int, first: bool) -> Step:
+        operator, unit = self._choose.of(self._operators), self.unit(depth)
+        kinds = ("", "", "", "", "+", "+", "{2}", "{1,2}", "{1,3}", "{2,}")
+        if operator == ":" and not required and self.flip(4):
+            kinds += OPTIONAL
+        return Step(operator, unit, self._choose.of(kinds))
+
+
 # ------------------------------------------------------------------ GPMs
 
 
@@ -523,6 +550,28 @@ class _GpmDraw:
         return f"DEFINE GPM {gpm.name} ON {', '.join(gpm.streams)}{at} {{ {body} }}"
 
 
+class _PlainGpms(_GpmDraw):
+    """Their conditions ask for values of other steps, PREV and LAST, never for aggregates."""
+
+    def _pattern(self, name: str, where: list[Place], streams: Sequence[str]) -> Gpm:
+        gpm = super()._pattern(name, where, streams)
+        gpm.lines = [re.sub(r"(:[pqr])\|:[pqr]", r"\1", line) for line in gpm.lines]
+        return gpm
+
+    def term(self, concatenated: bool = False) -> str:
+        names = [name for name in self._values() if name in self.units]
+        return f"LAST(?{self._pick(*names)})" if names else "2"
+
+    def _condition(self, gpm: Gpm) -> str:
+        found = super()._condition(gpm)
+        return self._condition(gpm) if "EXISTS" in found else found
+
+    def _assign(self, gpm: Gpm) -> None:
+        name = f"z{gpm.name.lower()}"
+        gpm.extra.add(name)
+        gpm.lines.append(f"BIND(?{gpm.value} + 1 AS ?{name})")
+
+
 # ------------------------------------------------------------------ queries and streams
 
 
@@ -538,16 +587,37 @@ def query_of(
     tree = _SequenceDraw(choose, room, corners).sequence(2, False, outermost=True)
     keyed = choose.number(0, 3) == 3
     written = _GpmDraw(choose, tree, streams, keyed, dates)
-    clauses = [_window(choose, may_wait(tree))]
-    if keyed:
-        clauses.append("PARTITION BY ?k")
-    clauses += [f"FROM STREAM {name} :{name}" for name in streams]
+    clauses = [_window(choose, may_wait(tree)), *_sources(streams, keyed)]
     emit = choose.of(("", "", "", "", "", "ANY", "NEXT", "LAST", "MAX", "STRICT"))
     if emit:
         clauses.append(f"EMIT {emit}")
     form = _registered(choose, written, register) if register else _form(choose, written)
     if choose.number(0, 5) == 5 and not (form == "ASK" and keyed):
         clauses.append("AFTER MATCH SKIP PAST LAST EVENT")
+    return _query(choose, form, clauses, tree, written)
+
+
+def plain_query(choose: Choices, streams: Sequence[str], dates: bool) -> str:
+    """A valid query of the sort that the compiled core runs, but for rare ones."""
+    keyed = choose.number(0, 3) == 3
+    room = choose.of((3, 4, 5, 2, 3, 4, 5, 6, 1))
+    tree = _PlainSequence(choose, room, keyed).sequence(2, True, outermost=True)
+    written = _PlainGpms(choose, tree, streams, keyed, dates)
+    window = _window(choose, choose.number(0, 3) > 0 or may_wait(tree))
+    clauses = [window.replace("UNBOUNDED", "7 EVENTS"), *_sources(streams, keyed)]
+    emits = ("", "", "", "", "ANY", "NEXT", "LAST", "MAX", "" if keyed else "STRICT")
+    clauses += [f"EMIT {emit}" for emit in [choose.of(emits)] if emit]
+    clauses += ["AFTER MATCH SKIP PAST LAST EVENT"] * (not keyed and choose.number(0, 5) == 5)
+    return _query(choose, _form(choose, written), clauses, tree, written)
+
+
+def _sources(streams: Sequence[str], keyed: bool) -> list[str]:
+    return ["PARTITION BY ?k"] * keyed + [f"FROM STREAM {name} :{name}" for name in streams]
+
+
+def _query(
+    choose: Choices, form: str, clauses: Sequence[str], tree: Tree, written: _GpmDraw
+) -> str:
     limit = " LIMIT 1" if choose.number(0, 9) == 9 else ""
     defines = "\n  ".join(map(written.define, written.gpms))
     head = "\n".join(["PREFIX : <http://example.org/>", form, *clauses])
@@ -636,11 +706,12 @@ def events_of(
     return out
 
 
-def case_of(choose: Choices, corners: bool = False) -> Case:
+def case_of(choose: Choices, corners: bool = False, plain: bool = False) -> Case:
     """A query with streams and a knowledge base that it can say something about."""
     streams = STREAMS[: choose.of((1, 2, 1, 2, 3))]
     dates = choose.number(0, 4) == 4
-    query = query_of(choose, streams, dates, corners)
+    drawn = plain_query if plain else partial(query_of, corners=corners)
+    query = drawn(choose, streams, dates)
     kb = dict(_kb(choose)) if "GRAPH" in query else {}
     if EXAMPLE + "kb" in kb and choose.number(0, 3) == 3:
         query = query.replace("\nFROM STREAM", "\nFROM NAMED :kb\nFROM STREAM", 1)
@@ -673,6 +744,11 @@ def cases(draw: st.DrawFn, corners: bool = False) -> Case:
 def random_case(seed: int, corners: bool = False) -> Case:
     """The case of a seed: evenly drawn and cheap, for long campaigns."""
     return case_of(_Random(random.Random(seed)), corners)
+
+
+def plain_case(seed: int) -> Case:
+    """The case of a seed, with a query of the sort that the compiled core runs."""
+    return case_of(_Random(random.Random(seed)), plain=True)
 
 
 # ------------------------------------------------------------------ making a case small

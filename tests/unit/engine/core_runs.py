@@ -1,0 +1,84 @@
+"""Runs on the compiled core, and runs of the same program on the automaton in Python."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+
+import pyoxigraph as ox
+from strategies import Case
+
+import spaseq
+from spaseq.engine.query_run import QueryRun
+from spaseq.engine.run import Run
+from spaseq.engine.state import SavedState
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.event import DATE_TIME, Event
+from spaseq.results import Match
+
+Knowledge = Mapping[str, Sequence[ox.Triple]]
+
+
+def knowledge(case: Case) -> dict[str, list[ox.Triple]]:
+    return {
+        graph: [ox.Triple(*fact) for fact in facts]  # type: ignore[arg-type]
+        for graph, facts in case.kb.items()
+    }
+
+
+def in_python(program: spaseq.Program, kb: Knowledge | None = None) -> Run:
+    """A new run, none of whose queries is on the core."""
+    run = program.start(kb=kb)
+    run.queries = [QueryRun(query, run.kb, run.rows.matchers, False) for query in program.queries]
+    return run
+
+
+def resumed_in_python(program: spaseq.Program, blob: bytes, kb: Knowledge | None = None) -> Run:
+    run = in_python(program, kb)
+    SavedState(blob).restore(run)
+    return run
+
+
+def encoded(run: Run, events: Sequence[Event]) -> EventBatch:
+    """Events of one stream as a reader hands them over."""
+    batch = EventBatch(run.rows.matchers.dictionary, stream=events[0].stream)
+    for event in events:
+        dated = event.time.domain == DATE_TIME
+        stamp = None if dated else event.time.term
+        micros = event.time.micros
+        batch.add(event.facts, micros, event.ordinal, event.name, stamp, dated)
+    return batch
+
+
+def batches(events: Sequence[Event], chance: random.Random) -> list[list[Event]]:
+    """Stretches of events of one stream, split at random."""
+    out: list[list[Event]] = []
+    for _, some in groupby(events, lambda event: event.stream):
+        stretch = list(some)
+        while stretch:
+            size = chance.randint(1, 6)
+            out.append(stretch[:size])
+            stretch = stretch[size:]
+    return out
+
+
+class Taken:
+    """How many events the compiled core took from batches without Python."""
+
+    def __init__(self, run: Run):
+        self.events = 0
+        self.calls = 0
+        for query in run.queries:
+            query.run = self._counting(query.run)  # type: ignore[method-assign]
+
+    def _counting(
+        self, run: Callable[[EventBatch, int, int, list[Match]], int]
+    ) -> Callable[[EventBatch, int, int, list[Match]], int]:
+        def counted(batch: EventBatch, first: int, position: int, found: list[Match]) -> int:
+            after = run(batch, first, position, found)
+            self.events += after - first
+            self.calls += after > first
+            return after
+
+        return counted

@@ -1,0 +1,135 @@
+"""Encoded batches on the compiled core: what is refused in their midst, and what goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyoxigraph as ox
+import pytest
+from core_runs import Taken, encoded
+from engine_runs import EX, S, program, push, shown
+
+import spaseq
+from spaseq.errors import EventError
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
+from spaseq.results import Match
+
+
+def event(
+    seconds: int, letter: str, ordinal: int = 0, stream: str = S, dated: bool = False
+) -> Event:
+    kind = "dateTime" if dated else "integer"
+    lexical = f"1970-01-01T00:00:{seconds:02}Z" if dated else str(seconds)
+    stamp = ox.Literal(lexical, datatype=ox.NamedNode(f"http://www.w3.org/2001/XMLSchema#{kind}"))
+    fact = ox.NamedNode(EX + "k"), ox.NamedNode(EX + letter), ox.Literal(seconds)
+    time = Timestamp(seconds * 1_000_000, DATE_TIME if dated else NUMBER, stamp)
+    return Event(stream, time, ordinal, [fact])
+
+
+def started() -> tuple[spaseq.Run, Taken]:
+    run = program().start()
+    assert run.queries[0].native
+    return run, Taken(run)
+
+
+def test_a_whole_batch_is_taken_without_python() -> None:
+    run, taken = started()
+    some = [event(n, "xax"[n % 3]) for n in range(50)]
+    assert list(run.push_batch(encoded(run, some))) == []
+    assert (taken.events, taken.calls) == (50, 1)
+    assert run.stats["events"] == 50
+
+
+def test_a_match_comes_before_the_events_after_it_are_looked_at() -> None:
+    run, taken = started()
+    found = run.push_batch(encoded(run, [event(n, "ab"[n % 2]) for n in range(10)]))
+    assert shown([next(found)]) == ["A@0 B@1"]
+    assert taken.events == run.events == 2
+    assert shown(found) == ["A@2 B@3", "A@4 B@5", "A@6 B@7", "A@8 B@9"]
+
+
+def test_equal_times_are_taken_by_their_ordinals() -> None:
+    run, taken = started()
+    some = [event(1, "a"), event(1, "b", 1), event(1, "a", 2), event(1, "b", 3)]
+    assert shown(run.push_batch(encoded(run, some))) == ["A@1 B@1", "A@1 B@1"]
+    assert taken.events == 4
+
+
+def test_batches_go_on_where_single_events_stopped_and_the_other_way_round() -> None:
+    run, taken = started()
+    push(run, 1, "k a 1")
+    assert shown(run.push_batch(encoded(run, [event(1, "b", 1), event(1, "a", 2)]))) == ["A@1 B@1"]
+    assert push(run, 1, "k b 1") == ["A@1 B@1"]
+    assert run.advance(5) == []
+    assert shown(run.push_batch(encoded(run, [event(5, "a"), event(6, "b")]))) == ["A@5 B@6"]
+    assert taken.events == 4
+
+
+WRONG = {
+    "late": ([event(1, "x")], "is late"),
+    "an ordinal too great": ([event(4, "x", 1)], "says it is number 1"),
+    "an ordinal twice": ([event(3, "x", 0)], "says it is number 0"),
+    "a date": ([event(4, "x", dated=True)], "one kind for all streams"),
+}
+
+
+def consumed(found: Iterator[Match]) -> tuple[list[Match], str]:
+    """The matches, and the message that ended them."""
+    matches: list[Match] = []
+    with pytest.raises(EventError) as error:
+        matches.extend(found)
+    return matches, str(error.value)
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("pusher", ["encoded", "plain"])
+def test_a_wrong_event_is_refused_and_those_before_it_count(name: str, pusher: str) -> None:
+    (wrong,), words = WRONG[name]
+    run, taken = started()
+    some = [event(1, "a"), event(2, "b"), event(3, "a"), wrong, event(4, "b")]
+    given: EventBatch | list[Event] = encoded(run, some) if pusher == "encoded" else some
+    found, message = consumed(run.push_batch(given))
+    assert shown(found) == ["A@1 B@2"]
+    assert words in message
+    assert run.events == 3
+    assert taken.events == (3 if pusher == "encoded" else 0)
+    # What comes right after it is taken as if nothing had been.
+    before = run.save()
+    assert shown(run.push_batch(encoded(run, [event(3, "x", 1), event(5, "b")]))) == ["A@3 B@5"]
+    again = program().resume(before)
+    assert shown(again.push_batch([event(3, "x", 1), event(5, "b")])) == ["A@3 B@5"]
+
+
+def test_a_wrong_first_event_is_refused() -> None:
+    run, taken = started()
+    _, message = consumed(run.push_batch(encoded(run, [event(1, "a", 1)])))
+    assert "says it is number 1" in message
+    assert (run.events, taken.events) == (0, 0)
+
+
+def test_a_stream_that_nobody_reads_is_refused() -> None:
+    run, taken = started()
+    push(run, 1, "k a 1")
+    _, message = consumed(run.push_batch(encoded(run, [event(2, "b", stream=EX + "other")])))
+    assert "no query reads the stream" in message
+    assert taken.events == 0
+    assert push(run, 2, "k b 1") == ["A@1 B@2"]
+
+
+@pytest.mark.parametrize(
+    "end", [lambda run: run.finish(), lambda run: run.advance(9)], ids=["finished", "a watermark"]
+)
+def test_nothing_comes_after_its_time(end: Callable[[spaseq.Run], list[Match]]) -> None:
+    run, taken = started()
+    push(run, 1, "k a 1")
+    assert end(run) == []
+    _, message = consumed(run.push_batch(encoded(run, [event(2, "b")])))
+    assert "finished" in message or "is late" in message
+    assert (run.events, taken.events) == (1, 0)
+
+
+def test_an_empty_batch_is_nothing() -> None:
+    run, _ = started()
+    assert list(run.push_batch(EventBatch(run.rows.matchers.dictionary, stream=S))) == []
+    assert run.events == 0

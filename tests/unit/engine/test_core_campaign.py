@@ -1,0 +1,196 @@
+"""The compiled core means what the reference semantics means, whatever way events come.
+
+Drawn queries of the sort that the core runs; those that it does not are passed over. Each is
+run event by event, in batches, in encoded batches, with its state put down and taken up after
+each event, and on the automaton in Python. `SPASEQ_EXAMPLES` is the number of cases (default
+300), `SPASEQ_SEED` the first.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+import pyoxigraph as ox
+import pytest
+from core_runs import Taken, batches, encoded, in_python, knowledge, resumed_in_python
+from oracle import Reference, comparable, evaluate, timestamp
+from strategies import DAY, Case, iri, plain_case, smaller
+
+import spaseq
+from spaseq.errors import QueryError
+from spaseq.parser import parse
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact
+from spaseq.results import Match
+
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
+SEED = int(os.environ.get("SPASEQ_SEED", "0"))
+CHUNK = 100
+
+Way = Callable[[spaseq.Program, Case, random.Random], list[Match]]
+
+
+def one_by_one(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
+    run = program.start(kb=knowledge(case))
+    found = [match for event in case.merged for match in run.push_batch([event])]
+    return found + run.finish()
+
+
+def in_batches(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
+    run = program.start(kb=knowledge(case))
+    found: list[Match] = []
+    for some in batches(case.merged, chance):
+        found += run.push_batch(some)
+    return found + run.finish()
+
+
+def in_encoded_batches(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
+    """With watermarks between them; of one stream, the core takes the events itself."""
+    run = program.start(kb=knowledge(case))
+    taken, total = Taken(run), 0
+    found: list[Match] = []
+    for some in batches(case.merged, chance):
+        if chance.random() < 0.3:
+            found += run.advance(some[0].time)
+        found += run.push_batch(encoded(run, some))
+        if chance.random() < 0.2:
+            total += taken.events
+            run = program.resume(run.save(), kb=knowledge(case))
+            taken = Taken(run)
+    if len(case.streams) == 1:
+        assert total + taken.events == len(case.merged)
+    return found + run.finish()
+
+
+def saved_after_each(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
+    run = program.start(kb=knowledge(case))
+    found: list[Match] = []
+    for event in case.merged:
+        found += run.push_batch([event])
+        run = program.resume(run.save(), kb=knowledge(case))
+    return found + run.finish()
+
+
+def here_and_there(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
+    """The state goes from the core to the automaton in Python and back."""
+    run = program.start(kb=knowledge(case))
+    found: list[Match] = []
+    for event in case.merged:
+        found += run.push_batch([event])
+        if chance.random() < 0.5:
+            run = resumed_in_python(program, run.save(), knowledge(case))
+        else:
+            run = program.resume(run.save(), kb=knowledge(case))
+    return found + run.finish()
+
+
+def plainly(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
+    run = in_python(program, knowledge(case))
+    found = [match for event in case.merged for match in run.push_batch([event])]
+    return found + run.finish()
+
+
+WAYS: list[Way] = [
+    one_by_one,
+    in_batches,
+    in_encoded_batches,
+    saved_after_each,
+    here_and_there,
+    plainly,
+]
+
+
+def on_the_core(seed: int) -> tuple[Case, spaseq.Program] | None:
+    case = plain_case(seed)
+    try:
+        program = spaseq.compile(case.query, names=["q"])
+    except QueryError:
+        return None
+    return (case, program) if program.start(kb=knowledge(case)).queries[0].native else None
+
+
+def objections(case: Case, program: spaseq.Program, seed: int, ways: Iterable[Way]) -> str:
+    reference = Reference(parse(case.query), case.streams, case.kb)
+    for way in ways:
+        results = way(program, case, random.Random(seed))
+        wrong = reference.objection(comparable(results))
+        if wrong:
+            return f"{way.__name__}: {wrong}"
+    return ""
+
+
+def failed(case: Case, seed: int, found: str) -> str:
+    """The report of a failing case, made small."""
+    (way,) = (way for way in WAYS if way.__name__ == found.partition(":")[0])
+
+    def fails(candidate: Case) -> bool:
+        try:
+            program = spaseq.compile(candidate.query, names=["q"])
+        except QueryError:
+            return False
+        return bool(objections(candidate, program, seed, [way]))
+
+    small = smaller(case, fails)
+    found = objections(small, spaseq.compile(small.query, names=["q"]), seed, [way])
+    wanted = evaluate(small.query, small.streams, small.kb)
+    return f"seed {seed}: {found}\n{small.entry(wanted)}"
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))
+def test_the_core_equals_the_reference(first: int) -> None:
+    seen = 0
+    for seed in range(first, min(first + CHUNK, SEED + EXAMPLES)):
+        drawn = on_the_core(seed)
+        if drawn is None:
+            continue
+        seen += 1
+        found = objections(*drawn, seed, WAYS)
+        if found:
+            pytest.fail(failed(drawn[0], seed, found))
+    assert seen > 0.7 * (min(first + CHUNK, SEED + EXAMPLES) - first)
+
+
+def long_stream(case: Case, chance: random.Random) -> list[Event]:
+    """Events like the case's, of more names than a window holds, with gaps."""
+    dated = any(event.time.domain == DATE_TIME for event in case.merged)
+    events: list[Event] = []
+    now, ordinals = DAY if dated else 0, Counter[str]()
+    for number in range(300):
+        step = chance.choice((0, 0, 1, 1, 1, 2, 30 if chance.random() < 0.05 else 1))
+        if step:
+            ordinals.clear()
+        now += step * 1_000_000
+        stream = chance.choice(list(case.streams))
+        facts: dict[Fact, None] = {}
+        for _ in range(chance.randint(0, 2)):
+            subject = iri(chance.choice(("a", "b", f"n{number // 3}")))
+            predicate = iri(chance.choice("pqr"))
+            facts[subject, predicate, ox.Literal(chance.randint(0, 3))] = None
+        time = timestamp(now, DATE_TIME if dated else NUMBER)
+        events.append(Event(stream, time, ordinals[stream], list(facts)))
+        ordinals[stream] += 1
+    return sorted(events, key=lambda event: (event.instant, event.stream))
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES // 5, CHUNK))
+def test_long_streams_give_what_the_automaton_in_python_gives(first: int) -> None:
+    """Batch by batch; where the language leaves a choice, as many matches."""
+    for seed in range(first, min(first + CHUNK, SEED + EXAMPLES // 5)):
+        drawn = on_the_core(seed)
+        if drawn is None or "LIMIT" in drawn[0].query:
+            continue
+        case, program = drawn
+        free = any(word in case.query for word in ("EMIT ANY", "ASK", "DISTINCT", "AFTER MATCH"))
+        chance = random.Random(seed)
+        run, plain = program.start(kb=knowledge(case)), in_python(program, knowledge(case))
+        for some in batches(long_stream(case, chance), chance):
+            ours = list(run.push_batch(encoded(run, some)))
+            theirs = list(plain.push_batch(some))
+            assert len(ours) == len(theirs), f"seed {seed}\n{case.query}"
+            if not free:
+                wrong = Counter(comparable(ours)) - Counter(comparable(theirs))
+                assert not wrong, f"seed {seed}: {wrong}\n{case.query}"
+            if len(theirs) > 20_000:
+                break

@@ -1,0 +1,226 @@
+"""The compiled core on long streams: what it keeps, what it costs, what it puts down.
+
+Cost and memory are read from counters. Whatever is compared with the automaton in Python is
+fed to the core in encoded batches.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pyoxigraph as ox
+import pytest
+from core_runs import Taken, encoded, in_python
+from engine_runs import EX, GPMS, R, S, program, push, shown, text
+from oracle import comparable, timestamp
+
+import spaseq
+from spaseq.engine.native_run import NativeRun
+from spaseq.rdf.event import NUMBER, Event
+from spaseq.results import Match
+
+
+def event(micros: int, letter: str, key: object, value: object = 0, ordinal: int = 0) -> Event:
+    subject, predicate = ox.NamedNode(f"{EX}{key}"), ox.NamedNode(EX + letter)
+    object_ = ox.Literal(value) if isinstance(value, int) else ox.NamedNode(f"{EX}{value}")
+    return Event(S, timestamp(micros, NUMBER), ordinal, [(subject, predicate, object_)])
+
+
+def native(run: spaseq.Run) -> NativeRun:
+    found = run.queries[0].native
+    assert found is not None
+    return found
+
+
+def fed(run: spaseq.Run, events: list[Event], size: int = 100) -> list[Match]:
+    taken = Taken(run)
+    found: list[Match] = []
+    for first in range(0, len(events), size):
+        found += run.push_batch(encoded(run, events[first : first + size]))
+    assert taken.events == len(events)
+    return found
+
+
+def visited(run: spaseq.Run) -> int:
+    return sum(state.visited for state in native(run).snapshot().places)
+
+
+APART = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y }"
+SECOND = 1_000_000
+
+# ------------------------------------------------------------------ cost
+
+
+@pytest.mark.parametrize("seq", ["SEQ(A : B)", "SEQ(A : A : B)", "SEQ(A : B+)"])
+def test_without_correlation_nodes_do_not_grow_with_the_window(seq: str) -> None:
+    letters = "aaaaaaaaac" * 60  # nothing is complete, so nothing is enumerated
+    made = {}
+    for window in (5, 50, 5000):
+        run = program(seq, APART, "ASK", f"WITHIN {window} SECONDS").start()
+        fed(run, [event(t * SECOND, letter, t, t) for t, letter in enumerate(letters)])
+        made[window] = native(run).core.tecs.made
+    assert made[50] == made[5000]
+    assert made[5000] <= 2 * len(letters)
+
+
+def test_an_index_visits_as_many_groups_however_many_keys_there_are() -> None:
+    seen = []
+    for keys in (10, 100, 1000):
+        run = program("SEQ(A : B)", clauses="WITHIN 100000 SECONDS").start()
+        fed(run, [event(k * SECOND, "a", f"k{k}") for k in range(keys)])
+        before = visited(run)
+        fed(run, [event((keys + n) * SECOND, "b", f"k{n % keys}") for n in range(50)])
+        seen.append(visited(run) - before)
+    assert seen[1] == seen[2] == 50
+
+
+# ------------------------------------------------------------------ memory
+
+
+@pytest.mark.parametrize("clauses", ["WITHIN 100 SECONDS", "WITHIN 100 EVENTS"])
+def test_ever_new_names_leave_nothing_behind(clauses: str) -> None:
+    """50,000 events, each of a subject and a value that never come again."""
+    run = program("SEQ(A : B)", clauses=clauses).start()
+    most_terms = most_bytes = 0
+    for first in range(0, 50_000, 500):
+        some = range(first, first + 500)
+        fed(run, [event(t * SECOND, "ab"[t % 3 == 2], f"k{t // 3}", f"v{t}") for t in some], 500)
+        most_terms = max(most_terms, run.rows.matchers.window.live)
+        most_bytes = max(most_bytes, native(run).core.tecs.bytes)
+    assert run.queries[0].matched > 30_000
+    # One and a half windows of two terms an event and a time; two epochs of nodes.
+    assert most_terms <= 2 * 3 * 100
+    assert most_bytes <= 3 << 18
+    assert sum(len(state.groups) for state in native(run).snapshot().places) <= 110
+
+
+def test_a_long_iteration_is_enumerated() -> None:
+    run = program(
+        "SEQ(A , B+ , C)",
+        APART + " DEFINE GPM C ON s { [] :c ?z }",
+        clauses="WITHIN 1000 SECONDS",
+    ).start()
+    letters = "a" + "b" * 20_000 + "c"
+    found = fed(run, [event(t * 1000, letter, "k") for t, letter in enumerate(letters)], 5000)
+    assert [len(match.events) for match in found] == [20_002]
+
+
+# ------------------------------------------------------------------ putting down and taking up
+
+
+def test_a_large_state_lives_on_until_the_window_has_passed_over_it() -> None:
+    """More nodes than an epoch holds, of which only the first one has expired by then."""
+    times = [0, *range(10_000_000, 10_600_000, 100), *range(101_000_000, 103_000_000, 100)]
+    events = [event(time, "a", f"k{time}", time) for time in times]
+    events += [event(104_000_000 + n, "b", f"k{times[n + 1]}") for n in range(6000)]
+    made = program("SEQ(A ; B)", clauses="WITHIN 100 SECONDS")
+    run = made.start()
+    found = fed(run, events[:6002])
+    run = made.resume(run.save())
+    found += fed(run, events[6002:])
+    assert len(found) == 6000
+    for match in found:
+        start, end = match.events
+        assert start.bindings["k"] == end.bindings["k"]
+        assert start.bindings["k"] == ox.NamedNode(f"{EX}k{start.time.micros}")
+
+
+def test_what_a_strict_place_has_passed_over_stays_so_when_the_core_takes_over() -> None:
+    """At one timestamp the automaton in Python keeps it a while longer."""
+    made = program("SEQ(A , B)", APART)
+    for letters, wanted in (("a", ["A@1 B@1"]), ("ax", [])):
+        run = in_python(made)
+        for letter in letters:
+            push(run, 1, f"k {letter} 1")
+        run = made.resume(run.save())
+        assert run.queries[0].native
+        assert push(run, 1, "k b 1") == wanted
+
+
+# ------------------------------------------------------------------ terms and counted windows
+
+
+EQUAL = GPMS.replace("?y }", "?y FILTER(?y = ?x) }")
+
+
+def test_terms_live_as_long_as_a_window_that_counts_one_streams_events() -> None:
+    """Two queries, each of which counts the events of its own stream."""
+    few = "WITHIN 3 EVENTS"
+    other = text(gpms=EQUAL.replace("ON s", "ON r"), clauses=few, streams="FROM STREAM r :r")
+    run = spaseq.compile([text(gpms=EQUAL, clauses=few), other]).start()
+    push(run, 1, "fresh a 55")
+    for time in range(2, 60):
+        push(run, time, f"k{time} a {time}, k{time} b {time + 1000}", R)
+    assert push(run, 100, "fresh b 55") == ["A@1 B@100"]
+
+
+def test_terms_live_as_long_as_a_window_in_which_queued_events_do_not_count_yet() -> None:
+    gpms = EQUAL.replace("B ON s", "B ON s, r")
+    streams = "FROM STREAM s :s FROM STREAM r :r"
+    made = program("SEQ(A ; B)", gpms, clauses="WITHIN 3 EVENTS", streams=streams)
+    for resumed in (False, True):
+        run = made.start()
+        found = push(run, 1, "fresh a 55") + push(run, 1, "fresh b 55")
+        for n in range(20):
+            found += push(run, 1, f"k{n} b {n + 100}")
+        if resumed:
+            run = made.resume(run.save())
+        found += push(run, 2, "other b 1") + shown(run.finish())
+        assert found == ["A@1 B@1"]
+
+
+def test_a_row_too_late_for_a_strict_place_asks_no_filter_about_forgotten_terms() -> None:
+    """The place remembers what it passed over for one instant more, the window may not."""
+    gpms = "DEFINE GPM A ON s { ?k :a ?x } DEFINE GPM B ON s { ?j :b ?y FILTER(?y != ?x) }"
+    for time, counter in ((3, "passed_over"), (1000, "outside")):
+        run = program("SEQ(A , B)", gpms).start()
+        push(run, 1, "k a 55")
+        push(run, 2, "")
+        push(run, time, "m b 66")
+        (place,) = (state for state in native(run).snapshot().places if state.strict)
+        counted = {"passed_over": place.passed_over, "outside": place.outside}
+        assert counted == {"passed_over": 0, "outside": 0, counter: 1}
+
+
+# ------------------------------------------------------------------ against the automaton in Python
+
+SHAPES = {
+    "next": ("SEQ(A ; B)", GPMS, "WITHIN 9 SECONDS"),
+    "any": ("SEQ(A : B)", GPMS, "WITHIN TUMBLING 7 SECONDS"),
+    "strict": ("SEQ(A , B)", APART, "WITHIN 9 SECONDS"),
+    "iteration": ("SEQ(A ; B{1,3} : A)", GPMS, "WITHIN 12 EVENTS"),
+    "rising": (
+        "SEQ(A : B+)",
+        GPMS.replace("?y }", "?y FILTER(?y > PREV(?y, 0)) }"),
+        "WITHIN 5 SECONDS",
+    ),
+    "compared": ("SEQ(A : B)", APART.replace("?y }", "?y FILTER(?y > ?x) }"), "WITHIN 5 SECONDS"),
+    "partition": ("SEQ(A : B ; A)", GPMS, "WITHIN 8 SECONDS PARTITION BY ?k"),
+    "skip": ("SEQ(A ; B)", GPMS, "WITHIN 9 SECONDS AFTER MATCH SKIP PAST LAST EVENT"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_long_streams_give_what_the_automaton_in_python_gives(shape: str, seed: int) -> None:
+    """Batch by batch, with terms that come and go, gaps, equal times, and states put down."""
+    seq, gpms, clauses = SHAPES[shape]
+    within, *after = clauses.partition(" AFTER")
+    made = program(seq, gpms, clauses=within, streams="FROM STREAM s :s" + "".join(after))
+    chance = random.Random(seed)
+    events, now, ordinal = [], 0, 0
+    for number in range(2000):
+        step = chance.choice([0, 1, 1, 1, 2, 2, 40 if chance.random() < 0.02 else 1])
+        now, ordinal = now + step, 0 if step else ordinal + 1
+        key = chance.choice(["k", f"k{number // 4}"])
+        events.append(event(now * SECOND, chance.choice("abx"), key, chance.randrange(4), ordinal))
+    run, plain = made.start(), in_python(made)
+    while events:
+        size = chance.randrange(1, 60)
+        some, events = events[:size], events[size:]
+        ours, theirs = run.push_batch(encoded(run, some)), plain.push_batch(some)
+        assert Counter(comparable(list(ours))) == Counter(comparable(list(theirs)))
+        if chance.random() < 0.05:
+            run = made.resume(run.save())
+    assert run.queries[0].matched == plain.queries[0].matched > 20
