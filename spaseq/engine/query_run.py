@@ -14,6 +14,7 @@ from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.matching import EventRows
 from spaseq.engine.native_run import native_run
+from spaseq.engine.native_state import adopt, snapshot
 from spaseq.engine.output import OutputStage
 from spaseq.gpm.expression import Scope, compile_expression, compile_filter
 from spaseq.gpm.match import Matchers
@@ -58,7 +59,7 @@ class QueryRun:
             for occurrence in plan.occurrences
         ]
         self._registers, self._acceptors = registers, acceptors
-        self.native = native_run(compiled, registers, matchers, self.fresh) if fit else None
+        self.native = native_run(compiled, registers, matchers) if fit else None
         """The automaton on the compiled core, where that can run it."""
         self._plain = None if self.native is not None else self.fresh()
         self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton.waits)
@@ -93,7 +94,7 @@ class QueryRun:
 
     def snapshot(self) -> AutomatonRun:
         """The automaton as it is, for those who only look at it."""
-        return self._automaton if self.native is None else self.native.snapshot()
+        return self._automaton if self.native is None else snapshot(self.native, self.fresh())
 
     def adopt(self, automaton: AutomatonRun) -> None:
         """Go on from the state of an automaton, once the rest has been put back."""
@@ -101,7 +102,7 @@ class QueryRun:
         if self.native is None:
             self._plain = automaton
         else:
-            self.native.adopt(automaton, self.opened)
+            adopt(self.native, automaton, self.opened)
 
     @property
     def _automaton(self) -> AutomatonRun:

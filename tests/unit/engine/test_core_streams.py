@@ -43,7 +43,7 @@ def fed(run: spaseq.Run, events: list[Event], size: int = 100) -> list[Match]:
 
 
 def visited(run: spaseq.Run) -> int:
-    return sum(state.visited for state in native(run).snapshot().places)
+    return sum(state.visited for state in run.queries[0].snapshot().places)
 
 
 APART = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y }"
@@ -92,7 +92,7 @@ def test_ever_new_names_leave_nothing_behind(clauses: str) -> None:
     # One and a half windows of two terms an event and a time; two epochs of nodes.
     assert most_terms <= 2 * 3 * 100
     assert most_bytes <= 3 << 18
-    assert sum(len(state.groups) for state in native(run).snapshot().places) <= 110
+    assert sum(len(state.groups) for state in run.queries[0].snapshot().places) <= 110
 
 
 def test_a_long_iteration_is_enumerated() -> None:
@@ -178,7 +178,7 @@ def test_a_row_too_late_for_a_strict_place_asks_no_filter_about_forgotten_terms(
         push(run, 1, "k a 55")
         push(run, 2, "")
         push(run, time, "m b 66")
-        (place,) = (state for state in native(run).snapshot().places if state.strict)
+        (place,) = (state for state in run.queries[0].snapshot().places if state.strict)
         counted = {"passed_over": place.passed_over, "outside": place.outside}
         assert counted == {"passed_over": 0, "outside": 0, counter: 1}
 

@@ -23,7 +23,8 @@ def native() -> tuple[NativeRun, int]:
     """A fresh run, and the place of it that keeps ?k and ?x."""
     found = spaseq.compile(QUERY).start().queries[0].native
     assert found is not None
-    (place,) = (state.number for state in found.snapshot().places if not state.place.start)
+    places = found.compiled.automaton.places
+    (place,) = (number for number, place in enumerate(places) if not place.start)
     return found, place
 
 

@@ -1,0 +1,233 @@
+"""The state of a compiled automaton ↔ that of an `AutomatonRun`.
+
+How it is saved, resumed, counted and explained: all of which know the Python form only.
+Shared structure stays shared; what the window has passed over is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from spaseq.engine.native_run import NativeRun
+from spaseq.nfa.run import AutomatonRun
+from spaseq.nfa.tecs import Accepted, Chain, Node, Step, chained
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.event import DATE_TIME
+
+
+def snapshot(native: NativeRun, run: AutomatonRun) -> AutomatonRun:
+    """Fill a fresh run in Python; changing one leaves the other as it is."""
+    core, parts = native.core, native.parts
+    now, bound, start, micros, times = parts.clock()
+    if now >= 0:
+        inside = [[instant, time] for instant, time in times]
+        bounds = [[instant, bound] for instant, _ in times]
+        total = sum(events for _, events in times) if core.counted else 0
+        run.clock.restore([now, bound, start, micros, inside, total, bounds])
+    reading = _Reading(native, run)
+    for place, values, union, taken in parts.waiting():
+        env = reading.environment(place, values)
+        group = run.places[place].group(env)
+        group.chain = reading.chain(union)
+        group.oldest = min((reading.nodes[node].last for node in parts.members(union)), default=0)
+        if taken:
+            run.touched[id(group)] = place, group
+    for place, values, node in parts.pended():
+        env = reading.environment(place, values)
+        kept = tuple(env[number] for number in run.places[place].place.live)
+        run.pending.setdefault((place, kept), (env, []))[1].append(reading.node(node))
+    if core.skipped:
+        run.skipped[()] = core.skipped
+    for address in parts.completed():
+        end = first = reading.node(address)
+        while first.before is not None:
+            first = first.before.node
+        run.accepted.append(Accepted(end, native.key_of(first.step)))
+    _count(native, run)
+    return run
+
+
+def _count(native: NativeRun, run: AutomatonRun) -> None:
+    for number, state in enumerate(run.places):
+        for name, value in native.core.counters(number).items():
+            setattr(state, name, value)
+    for occurrence, acceptor in enumerate(run.acceptors):
+        acceptor.disagreed = native.core.disagreed(occurrence)
+        acceptor.untrue = native.step.untrue_counts(occurrence)
+
+
+def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
+    """Go on from the state of a run in Python; `opened`: in the midst of an instant."""
+    clock, parts = run.clock, native.parts
+    if clock.now >= 0:
+        inside = cast(Sequence[Sequence[int]], clock.state()[4])
+        assert clock.micros is not None
+        start = clock.timestamp_start
+        parts.set_clock(clock.now, clock.bound, start, clock.micros, inside)
+    native.core.skipped = run.skipped.get((), 0)
+    writing = _Writing(native)
+    for state in run.places:
+        if state.place.start:
+            continue
+        # There, a `,` place keeps what it has passed over until the timestamp closes.
+        since = clock.now - opened if state.strict else 0
+        for group in state.groups.values():
+            nodes = writing.union(group.chain, clock.bound, since)
+            taken = id(group) in run.touched
+            values = writing.values(state.place.live, group.env)
+            parts.put_waiting(state.number, values, nodes, taken, False)
+    for (place, _), (env, members) in run.pending.items():
+        values = writing.values(run.places[place].place.live, env)
+        nodes = [writing.node(node) for node in members]
+        parts.put_waiting(place, values, nodes, False, True)
+    for accepted in run.accepted:
+        parts.put_complete(writing.node(accepted.node))
+
+
+def _counted(native: NativeRun, register: int) -> bool:
+    """Whether a register holds a count of iterations, and no term."""
+    return native.compiled.plan.registers[register].kind == "iterations"
+
+
+class _Reading:
+    """Parts of the core's state as Python objects, shared as they are shared there."""
+
+    def __init__(self, native: NativeRun, run: AutomatonRun):
+        self._native = native
+        self._run = run
+        self._steps: dict[int, Step] = {}
+        self._chains: dict[int, Chain | None] = {}
+        self.nodes: dict[int, Node] = {}
+
+    def environment(self, place: int, values: Sequence[int]) -> list[Any]:
+        env = self._run.registers.blank()
+        for register, value in zip(self._run.places[place].place.live, values, strict=True):
+            counted = _counted(self._native, register)
+            env[register] = value if counted else self._native.parts.term(value)
+        return env
+
+    def chain(self, union: int) -> Chain | None:
+        """A union, and all below it, deepest first and without recursion."""
+        todo = [union]
+        while todo:
+            top = todo[-1]
+            if top in self._chains:
+                todo.pop()
+                continue
+            members = self._native.parts.members(top)
+            below = [before for m in members if (before := self._native.parts.node(m)[1])]
+            missing = [before for before in below if before not in self._chains]
+            if missing:
+                todo += missing
+                continue
+            self._chains[top] = chained([self._node(member) for member in members])
+            todo.pop()
+        return self._chains[union]
+
+    def node(self, address: int) -> Node:
+        before = self._native.parts.node(address)[1]
+        if before:
+            self.chain(before)
+        return self._node(address)
+
+    def _node(self, address: int) -> Node:
+        known = self.nodes.get(address)
+        if known is None:
+            label, before, latest = self._native.parts.node(address)
+            step = self._steps.get(label)
+            if step is None:
+                step = self._steps[label] = self._native.step_of(label)
+            chain = self._chains[before] if before else None
+            known = Node(step, chain, step.witnesses[0].instant, latest)
+            self.nodes[address] = known
+        return known
+
+
+class _Writing:
+    """Python objects as parts of the core's state."""
+
+    def __init__(self, native: NativeRun):
+        self._native = native
+        self._batch = EventBatch(native.matchers.dictionary)
+        self._nodes: dict[int, int] = {}
+        self._unions: dict[int, int] = {}
+        self._labels: dict[int, int] = {}
+        places = native.compiled.automaton.places
+        self._edges = {
+            edge: (number, position)
+            for number, place in enumerate(places)
+            for position, edge in enumerate(place.edges)
+        }
+
+    def _number(self, term: Any) -> int:
+        if term is None:
+            return 0
+        number = self._batch.number(term)
+        return self._native.matchers.window.hold(self._batch, number)
+
+    def values(self, live: Sequence[int], env: Sequence[Any]) -> list[int]:
+        return [
+            env[register] if _counted(self._native, register) else self._number(env[register])
+            for register in live
+        ]
+
+    def union(self, chain: Chain | None, bound: int, since: int) -> list[int]:
+        """The members of a group whose last event came at the instant `since` or later."""
+        members = reversed(list(_members(chain, bound)))
+        return [self.node(node) for node in members if node.last >= since]
+
+    def node(self, top: Node) -> int:
+        """A node and all below it, deepest first and without recursion."""
+        bound = self._native.core.bound
+        todo = [top]
+        while todo:
+            node = todo[-1]
+            if id(node) in self._nodes:
+                todo.pop()
+                continue
+            missing = [m for m in _members(node.before, bound) if id(m) not in self._nodes]
+            if missing:
+                todo += missing
+                continue
+            union = 0
+            if node.before is not None:
+                union = self._unions.get(id(node.before), 0)
+                if not union:
+                    members = reversed(list(_members(node.before, bound)))
+                    union = self._native.parts.put_union([self._nodes[id(m)] for m in members])
+                    self._unions[id(node.before)] = union
+            self._nodes[id(node)] = self._native.parts.put_node(
+                self._label(node.step), union, node.latest
+            )
+            todo.pop()
+        return self._nodes[id(top)]
+
+    def _label(self, step: Step) -> int:
+        known = self._labels.get(id(step))
+        if known is None:
+            (witness,) = step.witnesses
+            event = witness.event
+            file, _, line = event.origin.rpartition(":")
+            dated = event.time.domain == DATE_TIME
+            known = self._labels[id(step)] = self._native.parts.put_label(
+                *self._edges[step.edge],
+                witness.instant,
+                event.time.micros,
+                dated,
+                int(line) if line.isdigit() else 0,
+                self._native.streams[event.stream],
+                self._native.file_number(file),
+                event.ordinal,
+                self._number(event.name),
+                0 if dated else self._number(event.time.term),
+                list(map(self._number, witness.row)),
+            )
+        return known
+
+
+def _members(chain: Chain | None, bound: int) -> Iterator[Node]:
+    while chain is not None and chain.latest >= bound:
+        if chain.node.latest >= bound:
+            yield chain.node
+        chain = chain.rest
