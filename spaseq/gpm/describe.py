@@ -24,7 +24,7 @@ class Observed:
     """What a pattern cost and found in a run.
 
     `steps` gives for each triple, as text, (rows it was given, rows it made of them) since
-    the order of the steps last changed.
+    the order of the steps last changed; triples that read alike are counted together.
     """
 
     events: int

@@ -119,24 +119,42 @@ class _Lowering:
         """The triple, or the triples that a path of sequences and inverses stands for."""
         subject, value = self._end(triple.subject), self._end(triple.object)
         predicate = triple.predicate
-        if isinstance(predicate, ast.Var):
-            return [Step(subject, self._slot(predicate.name), value, triple_text(triple))]
-        return self._path(subject, predicate, value, triple_text(triple))
+        if isinstance(predicate, ast.Var | ast.Iri):
+            link = self._end(predicate)
+            return [Step(subject, link, value, triple_text(triple))]
+        steps = self._path(subject, predicate, value)
+        if steps is None:
+            raise NotNative(f"the property path of {triple_text(triple)}")
+        return steps
 
-    def _path(self, subject: End, path: ast.Path, value: End, text: str) -> list[Step]:
+    def _path(self, subject: End, path: ast.Path, value: End) -> list[Step] | None:
+        """The triples of a path; None for one that is no fixed chain of them."""
         match path:
             case ast.Iri():
-                return [Step(subject, constant(path), value, text)]
+                link = constant(path)
+                text = f"{self._shown(subject)} {link} {self._shown(value)}"
+                return [Step(subject, link, value, text)]
             case ast.InversePath(inner):
-                return self._path(value, inner, subject, text)
+                return self._path(value, inner, subject)
             case ast.SequencePath(paths):
-                steps = []
-                for inner in paths[:-1]:
-                    middle = self._slot(f"_:path{len(self.slots)}")
-                    steps += self._path(subject, inner, middle, text)
-                    subject = middle
-                return steps + self._path(subject, paths[-1], value, text)
-        raise NotNative(f"the property path of {text}")
+                steps: list[Step] = []
+                for number, inner in enumerate(paths, 1):
+                    last = number == len(paths)
+                    end = value if last else self._slot(f"_:path{len(self.slots)}")
+                    some = self._path(subject, inner, end)
+                    if some is None:
+                        return None
+                    steps += some
+                    subject = end
+                return steps
+        return None
+
+    def _shown(self, end: End) -> str:
+        """An end of a triple, for people."""
+        if not isinstance(end, int):
+            return str(end)
+        name = next(name for name, slot in self.slots.items() if slot == end)
+        return name if name.startswith("_:") else f"?{name}"
 
     def _end(self, term: ast.Term) -> End:
         if isinstance(term, ast.Var):

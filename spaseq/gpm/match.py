@@ -231,12 +231,15 @@ class Matchers:
     def observed(self, number: int) -> Observed:
         """What the pattern cost and found over the events of this run."""
         native = self._native[number]
-        steps = [] if native is None else native.observed
+        steps: dict[str, tuple[int, int]] = {}
+        for text, given, made in [] if native is None else native.observed:
+            before = steps.get(text, (0, 0))
+            steps[text] = before[0] + given, before[1] + made
         return Observed(
             self.tried(number),
             self.found(number),
             self.found(number) - sum(self.untrue(number)),
-            {text: (given, made) for text, given, made in steps},
+            steps,
         )
 
     def untrue(self, number: int) -> Sequence[int]:

@@ -24,6 +24,7 @@ from spaseq.rdf._terms cimport (
     slots_free,
     slots_grow,
     slots_init,
+    slots_next,
     slots_put,
     store_free,
     store_init,
@@ -59,17 +60,12 @@ cdef class Dictionary:
 
     cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
         """The number of a permanent term, 0 where there is none."""
-        cdef uint32_t tag = <uint32_t>hash
-        cdef uint32_t place = tag & self.known.mask
+        cdef uint32_t place = <uint32_t>hash
         cdef term_t term
         while True:
-            term = self.known.slots[place].term
-            if term == 0:
-                return 0
-            if self.known.slots[place].tag == tag:
-                if record_is(&self.permanent.records[term], hash, text, size):
-                    return term
-            place = (place + 1) & self.known.mask
+            term = slots_next(&self.known, <uint32_t>hash, &place)
+            if term == 0 or record_is(&self.permanent.records[term], hash, text, size):
+                return term
 
     cdef term_t enter(self, bytes text) except 0:
         """The number of the term with this text, which becomes permanent."""

@@ -113,3 +113,15 @@ cdef inline void slots_put(SlotTable* table, uint32_t tag, term_t term) noexcept
     table.slots[place].tag = tag
     table.slots[place].term = term
     table.used += 1
+
+
+cdef inline term_t slots_next(const SlotTable* table, uint32_t tag, uint32_t* place) noexcept nogil:
+    """The next term with this tag, 0 where there is none; `place` begins as the tag."""
+    cdef const Slot* slot
+    while True:
+        slot = &table.slots[place[0] & table.mask]
+        if slot.term == 0:
+            return 0
+        place[0] += 1
+        if slot.tag == tag:
+            return slot.term

@@ -27,6 +27,7 @@ from spaseq.rdf._terms cimport (
     slots_free,
     slots_grow,
     slots_init,
+    slots_next,
     slots_put,
     store_free,
     store_init,
@@ -151,18 +152,14 @@ cdef class WindowTerms:
         return 0
 
     cdef uint32_t _find(self, const TermRecord* wanted) noexcept nogil:
-        cdef uint32_t tag = <uint32_t>wanted.hash
-        cdef uint32_t place = tag & self.known.mask
+        cdef uint32_t place = <uint32_t>wanted.hash
         cdef term_t number
         while True:
-            number = self.known.slots[place].term
-            if number == 0:
-                return 0
-            if self.known.slots[place].tag == tag and record_is(
+            number = slots_next(&self.known, <uint32_t>wanted.hash, &place)
+            if number == 0 or record_is(
                 &self.store.records[number], wanted.hash, wanted.text, wanted.size
             ):
                 return number
-            place = (place + 1) & self.known.mask
 
     cdef int _drop(self, uint32_t up_to) except -1:
         """Forget the terms of all epochs before `up_to`."""

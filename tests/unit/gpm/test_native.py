@@ -8,8 +8,12 @@ from collections.abc import Sequence
 import pyoxigraph as ox
 import pytest
 
+from spaseq.gpm.describe import plan_lines
 from spaseq.gpm.match import Matchers
+from spaseq.gpm.native import compile_pattern
+from spaseq.gpm.program import compile_gpm
 from spaseq.kb.snapshot import open_kb
+from spaseq.parser import parse_pattern
 from spaseq.rdf.event import NUMBER, Event, Fact, Timestamp
 from tests.unit.gpm.encoded_events import EX, batch_of, encoded, matchers
 from tests.unit.gpm.whole_pattern import reference_rows
@@ -229,3 +233,13 @@ def test_python_patterns_are_not_counted() -> None:
     found = matchers("{ ?a :p* ?b }")
     with pytest.raises(ValueError, match="Python operators"):
         found.count(batch_of(found, [event(1)]), 0)
+
+
+def test_a_path_of_steps_is_the_triples_it_stands_for() -> None:
+    """Each with a text of its own, the same predicate twice included."""
+    program = compile_gpm(parse_pattern("{ ?x :p/:p/^:q ?y }", {"": "http://e/"}), None, None)
+    pattern = compile_pattern(program)
+    assert pattern.native is not None
+    shown = [line.split("  ")[0] for line in plan_lines(pattern)]
+    assert len(set(shown)) == 3
+    assert sum("<http://e/p>" in line for line in shown) == 2
