@@ -132,8 +132,7 @@ class Evaluation:
         while index < len(batch):
             after = index
             if alone and self._follows(batch, index):
-                found: list[Match] = []
-                after = query.run(batch, index, self.events, found)
+                after, found = query.run(batch, index, self.events)
                 self._count(batch, index, after)
                 yield from found
             if after == index and index < len(batch):
@@ -158,7 +157,7 @@ class Evaluation:
         self.time, self.domain, self.closed = time, time.domain, time.micros
         self.ordinals = {batch.stream: batch.ordinal(after - 1) + 1}
         self.events += after - first
-        self.triples += sum(map(batch.size, range(first, after)))
+        self.triples += batch.total(first, after)
         self.per_stream[batch.stream] += after - first
 
     def _checked(self, event: Event) -> Event:

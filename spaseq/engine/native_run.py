@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from spaseq.engine._matches import MatchMaker
 from spaseq.engine._step import NativeStep
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.fitness import filter_codes
@@ -20,6 +21,7 @@ from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.registers import FALSE, TRUE, RegisterFile
 from spaseq.nfa.tecs import Key, Path, Step, Witnessed
 from spaseq.nfa.window import WindowClock
+from spaseq.parser import ast
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
 
@@ -70,6 +72,8 @@ class NativeRun:
         """By instant and stream."""
         self.core = step.core
         self.parts = CoreParts(step.core, matchers.dictionary)
+        self.matches = self._maker(_projected(compiled, registers))
+        """What makes matches one by one, where the query lets it."""
         self.contiguity = Contiguity(registers)
 
     # ------------------------------------------------------------------ events
@@ -145,3 +149,39 @@ class NativeRun:
             known = Event(self._plan.streams[stream], time, ordinal, (), name, origin)
             self._events[instant, stream] = known
         return known
+
+    def _maker(self, columns: Sequence[tuple[str, int]] | None) -> MatchMaker | None:
+        """What makes matches of the columns of a SELECT."""
+        if columns is None:
+            return None
+        automaton, plan = self.compiled.automaton, self._plan
+        taken = [
+            plan.gpms[plan.occurrences[automaton.atoms[edge.atom].occurrences[0]].gpm]
+            for place in automaton.places
+            for edge in place.edges
+        ]
+        steps = [(gpm.name, gpm.variables) for gpm in taken]
+        return MatchMaker(self.core, self.parts, plan.name, columns, steps, plan.streams)
+
+
+def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:
+    """The columns of a SELECT with their registers; None where matches need more than that.
+
+    They do where results depend on one another, columns are computed, or duplicates may come.
+    """
+    plan = compiled.plan
+    output = plan.output
+    if output.form != "select" or output.distinct or output.limit is not None:
+        return None
+    if plan.registers_stream is not None or plan.emit != "ALL" or compiled.automaton.ambiguous:
+        return None
+    columns = []
+    for column in output.columns:
+        expression = column.value.expression
+        if not isinstance(expression, ast.Var) or expression.name in registers.views:
+            return None
+        number = registers.number.get(expression.name)
+        if number is None or plan.registers[number].kind not in ("value", "last"):
+            return None
+        columns.append((column.name, number))
+    return columns

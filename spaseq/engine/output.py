@@ -18,6 +18,7 @@ from spaseq.gpm.expression import Scope, compile_expression
 from spaseq.gpm.terms import constant
 from spaseq.kb.snapshot import Kb
 from spaseq.nfa.acceptor import Acceptor
+from spaseq.nfa.automaton import Automaton
 from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.emission import choose
 from spaseq.nfa.registers import Environment, RegisterFile
@@ -29,7 +30,7 @@ from spaseq.rdf.event import Fact, Term, Timestamp
 from spaseq.results import Match, Witness
 
 
-class Automaton(Protocol):
+class Finder(Protocol):
     """What choosing among matches asks of the automaton that found them."""
 
     @property
@@ -60,9 +61,8 @@ class OutputStage:
         registers: RegisterFile,
         acceptors: Sequence[Acceptor],
         kb: Kb,
-        remembers: bool,
+        automaton: Automaton,
     ):
-        """`remembers`: whether a match can come up again when its window closes."""
         self._plan = plan
         self._registers = registers
         self._acceptors = acceptors
@@ -77,7 +77,9 @@ class OutputStage:
         """Matches so far, with the closing time of their window; kept only where needed."""
         self._purge_at = 256
         self._forget_at = 1024
-        self._remembers = remembers
+        self._remembers = automaton.waits
+        """Whether a match can come up again when its window closes."""
+        self._ambiguous = automaton.ambiguous
         self.constructed = 0
         output = plan.output
         self._bindings_only = all(register.kind == "value" for register in plan.registers) and (
@@ -95,11 +97,11 @@ class OutputStage:
             or plan.window.kind == "events"
         )
         """Whether results need all matches of an instant."""
-        self.any_will_do = output.form == "ask" and plan.emit == "ALL" and not remembers
+        self.any_will_do = output.form == "ask" and plan.emit == "ALL" and not automaton.waits
         """Whether one match of an instant says as much as all."""
 
     def batch(
-        self, paths: Iterable[Path], end: Timestamp, run: Automaton
+        self, paths: Iterable[Path], end: Timestamp, run: Finder
     ) -> tuple[list[Match], list[Path]]:
         """The matches of one batch, and the paths they come from."""
         derived = self._derived(paths, end.micros, run.clock)
@@ -131,8 +133,8 @@ class OutputStage:
         Not even later: one that had to wait for its window to close may be complete already.
         """
         paths = list(paths)
-        if len(paths) == 1 and not self._remembers:
-            return [_Result(paths[0], paths[0].witnesses(), self._solution(paths[0]))]
+        if not self._remembers and (len(paths) == 1 or not self._ambiguous):
+            return [_Result(path, path.witnesses(), self._solution(path)) for path in paths]
         found: dict[Identity, _Result] = {}
         for path in paths:
             witnesses = path.witnesses()

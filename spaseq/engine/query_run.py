@@ -8,7 +8,7 @@ depend on how streams interleave.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
@@ -62,7 +62,7 @@ class QueryRun:
         self.native = native_run(compiled, registers, matchers) if fit else None
         """The automaton on the compiled core, where that can run it."""
         self._plain = None if self.native is not None else self.fresh()
-        self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton.waits)
+        self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton)
         self._readers = {
             iri: tuple(n for n, gpm in enumerate(plan.gpms) if iri in gpm.streams)
             for iri in plan.streams
@@ -139,12 +139,13 @@ class QueryRun:
                 self._emit(paths, from_micros(closing, domain), found)
         return found
 
-    def run(self, batch: EventBatch, first: int, position: int, found: list[Match]) -> int:
+    def run(self, batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:
         """Encoded events of the query's only stream; the number of the first one left out.
 
-        `position` is how many events the run had before.
-        For queries with a `native` automaton. Comes back after each event that completes a
-        match, and before one whose time or ordinal does not follow from the last one's.
+        With it come the matches, to be taken before the run goes on; `position` is how many
+        events it had before. For queries with a `native` automaton. Comes back after each event
+        that completes a match, and before one whose time or ordinal does not follow from the
+        last one's.
         """
         assert self.native is not None
         after = self.native.run(batch, first, self._readers[batch.stream], position)
@@ -152,8 +153,8 @@ class QueryRun:
             self.time = batch.time(after - 1)
             self.domain = self.time.domain
             self.ordinal = self.delivered[batch.stream] = batch.ordinal(after - 1) + 1
-            self._take(self.time, found)
-        return after
+            return after, self._completed(self.time)
+        return after, ()
 
     def _feed(self, event: Event, rows: EventRows, found: list[Match]) -> None:
         if not self.opened:
@@ -180,8 +181,22 @@ class QueryRun:
 
     def _take(self, end: Timestamp, found: list[Match]) -> None:
         """The matches that are complete by now."""
+        found += self._completed(end)
+
+    def _completed(self, end: Timestamp) -> Iterable[Match]:
+        if self.native is not None and self.native.matches is not None:
+            if self.native.core.complete:
+                return self._counted(self.native.matches.take(end, self.plan.skip_past_last))
+            return ()
+        found: list[Match] = []
         automaton = self.native or self._automaton
         self._emit(list(automaton.take(one=self.output.any_will_do)), end, found)
+        return found
+
+    def _counted(self, matches: Iterable[Match]) -> Iterator[Match]:
+        for match in matches:
+            self.matched += 1
+            yield match
 
     def _feed_queued(self, rows: EventRows, found: list[Match]) -> None:
         for event in self.queued.pop(self.ordinal, ()):

@@ -185,9 +185,8 @@ cdef class NativeMatcher:
         self.serial = 0
         self.batch = batch
         try:
-            with nogil:
-                self.run(event)
-                self.filter_rows()
+            self.run(event)
+            self.filter_rows()
         finally:
             self.batch = None
         self.serial = batch.serial

@@ -4,7 +4,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from spaseq.nfa._groups cimport Groups
-from spaseq.nfa._tecs cimport Label, Node, Tecs, instant_t
+from spaseq.nfa._tecs cimport Label, Node, Tecs, Walk, instant_t
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
@@ -68,6 +68,7 @@ cdef struct Place:
     char operator       # of the query; 0 at the start
     uint32_t live_first
     uint32_t live_end
+    uint32_t edge_first
     uint64_t reached    # counters for people, as in spaseq.nfa.group.PlaceState
     uint64_t early
     uint64_t unkeyed
@@ -92,6 +93,7 @@ cdef struct Touched:
 @cython.final
 cdef class AutomatonCore:
     cdef readonly Tecs tecs
+    cdef Walk walk
     cdef list groups            # per place, its Groups; None at the start
     cdef WindowTerms window
     cdef Conditions* conditions
@@ -112,11 +114,15 @@ cdef class AutomatonCore:
     cdef uint32_t cells         # of an environment: registers, then views
     cdef term_t* env
     cdef term_t truth, falsehood
-    cdef term_t* row            # the row at hand, its terms kept for the window
+    cdef const term_t* given    # the row at hand, and a copy of it whose terms
+    cdef term_t* row            # are kept for the window, once `row_kept`
+    cdef bint row_kept
     cdef uint32_t row_room
     cdef term_t* key
     cdef uint32_t* required_first   # per GPM and one more, into `required`
     cdef uint32_t* required         # columns that a row must bind
+    cdef uint32_t* compared_first   # per GPM and one more, into `compared`
+    cdef uint32_t* compared         # columns that are compared with what registers hold
     # The clock: see spaseq.nfa.window.
     cdef int64_t size
     cdef bint tumbling
@@ -144,15 +150,19 @@ cdef class AutomatonCore:
     cdef Node** accepted
     cdef uint32_t accepted_count, accepted_room
     cdef uint32_t sweep_at
+    cdef uint64_t turn          # changes whenever what `accepted` refers to may
 
     cdef int open(self, int64_t micros) except -1
     cdef int count(self) noexcept
+    cpdef int skip(self) except -1
+    cdef instant_t _since(self) noexcept nogil
     cdef int _reach(self) except -1
     cdef int present(self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file) except -1
     cdef bint waits(self, uint32_t gpm) noexcept
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1
     cdef int close(self) except -1
-    cdef int _keep_event(self) except -1
+    cdef int _keep_row(self, uint32_t width) except -1
+    cdef int _settle(self, Occurrence* occurrence) noexcept
     cdef int _take(self, Way* way, uint32_t group, uint32_t width, Label** label) except -1
     cdef int _complete(self, Edge* edge, Node* node) except -1
     cdef int _accept(self, Node* node) except -1

@@ -21,7 +21,7 @@ from libc.stdint cimport INT64_MIN
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa._groups cimport NOBODY, Group, values_of
-from spaseq.nfa._tecs cimport Cell
+from spaseq.nfa._tecs cimport Cell, Walk
 from spaseq.rdf._memory cimport give_back, resized, zeroed
 from spaseq.rdf._terms cimport LOCAL
 
@@ -34,6 +34,7 @@ cdef class AutomatonCore:
     def __cinit__(self, tables, WindowTerms window not None, term_t truth, term_t falsehood):
         cdef uint32_t i
         self.tecs = Tecs()
+        self.walk = Walk()
         self.window = window
         self.truth = truth
         self.falsehood = falsehood
@@ -51,19 +52,22 @@ cdef class AutomatonCore:
         self.way_first = _numbers(tables.way_first)
         self.required_first = _numbers(tables.required_first)
         self.required = _numbers(tables.required)
+        self.compared_first = _numbers(tables.compared_first)
+        self.compared = _numbers(tables.compared)
         self.firsts = _numbers([n for pair in tables.firsts for n in pair])
         self.first_count = <uint32_t>len(tables.firsts)
         self._enter_tables(tables)
         self.groups = [
             None if operator is None else Groups(end - first, indexes)
-            for operator, first, end, indexes in tables.places
+            for operator, first, end, indexes, _ in tables.places
         ]
 
     def _enter_tables(self, tables):
         cdef uint32_t i
         self.place_count = <uint32_t>len(tables.places)
         self.places = <Place*>zeroed(self.place_count, sizeof(Place))
-        for i, (operator, first, end, _) in enumerate(tables.places):
+        for i, (operator, first, end, _, edge_first) in enumerate(tables.places):
+            self.places[i].edge_first = edge_first
             self.places[i].operator = 0 if operator is None else ord(operator)
             self.places[i].live_first = first
             self.places[i].live_end = end
@@ -110,6 +114,8 @@ cdef class AutomatonCore:
         give_back(self.firsts)
         give_back(self.required_first)
         give_back(self.required)
+        give_back(self.compared_first)
+        give_back(self.compared)
         give_back(self.env)
         give_back(self.row)
         give_back(self.key)
@@ -125,6 +131,7 @@ cdef class AutomatonCore:
         """The next instant begins, at a time not before the last one's."""
         cdef int64_t earliest = INT64_MIN
         self.now += 1
+        self.turn += 1
         if self.now == 0 or self.micros != micros:
             self.timestamp_start = self.now
             self.micros = micros
@@ -137,6 +144,10 @@ cdef class AutomatonCore:
                 self.bound += 1
         self.tecs.begin(self.now, self.bound)
         return 0
+
+    cdef instant_t _since(self) noexcept nogil:
+        """No match may start before it."""
+        return self.bound if self.bound > self.skipped else self.skipped
 
     cdef int _reach(self) except -1:
         """Make room in the ring for the present instant."""
@@ -241,6 +252,7 @@ cdef class AutomatonCore:
         self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
     ) except -1:
         """The event whose rows are fed next."""
+        self.turn += 1
         self.batch = batch
         self.event.micros = batch.events[event].micros
         self.event.line = batch.events[event].line
@@ -254,11 +266,30 @@ cdef class AutomatonCore:
         self.event_kept = False
         return 0
 
-    cdef int _keep_event(self) except -1:
-        """What a label says of the event outlives its batch."""
+    cdef int _keep_row(self, uint32_t width) except -1:
+        """The row, and what a label says of its event, outlive their batch."""
+        cdef uint32_t i
+        for i in range(width):
+            if self.given[i] & LOCAL:
+                self.row[i] = self.window.keep(self.batch, self.given[i])
+        self.row_kept = True
+        if self.event_kept:
+            return 0
         self.event.name = self.window.keep(self.batch, self.raw_name) if self.raw_name else 0
         self.event.stamp = self.window.keep(self.batch, self.raw_stamp) if self.raw_stamp else 0
         self.event_kept = True
+        return 0
+
+    cdef int _settle(self, Occurrence* occurrence) noexcept:
+        """Registers that hold terms of the row's batch take the numbers these are kept by."""
+        cdef uint32_t i
+        cdef Binding* binding
+        for i in range(occurrence.binding_first, occurrence.binding_end):
+            binding = &self.bindings[i]
+            if self.env[binding.register] & LOCAL:
+                self.env[binding.register] = self.row[binding.column]
+            if binding.last != NOBODY and self.env[binding.last] & LOCAL:
+                self.env[binding.last] = self.row[binding.column]
         return 0
 
     cdef bint waits(self, uint32_t gpm) noexcept:
@@ -289,8 +320,13 @@ cdef class AutomatonCore:
                 for j in range(self.way_first[gpm], self.way_first[gpm + 1]):
                     self.places[self.ways[j].place].unkeyed += 1
                 return 0
-        for i in range(width):
-            self.row[i] = self.window.keep(self.batch, row[i]) if row[i] & LOCAL else row[i]
+        self.given = row
+        self.row_kept = False
+        memcpy(self.row, row, width * sizeof(term_t))
+        # What is compared has the window's numbers; the rest gets them where the row is taken.
+        for i in range(self.compared_first[gpm], self.compared_first[gpm + 1]):
+            j = self.compared[i]
+            self.row[j] = self.window.seek(self.batch, row[j])
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             way = &self.ways[i]
             edge = &self.edges[way.edge]
@@ -319,7 +355,7 @@ cdef class AutomatonCore:
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
         cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
-        cdef instant_t bound = self.bound if self.bound > self.skipped else self.skipped
+        cdef instant_t bound = self._since()
         cdef Groups groups
         cdef Group* group = NULL
         cdef Effect* effect
@@ -358,9 +394,10 @@ cdef class AutomatonCore:
         if group != NULL and group.latest < 0:
             place.passed_over += 1
             return 0
+        if not self.row_kept:
+            self._keep_row(width)
+        self._settle(occurrence)
         if label[0] == NULL:
-            if not self.event_kept:
-                self._keep_event()
             label[0] = self.tecs.label(width)
             memcpy(label[0], &self.event, sizeof(Label) - sizeof(term_t))
             label[0].place = way.place
@@ -468,9 +505,10 @@ cdef class AutomatonCore:
         """Nothing more comes at the open instant."""
         self.close()
 
-    def skip(self):
+    cpdef int skip(self) except -1:
         """Only what starts after the present instant may still match."""
         self.skipped = self.now + 1
+        return 0
 
     @property
     def complete(self):
@@ -482,12 +520,37 @@ cdef class AutomatonCore:
 
         `one` for each last step is enough; `step_of` makes a step of a label's address.
         """
-        cdef instant_t bound = self.bound if self.bound > self.skipped else self.skipped
-        cdef uint32_t i
+        cdef uint32_t i, j
         cdef dict steps = {}
         cdef list found = []
+        self.turn += 1
         for i in range(self.accepted_count):
-            found += self.tecs.paths(self.accepted[i], bound, steps, step_of, one)
+            self.walk.begin(self.accepted[i], self._since())
+            while self.walk.advance():
+                match = []
+                j = self.walk.length
+                while j:
+                    j -= 1
+                    key = <size_t>self.walk.path[j]
+                    step = steps.get(key)
+                    if step is None:
+                        step = steps[key] = step_of(key)
+                    match.append(step)
+                found.append((self.walk.start, tuple(match)))
+                if one:
+                    break
+        self.accepted_count = 0
+        return found
+
+    def tally(self):
+        """How many matches were completed since the last call, which nobody looks at."""
+        cdef uint64_t found = 0
+        cdef uint32_t i
+        self.turn += 1
+        for i in range(self.accepted_count):
+            self.walk.begin(self.accepted[i], self._since())
+            while self.walk.advance():
+                found += 1
         self.accepted_count = 0
         return found
 

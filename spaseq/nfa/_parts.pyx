@@ -14,12 +14,8 @@ from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport WINDOWED, term_t
 
 
-
 cdef class CoreParts:
     """The parts of one core; `dictionary` has the permanent terms."""
-
-    cdef AutomatonCore core
-    cdef Dictionary dictionary
 
     def __cinit__(self, AutomatonCore core not None, Dictionary dictionary not None):
         self.core = core

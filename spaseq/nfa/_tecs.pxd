@@ -1,5 +1,6 @@
 """The timed enumerable compact set; see _tecs.pyx."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.rdf._memory cimport Arena
@@ -49,22 +50,37 @@ cdef struct Epoch:
     instant_t last
 
 
+@cython.final
 cdef class Tecs:
     cdef Epoch* epochs      # a ring of `room`, from `oldest` to `current`
     cdef uint32_t room
     cdef uint64_t oldest
     cdef uint64_t current
     cdef readonly uint64_t made     # nodes so far
-    cdef Cell** stack               # of enumerations, with the depth of each cell
-    cdef uint32_t* depths
-    cdef uint32_t stack_room
-    cdef Label** path               # the labels of the match at hand, last one first
-    cdef uint32_t path_room
 
     cdef int begin(self, instant_t now, instant_t bound) except -1
     cdef void* take(self, size_t size) except NULL
     cdef Label* label(self, uint32_t width) except NULL
     cdef Node* extend(self, Label* label, Cell* before, instant_t start) except NULL
     cdef Cell* add(self, Cell* heap, instant_t heap_latest, Node* node, instant_t bound) except NULL
-    cdef int _push(self, Cell* cell, uint32_t depth, uint32_t* count) except -1
-    cdef list paths(self, Node* end, instant_t bound, dict steps, object step_of, bint one)
+
+
+@cython.final
+cdef class Walk:
+    cdef Node* node             # where the next match is, NULL: on top of the stack
+    cdef instant_t bound
+    cdef Cell** stack           # unions still to be entered, and the depth of each
+    cdef uint32_t* depths
+    cdef uint32_t count
+    cdef uint32_t stack_room
+    cdef uint32_t depth
+    cdef Label** path           # the labels of the match at hand, the last event's first
+    cdef uint32_t path_room
+    cdef uint32_t length
+    cdef instant_t start
+
+    cdef int begin(self, Node* end, instant_t bound) noexcept nogil
+    cdef int advance(self) except -1 nogil
+    cdef int _push_sides(self, Cell* cell) except -1 nogil
+    cdef int _heighten(self) except -1 nogil
+    cdef int _deepen(self) except -1 nogil

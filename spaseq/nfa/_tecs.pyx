@@ -37,10 +37,6 @@ cdef class Tecs:
     def __cinit__(self):
         self.room = 4
         self.epochs = <Epoch*>zeroed(self.room, sizeof(Epoch))
-        self.stack_room = self.path_room = 64
-        self.stack = <Cell**>zeroed(self.stack_room, sizeof(Cell*))
-        self.depths = <uint32_t*>zeroed(self.stack_room, sizeof(uint32_t))
-        self.path = <Label**>zeroed(self.path_room, sizeof(Label*))
 
     def __dealloc__(self):
         cdef uint32_t i
@@ -48,9 +44,6 @@ cdef class Tecs:
             for i in range(self.room):
                 arena_free(&self.epochs[i].memory)
         give_back(self.epochs)
-        give_back(self.stack)
-        give_back(self.depths)
-        give_back(self.path)
 
     @property
     def bytes(self):
@@ -148,66 +141,96 @@ cdef class Tecs:
         where_latest[0] = cell.latest
         return first
 
-    cdef int _push(self, Cell* cell, uint32_t depth, uint32_t* count) except -1:
-        cdef Cell** cells
-        cdef uint32_t* depths
-        if count[0] == self.stack_room:
-            cells = <Cell**>resized(self.stack, 2 * <size_t>self.stack_room * sizeof(Cell*))
-            if cells != NULL:
-                self.stack = cells
-            depths = <uint32_t*>resized(self.depths, 2 * <size_t>self.stack_room * sizeof(uint32_t))
-            if depths != NULL:
-                self.depths = depths
-            if cells == NULL or depths == NULL:
-                raise MemoryError
-            self.stack_room *= 2
-        self.stack[count[0]] = cell
-        self.depths[count[0]] = depth
-        count[0] += 1
+
+cdef class Walk:
+    """The matches that end in a node, one after the other, each when it is asked for.
+
+    Cost: `begin` is constant, `advance` linear in the length of the match it comes to.
+    """
+
+    def __cinit__(self):
+        self.stack_room = self.path_room = 64
+        self.stack = <Cell**>zeroed(self.stack_room, sizeof(Cell*))
+        self.depths = <uint32_t*>zeroed(self.stack_room, sizeof(uint32_t))
+        self.path = <Label**>zeroed(self.path_room, sizeof(Label*))
+
+    def __dealloc__(self):
+        give_back(self.stack)
+        give_back(self.depths)
+        give_back(self.path)
+
+    cdef int begin(self, Node* end, instant_t bound) noexcept nogil:
+        """Turn to the matches that end in a node and start at `bound` or later."""
+        self.bound = bound
+        self.depth = self.count = 0
+        self.node = end if end.latest >= bound else NULL
         return 0
 
-    cdef list paths(self, Node* end, instant_t bound, dict steps, object step_of, bint one):
-        """The matches that end in a node and start at `bound` or later: (start, steps).
+    cdef int advance(self) except -1 nogil:
+        """Come to the next match: 1, or 0 when there is none.
 
-        `step_of` makes a step of a label's address, `steps` remembers those made.
+        Its labels are path[length - 1], …, path[0]; its first event came at `start`.
         """
-        cdef list found = []
-        cdef uint32_t count = 0, depth = 0, i
-        cdef Node* node = end
+        cdef Node* node = self.node
         cdef Cell* cell
-        cdef Label** longer
-        if end.latest < bound:
-            return found
-        while True:
-            if depth == self.path_room:
-                longer = <Label**>resized(self.path, 2 * <size_t>self.path_room * sizeof(Label*))
-                if longer == NULL:
-                    raise MemoryError
-                self.path = longer
-                self.path_room *= 2
-            self.path[depth] = node.label
-            if node.before != NULL:
-                self._push(node.before, depth + 1, &count)
-            else:
-                match = []
-                i = depth + 1
-                while i:
-                    i -= 1
-                    key = <size_t>self.path[i]
-                    step = steps.get(key)
-                    if step is None:
-                        step = steps[key] = step_of(key)
-                    match.append(step)
-                found.append((node.latest, tuple(match)))
-                if one:
-                    return found
-            if count == 0:
-                return found
-            count -= 1
-            cell = self.stack[count]
-            depth = self.depths[count]
-            if cell.left != NULL and cell.left_latest >= bound:
-                self._push(cell.left, depth, &count)
-            if cell.right != NULL and cell.right_latest >= bound:
-                self._push(cell.right, depth, &count)
+        if node == NULL:
+            if self.count == 0:
+                return 0
+            self.count -= 1
+            cell = self.stack[self.count]
+            self.depth = self.depths[self.count]
+            self._push_sides(cell)
             node = cell.node
+        while True:
+            if self.depth == self.path_room:
+                self._deepen()
+            self.path[self.depth] = node.label
+            self.depth += 1
+            if node.before == NULL:
+                break
+            cell = node.before
+            self._push_sides(cell)
+            node = cell.node
+        self.node = NULL
+        self.length = self.depth
+        self.start = node.latest
+        return 1
+
+    cdef int _push_sides(self, Cell* cell) except -1 nogil:
+        """What else the union of a cell holds comes later, at the same depth."""
+        if self.count + 2 > self.stack_room:
+            self._heighten()
+        if cell.left != NULL and cell.left_latest >= self.bound:
+            self.stack[self.count] = cell.left
+            self.depths[self.count] = self.depth
+            self.count += 1
+        if cell.right != NULL and cell.right_latest >= self.bound:
+            self.stack[self.count] = cell.right
+            self.depths[self.count] = self.depth
+            self.count += 1
+        return 0
+
+    cdef int _heighten(self) except -1 nogil:
+        cdef size_t room = 2 * <size_t>self.stack_room
+        cdef Cell** cells = <Cell**>resized(self.stack, room * sizeof(Cell*))
+        cdef uint32_t* depths
+        if cells != NULL:
+            self.stack = cells
+        depths = <uint32_t*>resized(self.depths, room * sizeof(uint32_t))
+        if depths != NULL:
+            self.depths = depths
+        if cells == NULL or depths == NULL:
+            with gil:
+                raise MemoryError("no room for the matches still to be enumerated")
+        self.stack_room = <uint32_t>room
+        return 0
+
+    cdef int _deepen(self) except -1 nogil:
+        cdef size_t room = 2 * <size_t>self.path_room
+        cdef Label** longer = <Label**>resized(self.path, room * sizeof(Label*))
+        if longer == NULL:
+            with gil:
+                raise MemoryError("no room for a longer match")
+        self.path = longer
+        self.path_room = <uint32_t>room
+        return 0

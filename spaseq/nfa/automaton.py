@@ -125,6 +125,8 @@ class Automaton:
     guards: tuple[Guard, ...]
     starts: tuple[int, ...]
     register_names: tuple[str, ...]
+    ambiguous: bool = True
+    """Whether one list of witnesses may be found in two ways."""
 
     @property
     def waits(self) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import product
 
+from spaseq.nfa.ambiguity import ambiguous
 from spaseq.nfa.automaton import (
     ACCEPT,
     DONE,
@@ -57,7 +58,7 @@ def compile_automaton(plan: QueryPlan) -> Automaton:
         plan,
     )
     automaton.validate()
-    return automaton
+    return replace(automaton, ambiguous=ambiguous(automaton, plan))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,9 @@ class CoreTables:
     counted: bool
     cells: int
     """Of an environment: registers, then what expressions see of some of them."""
-    places: list[tuple[str | None, int, int, list[list[int]]]] = field(default_factory=list)
-    """(operator, live registers as a range of `numbers`, indexes: places of their registers)."""
+    places: list[tuple[str | None, int, int, list[list[int]], int]] = field(default_factory=list)
+    """(operator, live registers as a range of `numbers`, indexes: places of their registers,
+    first edge)."""
     edges: list[tuple[int, ...]] = field(default_factory=list)
     """(occurrence, effects, links, index of the place's groups or 0, key columns)."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
@@ -48,6 +49,9 @@ class CoreTables:
     required: list[int] = field(default_factory=list)
     """Columns that a row must bind, by GPM."""
     required_first: list[int] = field(default_factory=list)
+    compared: list[int] = field(default_factory=list)
+    """Columns that are compared with what registers hold, by GPM."""
+    compared_first: list[int] = field(default_factory=list)
     firsts: list[Range] = field(default_factory=list)
     """(iteration register, cell that says whether it is the first iteration)."""
 
@@ -66,8 +70,7 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
         return "negations and steps whose absence is looked for"
     if any(atom.kind != "single" for atom in automaton.atoms):
         return "conjunctions"
-    kinds = {register.kind for register in plan.registers} - _KINDS
-    if kinds:
+    if not {register.kind for register in _remembered(plan, automaton)} <= _KINDS:
         return "aggregates, counts and first values over iterations"
     if any(occurrence.assignments for occurrence in plan.occurrences):
         return "BIND with values of other steps"
@@ -75,6 +78,17 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
     if len(set(followed)) < len(followed):
         return "several last values of one variable"
     return None
+
+
+def _remembered(plan: QueryPlan, automaton: Automaton) -> Iterator[Register]:
+    """The registers that partial matches keep or filters read; the others are for output."""
+    read = frozenset().union(
+        *(condition.reads for occurrence in plan.occurrences for condition in occurrence.residual)
+    )
+    live = {number for place in automaton.places for number in place.live}
+    for number, register in enumerate(plan.registers):
+        if number in live or register.name in read:
+            yield register
 
 
 def tables(plan: QueryPlan, automaton: Automaton, registers: RegisterFile) -> CoreTables:
@@ -101,25 +115,47 @@ class _Writing:
             variables = self._plan.gpms[occurrence.gpm].variables
             self.tables.bindings += [self._binding(c, name) for c, name in enumerate(variables)]
             self.tables.occurrences.append((first, len(self.tables.bindings)))
-        for gpm in self._plan.gpms:
+        for number, gpm in enumerate(self._plan.gpms):
             self.tables.required_first.append(len(self.tables.required))
+            self.tables.compared_first.append(len(self.tables.compared))
             if gpm.positive:
                 self.tables.required += map(gpm.variables.index, self._plan.partition)
+                self.tables.compared += self._compared(number)
         self.tables.required_first.append(len(self.tables.required))
+        self.tables.compared_first.append(len(self.tables.compared))
         for number, place in enumerate(self._automaton.places):
             live = self._listed(place.live)
             indexes: list[list[int]] = []
+            first = len(self.tables.edges)
             for position, edge in enumerate(place.edges):
                 self._edges[number, position] = len(self.tables.edges)
                 self.tables.edges.append(self._edge(number, position, edge, indexes))
             operator = None if place.start else place.operator
-            self.tables.places.append((operator, *live, indexes))
+            self.tables.places.append((operator, *live, indexes, first))
         self._write_ways()
         for name, cell in self._registers.views.items():
             if name.startswith(IS_FIRST):
                 unit = int(name.removeprefix(IS_FIRST))
                 register = self._registers.number[iteration_register(unit)]
                 self.tables.firsts.append((register, cell))
+
+    def _compared(self, gpm: int) -> Iterator[int]:
+        """The columns whose registers some place keeps, or some filter across steps reads."""
+        live = {register for place in self._automaton.places for register in place.live}
+        read = frozenset().union(
+            *(
+                condition.reads
+                for occurrence in self._plan.occurrences
+                if occurrence.gpm == gpm
+                for condition in occurrence.residual
+            )
+        )
+        for column, name in enumerate(self._plan.gpms[gpm].variables):
+            followers = {number for number, other in self._numbered() if other.variable == name} | {
+                self._registers.number[name]
+            }
+            if followers & live or any(self._plan.registers[n].name in read for n in followers):
+                yield column
 
     def _write_ways(self) -> None:
         ways = dispatch(self._plan, self._automaton, fragment_places(self._automaton))

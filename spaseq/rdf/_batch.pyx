@@ -62,6 +62,7 @@ cdef class EventBatch:
         global _serials
         _serials += 1
         self.serial = _serials
+        self.keeper = 0
         return 0
 
     def __dealloc__(self):
@@ -287,22 +288,13 @@ cdef class EventBatch:
         """How many statements an event had, with those that are not kept."""
         return self.events[self._checked(index)].statements
 
-    def total(self) -> int:
-        """How many statements all events had."""
+    def total(self, uint32_t first = 0, uint32_t end = 0xFFFFFFFFu) -> int:
+        """How many statements events had: all of them, or those from `first` up to `end`."""
         cdef uint64_t total = 0
         cdef uint32_t i
-        for i in range(self.event_count):
+        for i in range(first, min(end, self.event_count)):
             total += self.events[i].statements
         return total
-
-    def kept(self, index: int) -> int:
-        """How many of the statements of an event are kept."""
-        cdef uint32_t event = self._checked(index)
-        return self.events[event].end - self.events[event].first
-
-    def size(self, index: int) -> int:
-        """How many statements an event has, with those that were left out."""
-        return self.events[self._checked(index)].statements
 
     @property
     def terms(self):

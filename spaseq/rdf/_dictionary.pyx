@@ -130,11 +130,25 @@ cpdef bytes text_of(object term):
     return f'"{value}"^^<{datatype}>'.encode()
 
 
+cdef dict datatypes = {}
+cdef Py_ssize_t MOST_DATATYPES = 1024
+
+
+cdef object _datatype(str iri):
+    """The IRI of a datatype: streams have few of them, in every literal."""
+    known = datatypes.get(iri)
+    if known is None:
+        known = NamedNode(iri)
+        if len(datatypes) < MOST_DATATYPES:
+            datatypes[iri] = known
+    return known
+
+
 cpdef object term_of(bytes text, uint32_t lexical):
     """The pyoxigraph term with this text; `lexical` is the size of its form alone."""
     cdef str suffix, value
     if text[0] == 60:  # <
-        return NamedNode(text[1:-1].decode())
+        return NamedNode(text[1 : len(text) - 1].decode())
     if text[0] == 95:  # _
         return BlankNode(text[2:].decode())
     value = text[1 : lexical + 1].decode()
@@ -142,7 +156,7 @@ cpdef object term_of(bytes text, uint32_t lexical):
     if not suffix:
         return Literal(value)
     if suffix[0] == "^":
-        return Literal(value, datatype=NamedNode(suffix[3:-1]))
+        return Literal(value, datatype=_datatype(suffix[3 : len(suffix) - 1]))
     language, _, direction = suffix[1:].partition(DIRECTED)
     if direction:
         return Literal(value, language=language, direction=ox.BaseDirection(direction))

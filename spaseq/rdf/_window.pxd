@@ -24,11 +24,14 @@ cdef class WindowTerms:
     cdef int64_t horizon
     cdef int64_t cut                # the position at which the current epoch ends
     cdef bint begun
+    cdef uint64_t stamp             # of the numbers there are: another one when some go
     cdef readonly uint64_t entered  # terms so far, each time one came (again)
     cdef readonly uint32_t live     # terms now
 
     cdef term_t keep(self, EventBatch batch, term_t term) except 0
+    cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil
     cdef int64_t _end(self, int64_t position) noexcept
+    cdef uint32_t _number(self, EventBatch batch, TermRecord* wanted) noexcept nogil
     cdef uint32_t _find(self, const TermRecord* wanted) noexcept nogil
     cdef int _place(self, uint32_t number, const char* text) except -1
     cdef int _drop(self, uint32_t up_to) except -1

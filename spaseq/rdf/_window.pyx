@@ -38,6 +38,13 @@ cdef enum:
     EPOCHS = 8      # in the ring: those of one and a half horizons, and the current one
 
 cdef uint32_t FREE = 0xFFFFFFFFu
+cdef uint64_t _stamps = 0
+
+
+cdef uint64_t _new_stamp() noexcept:
+    global _stamps
+    _stamps += 1
+    return _stamps
 
 
 cdef class WindowTerms:
@@ -51,6 +58,7 @@ cdef class WindowTerms:
         slots_init(&self.known, 256)
         self.objects = [None]
         self.horizon = horizon
+        self.stamp = _new_stamp()
         self.epochs = <Epoch*>take(EPOCHS * sizeof(Epoch))
         if self.epochs == NULL:
             raise MemoryError
@@ -105,17 +113,8 @@ cdef class WindowTerms:
             return term
         wanted = record_of(batch, term)
         self.entered += 1
-        # A term of a batch remembers the number it got last; another may have it by now.
-        number = wanted.epoch
-        if number < self.store.count:
-            record = &self.store.records[number]
-            if record.epoch == self.current and record_is(
-                record, wanted.hash, wanted.text, wanted.size
-            ):
-                return WINDOWED | number
-        number = self._find(wanted)
+        number = self._number(batch, wanted)
         if number:
-            wanted.epoch = number
             record = &self.store.records[number]
             if record.epoch != self.current:
                 self.epochs[record.epoch % EPOCHS].terms -= 1
@@ -131,12 +130,41 @@ cdef class WindowTerms:
             if number == 0:
                 raise MemoryError("no room for another term of the window")
             self.objects.append(None)
-        wanted.epoch = number
+        if batch.keeper == self.stamp:
+            wanted.epoch = number
         self.store.records[number] = wanted[0]
         self._place(number, wanted.text)
         slots_put(&self.known, <uint32_t>wanted.hash, number)
         self.live += 1
         return WINDOWED | number
+
+    cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil:
+        """The number that `keep` would give, where the window has the term; else its own.
+
+        Good for comparing: terms that differ have numbers that differ. For the present event.
+        """
+        cdef uint32_t number
+        if not term & LOCAL:
+            return term
+        number = self._number(batch, record_of(batch, term))
+        return WINDOWED | number if number else term
+
+    cdef uint32_t _number(self, EventBatch batch, TermRecord* wanted) noexcept nogil:
+        """The number of a term of a batch, or 0.
+
+        Terms of a batch remember their numbers as long as none has gone since the first of
+        them got one.
+        """
+        cdef uint32_t number
+        if batch.keeper == 0:
+            batch.keeper = self.stamp
+        if batch.keeper != self.stamp:
+            return self._find(wanted)
+        if wanted.epoch:
+            return wanted.epoch
+        number = self._find(wanted)
+        wanted.epoch = number
+        return number
 
     cdef int _place(self, uint32_t number, const char* text) except -1:
         """Let the term be of the current epoch: its text is copied there."""
@@ -168,6 +196,7 @@ cdef class WindowTerms:
         for i in range(self.oldest, up_to):
             dropped += self.epochs[i % EPOCHS].terms
         if dropped:
+            self.stamp = _new_stamp()
             slots_clear(&self.known)
             for i in range(1, self.store.count):
                 record = &self.store.records[i]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
 import pyoxigraph as ox
@@ -73,12 +73,12 @@ class Taken:
             query.run = self._counting(query.run)  # type: ignore[method-assign]
 
     def _counting(
-        self, run: Callable[[EventBatch, int, int, list[Match]], int]
-    ) -> Callable[[EventBatch, int, int, list[Match]], int]:
-        def counted(batch: EventBatch, first: int, position: int, found: list[Match]) -> int:
-            after = run(batch, first, position, found)
+        self, run: Callable[[EventBatch, int, int], tuple[int, Iterable[Match]]]
+    ) -> Callable[[EventBatch, int, int], tuple[int, Iterable[Match]]]:
+        def counted(batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:
+            after, found = run(batch, first, position)
             self.events += after - first
             self.calls += after > first
-            return after
+            return after, found
 
         return counted

@@ -224,3 +224,38 @@ def test_long_streams_give_what_the_automaton_in_python_gives(shape: str, seed: 
         if chance.random() < 0.05:
             run = made.resume(run.save())
     assert run.queries[0].matched == plain.queries[0].matched > 20
+
+
+# ------------------------------------------------------------------ matches
+
+FREE = "DEFINE GPM A ON s { [] :a [] } DEFINE GPM B ON s { [] :b ?y }"
+
+
+def test_matches_that_are_not_asked_for_cost_nothing() -> None:
+    run = program("SEQ(A : A : A : A : A : B)", FREE, clauses="WITHIN 9999 SECONDS").start()
+    events = [event(t * SECOND, "a", t, t) for t in range(200)]
+    events += [event(200 * SECOND, "b", "b", 200)]
+    found = iter(run.push_batch(encoded(run, events)))
+    assert all(len(next(found).events) == 6 for _ in range(10))
+    assert run.stats["matches"] == 10  # of 200 over 5, which is 2.5 billion
+
+
+def test_matches_are_gone_when_the_run_goes_on() -> None:
+    run = program("SEQ(A : B)", FREE).start()
+    events = [event(t * SECOND, "a", t, t) for t in range(3)] + [event(3 * SECOND, "b", "b", 3)]
+    found = iter(run.push_batch(encoded(run, events)))
+    next(found)
+    run.push(S, 4, [])
+    with pytest.raises(RuntimeError, match="the run has gone on"):
+        next(found)
+
+
+def test_a_tally_counts_the_matches_there_are() -> None:
+    events = [event(t * SECOND, "ab"[t % 3 == 2], t, t) for t in range(30)]
+    counted = program("SEQ(A : A : B)", FREE).start()
+    core, batch = native(counted).core, encoded(counted, events)
+    tally, after = 0, 0
+    while after < len(batch):
+        after = native(counted).run(batch, after, (0, 1), 0)
+        tally += core.tally()
+    assert tally == len(fed(program("SEQ(A : A : B)", FREE).start(), events)) > 50

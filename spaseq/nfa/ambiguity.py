@@ -1,0 +1,48 @@
+"""Whether one list of witnesses can be read in two ways.
+
+Two runs of the automaton over the same GPMs, in lockstep: if they can part and both accept,
+as in `(B+)+` or `(A | A)`, a match may be found twice and duplicates must be looked for.
+Iteration numbers and guards, which might keep the two apart, are left out: the answer errs on
+the side of yes. Cost: pairs of places that can be reached together.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from spaseq.nfa.automaton import ACCEPT, Automaton
+from spaseq.plan.logical import QueryPlan
+
+_Way = tuple[int, tuple[int, int], int]
+"""(GPM, edge and link taken, where it leads)."""
+
+
+def ambiguous(automaton: Automaton, plan: QueryPlan) -> bool:
+    """Whether two runs may accept the same witnesses; conjunctions count as if they did."""
+    if any(atom.kind != "single" for atom in automaton.atoms):
+        return True
+    ways = [_ways(automaton, plan, number) for number in range(len(automaton.places))]
+    todo = [(one, other, one != other) for one, other in product(automaton.starts, repeat=2)]
+    seen = set(todo)
+    while todo:
+        one, other, parted = todo.pop()
+        for (gpm, taken, target), (gpm2, taken2, target2) in product(ways[one], ways[other]):
+            if gpm != gpm2:
+                continue
+            apart = parted or taken != taken2
+            if target == target2 == ACCEPT and apart:
+                return True
+            pair = (target, target2, apart)
+            if min(target, target2) >= 0 and pair not in seen:
+                seen.add(pair)
+                todo.append(pair)
+    return False
+
+
+def _ways(automaton: Automaton, plan: QueryPlan, number: int) -> list[_Way]:
+    found = []
+    for position, edge in enumerate(automaton.places[number].edges):
+        atom = automaton.atoms[edge.atom]
+        gpm = plan.occurrences[atom.occurrences[0]].gpm
+        found += [(gpm, (position, n), link.target) for n, link in enumerate(atom.links)]
+    return found

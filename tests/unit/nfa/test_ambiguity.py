@@ -1,0 +1,27 @@
+"""Which sequence expressions may find one list of witnesses in two ways."""
+
+from __future__ import annotations
+
+import pytest
+from nfa_queries import planned
+
+from spaseq.nfa.compile import compile_automaton
+
+
+def ambiguous(seq: str) -> bool:
+    return compile_automaton(planned(seq)).ambiguous
+
+
+@pytest.mark.parametrize(
+    "seq",
+    ["A", "A ; B , C", "A : B+ : C", "A : A : A", "A ; (B | C)+ : D", "(A ; B){2,3}", "A? ; B"],
+)
+def test_one_way_to_read_the_witnesses(seq: str) -> None:
+    assert not ambiguous(seq)
+
+
+@pytest.mark.parametrize(
+    "seq", ["(A+)+", "A | A", "A ; (B | B)", "A+ : A+", "(A & B)", "A ; (B AND C)"]
+)
+def test_two_ways_or_a_conjunction(seq: str) -> None:
+    assert ambiguous(seq)
