@@ -345,7 +345,7 @@ class _SequenceDraw:
 
 
 class _PlainSequence(_SequenceDraw):
-    """Single steps, iterations and disjunctions, without negations and conjunctions."""
+    """Single steps, iterations, disjunctions, single steps that must be absent."""
 
     def __init__(self, choose: Choices, room: int, keyed: bool):
         super().__init__(choose, room, False)
@@ -363,11 +363,11 @@ class _PlainSequence(_SequenceDraw):
         return self.ref()
 
     def step(self, required: bool, solid: bool, depth: int, first: bool) -> Step:
-        operator, unit = self._choose.of(self._operators), self.unit(depth)
-        kinds = ("", "", "", "", "+", "+", "{2}", "{1,2}", "{1,3}", "{2,}")
-        if operator == ":" and not required and self.flip(4):
-            kinds += OPTIONAL
-        return Step(operator, unit, self._choose.of(kinds))
+        operator = self._choose.of(self._operators)
+        if solid and not required and self.flip(3):
+            return Step(operator, self.ref(), negated=True)
+        kinds = ("", "", "", "+", "+", "{2}", "{1,2}", "{1,3}", "{2,}") + ("?",) * 4 * solid
+        return Step(operator, self.unit(depth), self._choose.of(kinds))
 
 
 # ------------------------------------------------------------------ GPMs

@@ -11,10 +11,11 @@ Cost: linear in the steps of each match taken, nothing for those that are not.
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
-from spaseq.nfa._core cimport AutomatonCore, Binding, Change, Edge, Effect, Occurrence
+from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport NOBODY
-from spaseq.nfa._tecs cimport Label, Walk, instant_t
 from spaseq.nfa._parts cimport CoreParts
+from spaseq.nfa._tables cimport Binding, Change, Edge, Effect, Occurrence
+from spaseq.nfa._tecs cimport Label, Walk, instant_t
 from spaseq.rdf._memory cimport give_back, zeroed
 
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp

@@ -2,8 +2,9 @@
 
 A row costs a place the groups it is compared with. One group waits where no register is
 live, and an index finds one where every live register is bound on both sides; any other
-live register multiplies the groups that a row visits one by one. Guards and conjunctions
-also look through the buffered rows of the window. The matches themselves come on top:
+live register multiplies the groups that a row visits one by one. A guard that the compiled
+core decides on sight ends groups it finds likewise; others, and conjunctions, look through
+the buffered rows of the window. The matches themselves come on top:
 each takes time linear in its length.
 """
 
@@ -40,13 +41,16 @@ class Guarantee:
     edges: tuple[EdgeCost, ...]
 
 
-def guarantee(notation: Notation) -> Guarantee:
-    """What an event costs the query at most, besides evaluating its GPMs."""
+def guarantee(notation: Notation, compiled: bool) -> Guarantee:
+    """What an event costs the query at most, besides evaluating its GPMs.
+
+    `compiled`: whether the compiled core runs the automaton.
+    """
     costs = [
         cost
         for place in notation.order
         for position in range(len(notation.automaton.places[place].edges))
-        for cost in _Edge(notation, place, position).costs()
+        for cost in _Edge(notation, place, position, compiled).costs()
     ]
     found: set[Kind] = {cost.kind for cost in costs}
     kind = max(found, key=_ORDER.index, default=_ORDER[0])
@@ -83,8 +87,9 @@ def conditions(occurrence: Occurrence) -> list[tuple[str, Condition]]:
 class _Edge:
     """One edge of one place."""
 
-    def __init__(self, notation: Notation, place: int, position: int):
+    def __init__(self, notation: Notation, place: int, position: int, compiled: bool):
         self.notation = notation
+        self.compiled = compiled
         self.number = place
         self.position = position
         self.place = notation.automaton.places[place]
@@ -103,6 +108,9 @@ class _Edge:
             yield self._cost("groups", self._visited(unbounded))
         elif self.keys:
             yield self._cost("indexed", ())
+        ended = tuple(self._ended()) if self.compiled and self.position == 0 else ()
+        if ended:
+            yield self._cost("groups", ended)
         looked = tuple(self._looked_back())
         if looked:
             yield self._cost("looks back", looked)
@@ -169,8 +177,18 @@ class _Edge:
                         todo.append(link.target)
         return list(readers)
 
+    def _ended(self) -> Iterator[str]:
+        """The guards on sight whose rows no index leads to the groups they end."""
+        for sighting in self.place.sightings:
+            keys = {number for number, _ in sighting.keys}
+            if set(self.place.live) > keys:
+                which = ", ".join(f"?{name}" for _, name in sighting.keys)
+                visited = f"those with the same {which}" if which else "all of them"
+                guard = self.notation.guard(sighting.guard)
+                yield f"groups that a row of {guard} may end: {visited}"
+
     def _looked_back(self) -> Iterator[str]:
-        if self.place.guards:
+        if self.place.guards and not self.compiled:
             shown = self.notation.guards(self.place.guards)
             since = "of the window" if self.place.start else "since the partial match's last event"
             yield f"to decide {shown}, its rows {since} are looked through"

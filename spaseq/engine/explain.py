@@ -55,11 +55,12 @@ def _query(
 ) -> Data:
     query = program.queries[number]
     plan, notation = query.plan, Notation(query)
-    promise = guarantee(notation)
+    reason = unfit(program, query)
+    promise = guarantee(notation, reason is None)
     output = plan.output
     return {
         "name": plan.name,
-        "automaton_in_python": unfit(program, query),
+        "automaton_in_python": reason,
         "sequence": notation.sequence(),
         "streams": list(plan.streams),
         "writes": plan.registers_stream,

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from spaseq.engine.native_run import NativeRun
+from spaseq.nfa.group import Group, PlaceState
 from spaseq.nfa.run import AutomatonRun
 from spaseq.nfa.tecs import Accepted, Chain, Node, Step, chained
 from spaseq.rdf._batch import EventBatch
@@ -50,10 +51,10 @@ def snapshot(native: NativeRun, run: AutomatonRun) -> AutomatonRun:
 
 def _count(native: NativeRun, run: AutomatonRun) -> None:
     for number, state in enumerate(run.places):
-        for name, value in native.core.counters(number).items():
+        for name, value in native.core.tables.counters(number).items():
             setattr(state, name, value)
     for occurrence, acceptor in enumerate(run.acceptors):
-        acceptor.disagreed = native.core.disagreed(occurrence)
+        acceptor.disagreed = native.core.tables.disagreed(occurrence)
         acceptor.untrue = native.step.untrue_counts(occurrence)
 
 
@@ -71,10 +72,14 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
         if state.place.start:
             continue
         # There, a `,` place keeps what it has passed over until the timestamp closes.
-        since = clock.now - opened if state.strict else 0
+        strict = clock.now - opened if state.strict else 0
         for group in state.groups.values():
+            # There, the rows of a guard are kept until somebody comes whom they may forbid.
+            since = max(strict, _seen(run, state, group, group.oldest, clock.now + (not opened)))
             nodes = writing.union(group.chain, clock.bound, since)
             taken = id(group) in run.touched
+            if opened:
+                taken |= _seen(run, state, group, clock.now - 1, clock.now + 1) >= 0
             values = writing.values(state.place.live, group.env)
             parts.put_waiting(state.number, values, nodes, taken, False)
     for (place, _), (env, members) in run.pending.items():
@@ -83,6 +88,18 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
         parts.put_waiting(place, values, nodes, False, True)
     for accepted in run.accepted:
         parts.put_complete(writing.node(accepted.node))
+
+
+def _seen(run: AutomatonRun, state: PlaceState, group: Group, low: int, high: int) -> int:
+    """The latest instant in between at which a guard decided on sight ended the group; or -1."""
+    env = group.env
+    return max(
+        (
+            run.guards.latest(sighting.guard, env, env, None, low, high)
+            for sighting in state.place.sightings
+        ),
+        default=-1,
+    )
 
 
 def _counted(native: NativeRun, register: int) -> bool:

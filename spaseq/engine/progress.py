@@ -268,6 +268,9 @@ class _Inquiry:
         if state.forbidden:
             guards = self.notation.guards(state.place.guards)
             yield f"{guards} forbade {_counted(state.forbidden, 'candidate')}"
+        if state.ended:
+            guards = self.notation.guards(sighting.guard for sighting in state.place.sightings)
+            yield f"{guards} ended {_counted(state.ended, 'group')} waiting here"
         if state.outside:
             yield f"{_counted(state.outside, 'candidate')} came after the window had closed"
         if state.expired:

@@ -4,6 +4,9 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from spaseq.nfa._groups cimport Groups
+from spaseq.nfa._tables cimport (
+    Binding, Bound, Change, Edge, Effect, Link, Occurrence, Place, Sighting, Tables, Way,
+)
 from spaseq.nfa._tecs cimport Label, Node, Tecs, Walk, instant_t
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
@@ -14,70 +17,6 @@ from spaseq.rdf._window cimport WindowTerms
 cdef struct Conditions:
     int (*hold)(void* context, uint32_t occurrence, const term_t* env) noexcept nogil
     void* context
-
-cdef enum Change:
-    FORGET      # a register is unbound, or has no iterations
-    COPY        # takes the value of another one
-    FIRST       # the first iteration
-    AGAIN       # one more iteration, up to a limit
-
-# What taking an edge does to a register before the row is bound.
-cdef struct Effect:
-    Change change
-    uint32_t register
-    uint32_t other      # COPY: the register copied; AGAIN: the limit
-
-cdef struct Bound:
-    uint32_t register
-    uint32_t least
-    uint32_t below
-
-cdef struct Link:
-    int32_t target      # a place, or -1: the match is complete
-    uint32_t bound_first
-    uint32_t bound_end
-
-cdef struct Edge:
-    uint32_t occurrence
-    uint32_t effect_first
-    uint32_t effect_end
-    uint32_t link_first
-    uint32_t link_end
-    uint32_t index      # of the groups' indexes, 0: all groups are visited
-    uint32_t key_first  # the row's columns that the index reads
-    uint32_t key_end
-
-# A column of a row, the register that takes its value, and one that takes it too.
-cdef struct Binding:
-    uint32_t column
-    uint32_t register
-    uint32_t last       # NOBODY: there is none
-
-cdef struct Occurrence:
-    uint32_t binding_first
-    uint32_t binding_end
-    uint64_t disagreed  # rows that did not agree with a partial match
-
-# An edge that rows of a GPM may take.
-cdef struct Way:
-    uint32_t place
-    uint32_t position
-    uint32_t edge
-
-cdef struct Place:
-    char operator       # of the query; 0 at the start
-    uint32_t live_first
-    uint32_t live_end
-    uint32_t edge_first
-    uint64_t reached    # counters for people, as in spaseq.nfa.group.PlaceState
-    uint64_t early
-    uint64_t unkeyed
-    uint64_t unjoined
-    uint64_t visited
-    uint64_t joined
-    uint64_t passed_over
-    uint64_t outside
-    uint64_t expired
 
 # A partial match that waits from the close of the instant on; its registers lie beside it.
 cdef struct Pending:
@@ -97,6 +36,7 @@ cdef class AutomatonCore:
     cdef list groups            # per place, its Groups; None at the start
     cdef WindowTerms window
     cdef Conditions* conditions
+    cdef readonly Tables tables          # and what it points to
     cdef Place* places
     cdef uint32_t place_count
     cdef Edge* edges
@@ -109,6 +49,8 @@ cdef class AutomatonCore:
     cdef uint32_t* numbers      # live registers, key columns
     cdef uint32_t* way_first    # per GPM and one more, into `ways`
     cdef Way* ways
+    cdef uint32_t* sighting_first   # per GPM and one more, into `sightings`
+    cdef Sighting* sightings
     cdef uint32_t* firsts       # pairs: iteration register, the cell that says whether it is 1
     cdef uint32_t first_count
     cdef uint32_t cells         # of an environment: registers, then views
@@ -163,6 +105,10 @@ cdef class AutomatonCore:
     cdef int close(self) except -1
     cdef int _keep_row(self, uint32_t width) except -1
     cdef int _settle(self, Occurrence* occurrence) noexcept
+    cdef int _point_to(self, Tables tables) except -1
+    cdef bint _environment(self, Place* place, Groups groups, uint32_t number) noexcept
+    cdef int _see(self, Sighting* sighting, uint32_t width) except -1
+    cdef int _end(self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width) except -1
     cdef int _take(self, Way* way, uint32_t group, uint32_t width, Label** label) except -1
     cdef int _complete(self, Edge* edge, Node* node) except -1
     cdef int _accept(self, Node* node) except -1

@@ -48,74 +48,36 @@ cdef class AutomatonCore:
         self.times = <int64_t*>zeroed(64, sizeof(int64_t))
         self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
         self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
-        self.numbers = _numbers(tables.numbers)
-        self.way_first = _numbers(tables.way_first)
-        self.required_first = _numbers(tables.required_first)
-        self.required = _numbers(tables.required)
-        self.compared_first = _numbers(tables.compared_first)
-        self.compared = _numbers(tables.compared)
-        self.firsts = _numbers([n for pair in tables.firsts for n in pair])
-        self.first_count = <uint32_t>len(tables.firsts)
-        self._enter_tables(tables)
+        self._point_to(Tables(tables))
         self.groups = [
             None if operator is None else Groups(end - first, indexes)
             for operator, first, end, indexes, _ in tables.places
         ]
 
-    def _enter_tables(self, tables):
-        cdef uint32_t i
-        self.place_count = <uint32_t>len(tables.places)
-        self.places = <Place*>zeroed(self.place_count, sizeof(Place))
-        for i, (operator, first, end, _, edge_first) in enumerate(tables.places):
-            self.places[i].edge_first = edge_first
-            self.places[i].operator = 0 if operator is None else ord(operator)
-            self.places[i].live_first = first
-            self.places[i].live_end = end
-        self.edges = <Edge*>zeroed(len(tables.edges), sizeof(Edge))
-        for i, row in enumerate(tables.edges):
-            (
-                self.edges[i].occurrence, self.edges[i].effect_first, self.edges[i].effect_end,
-                self.edges[i].link_first, self.edges[i].link_end, self.edges[i].index,
-                self.edges[i].key_first, self.edges[i].key_end,
-            ) = row
-        self.links = <Link*>zeroed(len(tables.links), sizeof(Link))
-        for i, row in enumerate(tables.links):
-            self.links[i].target, self.links[i].bound_first, self.links[i].bound_end = row
-        self.bounds = <Bound*>zeroed(len(tables.bounds), sizeof(Bound))
-        for i, row in enumerate(tables.bounds):
-            self.bounds[i].register, self.bounds[i].least, self.bounds[i].below = row
-        self.effects = <Effect*>zeroed(len(tables.effects), sizeof(Effect))
-        for i, (change, register, other) in enumerate(tables.effects):
-            self.effects[i].change = <Change><int>change
-            self.effects[i].register = register
-            self.effects[i].other = other
-        self.bindings = <Binding*>zeroed(len(tables.bindings), sizeof(Binding))
-        for i, row in enumerate(tables.bindings):
-            self.bindings[i].column, self.bindings[i].register, self.bindings[i].last = row
-        self.occurrence_count = <uint32_t>len(tables.occurrences)
-        self.occurrences = <Occurrence*>zeroed(self.occurrence_count, sizeof(Occurrence))
-        for i, row in enumerate(tables.occurrences):
-            self.occurrences[i].binding_first, self.occurrences[i].binding_end = row
-        self.ways = <Way*>zeroed(len(tables.ways), sizeof(Way))
-        for i, row in enumerate(tables.ways):
-            self.ways[i].place, self.ways[i].position, self.ways[i].edge = row
+    cdef int _point_to(self, Tables tables) except -1:
+        self.tables = tables
+        self.places = tables.places
+        self.place_count = tables.place_count
+        self.edges = tables.edges
+        self.links = tables.links
+        self.bounds = tables.bounds
+        self.effects = tables.effects
+        self.bindings = tables.bindings
+        self.occurrences = tables.occurrences
+        self.numbers = tables.numbers
+        self.way_first = tables.way_first
+        self.ways = tables.ways
+        self.sighting_first = tables.sighting_first
+        self.sightings = tables.sightings
+        self.firsts = tables.firsts
+        self.first_count = tables.first_count
+        self.required_first = tables.required_first
+        self.required = tables.required
+        self.compared_first = tables.compared_first
+        self.compared = tables.compared
+        return 0
 
     def __dealloc__(self):
-        give_back(self.places)
-        give_back(self.edges)
-        give_back(self.links)
-        give_back(self.bounds)
-        give_back(self.effects)
-        give_back(self.bindings)
-        give_back(self.occurrences)
-        give_back(self.numbers)
-        give_back(self.way_first)
-        give_back(self.ways)
-        give_back(self.firsts)
-        give_back(self.required_first)
-        give_back(self.required)
-        give_back(self.compared_first)
-        give_back(self.compared)
         give_back(self.env)
         give_back(self.row)
         give_back(self.key)
@@ -300,6 +262,9 @@ cdef class AutomatonCore:
                 return True
             if (<Groups>self.groups[self.ways[i].place]).living:
                 return True
+        for i in range(self.sighting_first[gpm], self.sighting_first[gpm + 1]):
+            if (<Groups>self.groups[self.sightings[i].place]).living:
+                return True
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             self.places[self.ways[i].place].early += 1
         return False
@@ -307,6 +272,7 @@ cdef class AutomatonCore:
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1:
         """One row of a GPM over the presented event."""
         cdef uint32_t i, j, group
+        cdef bint keyed = True
         cdef Way* way
         cdef Edge* edge
         cdef Place* place
@@ -315,11 +281,6 @@ cdef class AutomatonCore:
         if width > self.row_room:
             self.row = <term_t*>_longer(self.row, 2 * width, sizeof(term_t))
             self.row_room = 2 * width
-        for i in range(self.required_first[gpm], self.required_first[gpm + 1]):
-            if row[self.required[i]] == 0:
-                for j in range(self.way_first[gpm], self.way_first[gpm + 1]):
-                    self.places[self.ways[j].place].unkeyed += 1
-                return 0
         self.given = row
         self.row_kept = False
         memcpy(self.row, row, width * sizeof(term_t))
@@ -327,6 +288,15 @@ cdef class AutomatonCore:
         for i in range(self.compared_first[gpm], self.compared_first[gpm + 1]):
             j = self.compared[i]
             self.row[j] = self.window.seek(self.batch, row[j])
+        for i in range(self.required_first[gpm], self.required_first[gpm + 1]):
+            keyed &= row[self.required[i]] != 0
+        for i in range(self.sighting_first[gpm], self.sighting_first[gpm + 1]):
+            if keyed or self.sightings[i].negated:
+                self._see(&self.sightings[i], width)
+        if not keyed:
+            for j in range(self.way_first[gpm], self.way_first[gpm + 1]):
+                self.places[self.ways[j].place].unkeyed += 1
+            return 0
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             way = &self.ways[i]
             edge = &self.edges[way.edge]
@@ -350,6 +320,48 @@ cdef class AutomatonCore:
                     self._take(way, groups.alive[j], width, &label)
         return 0
 
+    cdef int _see(self, Sighting* sighting, uint32_t width) except -1:
+        """A row that a guard looks for: it ends the groups it agrees with."""
+        cdef Groups groups = <Groups>self.groups[sighting.place]
+        cdef uint32_t i, group
+        if sighting.index:
+            for i in range(sighting.key_first, sighting.key_end):
+                self.key[i - sighting.key_first] = self.row[self.numbers[i]]
+            group = groups.first(sighting.index, self.key)
+            while group != NOBODY:
+                self._end(sighting, groups, group, width)
+                group = groups.next_of(sighting.index, group, self.key)
+        else:
+            for i in range(groups.living):
+                self._end(sighting, groups, groups.alive[i], width)
+        return 0
+
+    cdef int _end(
+        self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width
+    ) except -1:
+        """The partial matches of a group end with the instant, if a guard's row fits them."""
+        cdef Group* group = &groups.groups[number]
+        cdef int status
+        if group.taken == self.now or group.latest < self._since():
+            return 0
+        self._environment(&self.places[sighting.place], groups, number)
+        if not self._bind(&self.occurrences[sighting.occurrence], width):
+            return 0
+        status = self.conditions.hold(self.conditions.context, sighting.occurrence, self.env)
+        if status <= 0:
+            return _raised() if status < 0 else 0
+        self.places[sighting.place].ended += 1
+        return self._touch(sighting.place, number)
+
+    cdef bint _environment(self, Place* place, Groups groups, uint32_t number) noexcept:
+        """What the partial matches of a group remember."""
+        cdef term_t* values = values_of(groups, number)
+        cdef uint32_t i
+        memset(self.env, 0, self.cells * sizeof(term_t))
+        for i in range(place.live_first, place.live_end):
+            self.env[self.numbers[i]] = values[i - place.live_first]
+        return True
+
     cdef int _take(self, Way* way, uint32_t number, uint32_t width, Label** label) except -1:
         """A group and a row that its place may take."""
         cdef Edge* edge = &self.edges[way.edge]
@@ -359,10 +371,8 @@ cdef class AutomatonCore:
         cdef Groups groups
         cdef Group* group = NULL
         cdef Effect* effect
-        cdef term_t* values
         cdef uint32_t i
         cdef int status
-        memset(self.env, 0, self.cells * sizeof(term_t))
         place.visited += 1
         if number != NOBODY:
             groups = <Groups>self.groups[way.place]
@@ -370,11 +380,11 @@ cdef class AutomatonCore:
             if (group.latest if group.latest >= 0 else ~group.latest) < bound:
                 place.outside += 1
                 return 0
-            values = values_of(groups, number)
-            for i in range(place.live_first, place.live_end):
-                self.env[self.numbers[i]] = values[i - place.live_first]
-        elif self.now < bound:
-            return 0
+            self._environment(place, groups, number)
+        else:
+            if self.now < bound:
+                return 0
+            memset(self.env, 0, self.cells * sizeof(term_t))
         for i in range(edge.effect_first, edge.effect_end):
             effect = &self.effects[i]
             if effect.change == Change.FORGET:
@@ -554,30 +564,10 @@ cdef class AutomatonCore:
         self.accepted_count = 0
         return found
 
-    def counters(self, uint32_t place):
-        """What happened in a place: see `spaseq.nfa.group.PlaceState`."""
-        cdef Place* at = &self.places[place]
-        return {
-            "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
-            "visited": at.visited, "joined": at.joined, "outside": at.outside,
-            "expired": at.expired, "unkeyed": at.unkeyed, "passed_over": at.passed_over,
-        }
-
-    def disagreed(self, uint32_t occurrence):
-        """Rows of an occurrence that did not agree with a partial match."""
-        return self.occurrences[occurrence].disagreed
-
 
 cdef int _raised() except -1:
     """Hand on the Python exception that a filter left."""
     return -1
-
-
-cdef uint32_t* _numbers(numbers) except NULL:
-    cdef uint32_t* block = <uint32_t*>zeroed(len(numbers), sizeof(uint32_t))
-    for i, number in enumerate(numbers):
-        block[<size_t>i] = number
-    return block
 
 
 cdef void* _longer(void* block, size_t count, size_t size) except NULL:

@@ -7,8 +7,9 @@ over is left out, and never followed.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from spaseq.nfa._core cimport AutomatonCore, Place
+from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport Group, Groups, values_of
+from spaseq.nfa._tables cimport Place
 from spaseq.nfa._tecs cimport Cell, Label, Node, instant_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport WINDOWED, term_t

@@ -80,6 +80,19 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
+class Sighting:
+    """A guard of a place that is decided as soon as its event comes (first-chance negation).
+
+    What deciding it reads is known of everybody who waits, and nothing that joins them later
+    changes it; so its event ends the partial matches it finds waiting. `keys` are (register,
+    variable) pairs bound on both sides: an equality index.
+    """
+
+    guard: int
+    keys: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """`operator` is None where nothing precedes (the start)."""
 
@@ -93,6 +106,8 @@ class Place:
     """Per edge: (register, variable) pairs bound on both sides: the equality index."""
     equal: tuple[tuple[tuple[int, str], ...], ...] = ()
     """Per edge: (register, variable) pairs that the index compares by value, not as terms."""
+    sightings: tuple[Sighting, ...] = ()
+    """The guards that are decided on sight."""
 
 
 @dataclass(frozen=True, slots=True)

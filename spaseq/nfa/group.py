@@ -100,6 +100,8 @@ class PlaceState:
         """Candidates that came when the window had closed."""
         self.expired = 0
         """Groups that the window passed over."""
+        self.ended = 0
+        """Groups that a guard decided on sight has ended."""
         self._blank = blank
         self._indexes: list[dict[Values, dict[Values, Group]] | None] = [
             {} if keys or equal else None

@@ -11,11 +11,11 @@ Both are fixpoints; cost: places × registers × the length of the longest path.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from spaseq.nfa.automaton import Action, Automaton, Edge, Guard, Link, Place
+from spaseq.nfa.automaton import Action, Automaton, Edge, Guard, Link, Place, Sighting
 from spaseq.plan.logical import Condition, QueryPlan, Register
 from spaseq.plan.references import iteration_register
 
@@ -220,4 +220,38 @@ def _indexed(place: Place, flow: _Flow, sure: Names) -> Place:
                 (flow.numbers[other], own) for own, other in occurrence.equalities if other in kept
             )
         )
-    return replace(place, keys=tuple(keys), equal=tuple(equal))
+    sightings = () if place.start else tuple(_sightings(place, flow, sure))
+    return replace(place, keys=tuple(keys), equal=tuple(equal), sightings=sightings)
+
+
+def _sightings(place: Place, flow: _Flow, sure: Names) -> Iterator[Sighting]:
+    """The guards of a place that nothing joined later has a say in."""
+    for number in place.guards:
+        guard = flow.automaton.guards[number]
+        if guard.occurrence is None or guard.relative:
+            continue
+        reads = flow.guard_reads(guard)
+        if not any(_touches(edge, guard, reads, flow, sure) for edge in place.edges):
+            gpm = flow.plan.gpms[flow.plan.occurrences[guard.occurrence].gpm]
+            shared = sorted(reads & sure & gpm.certain)
+            yield Sighting(number, tuple((flow.numbers[name], name) for name in shared))
+
+
+def _touches(edge: Edge, guard: Guard, reads: Names, flow: _Flow, sure: Names) -> bool:
+    """Whether taking an edge changes what deciding a guard reads."""
+    entered = {action.unit for action in edge.actions}
+    own = entered & set(guard.units)
+    bound: set[str] = set()
+    for number in flow.automaton.atoms[edge.atom].occurrences:
+        occurrence = flow.plan.occurrences[number]
+        bound.update(flow.plan.gpms[occurrence.gpm].variables, occurrence.counts)
+        bound.update(assignment.variable for assignment in occurrence.assignments)
+    for register in (flow.registers[name] for name in reads):
+        around = {register.unit, register.scope}
+        if around & own:
+            continue  # the guard sees its own iteration, not the one that is entered
+        if around & entered or (register.name in bound and register.name not in sure):
+            return True
+        if register.variable in bound and register.kind not in ("value", "previous"):
+            return True
+    return False

@@ -1,8 +1,9 @@
 """Automata → the tables that the compiled core runs, where it can run them.
 
-The core takes sequences of single steps with any operator, iterations, disjunctions and
-partitions under any window; conjunctions, guards (negations, and optional steps that must be
-absent), aggregates and stateful BINDs are for `AutomatonRun` in Python.
+The core takes sequences of single steps with any operator, iterations, disjunctions, partitions
+and guards (negations, and optional steps that must be absent) that are decided on sight, under
+any window; conjunctions, other guards, aggregates and stateful BINDs are for `AutomatonRun` in
+Python.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link
+from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Place
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places
 from spaseq.plan.logical import QueryPlan, Register
@@ -52,6 +53,9 @@ class CoreTables:
     compared: list[int] = field(default_factory=list)
     """Columns that are compared with what registers hold, by GPM."""
     compared_first: list[int] = field(default_factory=list)
+    sightings: list[tuple[int, int, int, int, int, bool]] = field(default_factory=list)
+    """(place, occurrence, index or 0, key columns, whether negated) of guards, by GPM."""
+    sighting_first: list[int] = field(default_factory=list)
     firsts: list[Range] = field(default_factory=list)
     """(iteration register, cell that says whether it is the first iteration)."""
 
@@ -66,8 +70,8 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
         or any(place.operator == "," for place in automaton.places)
     ):
         return "contiguity or skipping within partitions"
-    if automaton.guards:
-        return "negations and steps whose absence is looked for"
+    if _later_guards(automaton):
+        return "negations and absent steps that only what follows them decides"
     if any(atom.kind != "single" for atom in automaton.atoms):
         return "conjunctions"
     if not {register.kind for register in _remembered(plan, automaton)} <= _KINDS:
@@ -78,6 +82,16 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
     if len(set(followed)) < len(followed):
         return "several last values of one variable"
     return None
+
+
+def _later_guards(automaton: Automaton) -> bool:
+    """Whether a guard cannot be decided on sight."""
+    inside = fragment_places(automaton)
+    return any(link.guards for atom in automaton.atoms for link in atom.links) or any(
+        len(place.sightings) < len(place.guards)
+        for number, place in enumerate(automaton.places)
+        if number not in inside
+    )
 
 
 def _remembered(plan: QueryPlan, automaton: Automaton) -> Iterator[Register]:
@@ -104,6 +118,7 @@ class _Writing:
         self._automaton = automaton
         self._registers = registers
         self._edges: dict[tuple[int, int], int] = {}
+        self._sightings: dict[int, list[tuple[int, int, int, int, int, bool]]] = {}
         window = plan.window
         cells = len(registers.blank())
         counted = window.kind == "events"
@@ -120,7 +135,7 @@ class _Writing:
             self.tables.compared_first.append(len(self.tables.compared))
             if gpm.positive:
                 self.tables.required += map(gpm.variables.index, self._plan.partition)
-                self.tables.compared += self._compared(number)
+            self.tables.compared += self._compared(number)
         self.tables.required_first.append(len(self.tables.required))
         self.tables.compared_first.append(len(self.tables.compared))
         for number, place in enumerate(self._automaton.places):
@@ -130,9 +145,11 @@ class _Writing:
             for position, edge in enumerate(place.edges):
                 self._edges[number, position] = len(self.tables.edges)
                 self.tables.edges.append(self._edge(number, position, edge, indexes))
+            self._add_sightings(number, place, indexes)
             operator = None if place.start else place.operator
             self.tables.places.append((operator, *live, indexes, first))
         self._write_ways()
+        self._write_sightings()
         for name, cell in self._registers.views.items():
             if name.startswith(IS_FIRST):
                 unit = int(name.removeprefix(IS_FIRST))
@@ -165,6 +182,26 @@ class _Writing:
                 (place, position, self._edges[place, position]) for place, position, _ in ways[gpm]
             ]
         self.tables.way_first.append(len(self.tables.ways))
+
+    def _add_sightings(self, number: int, place: Place, indexes: list[list[int]]) -> None:
+        for sighting in place.sightings:
+            guard = self._automaton.guards[sighting.guard]
+            assert guard.occurrence is not None
+            gpm = self._plan.occurrences[guard.occurrence].gpm
+            index = 0
+            if sighting.keys:
+                indexes.append([place.live.index(register) for register, _ in sighting.keys])
+                index = len(indexes)
+            variables = self._plan.gpms[gpm].variables
+            columns = self._listed([variables.index(name) for _, name in sighting.keys])
+            row = (number, guard.occurrence, index, *columns, guard.negated)
+            self._sightings.setdefault(gpm, []).append(row)
+
+    def _write_sightings(self) -> None:
+        for gpm in range(len(self._plan.gpms)):
+            self.tables.sighting_first.append(len(self.tables.sightings))
+            self.tables.sightings += self._sightings.get(gpm, ())
+        self.tables.sighting_first.append(len(self.tables.sightings))
 
     def _listed(self, numbers: Sequence[int]) -> Range:
         first = len(self.tables.numbers)

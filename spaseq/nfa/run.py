@@ -88,7 +88,8 @@ class AutomatonRun:
         self._buffered = buffered_gpms(plan, automaton)
         self.pending: dict[tuple[int, tuple[object, ...]], tuple[Environment, list[Node]]] = {}
         self.touched: dict[int, tuple[int, Group]] = {}
-        """Groups of `;` places that took something at this timestamp: id → (place, group)."""
+        """Groups of `;` places that took something at this timestamp, by id; and those of
+        other places that a guard decided on sight ends: (place, group)."""
         self.accepted: list[Accepted] = []
         self.waiting: list[tuple[int, int, Waiting]] = []
         self.waited = 0
@@ -146,9 +147,10 @@ class AutomatonRun:
             self._begin(state, group, candidate)
         self.beginnings.clear()
         for number, group in list(self.touched.values()):
-            if self.places[number].takes_at_once:
-                if self.places[number].groups.get(group.values) is group:
-                    self.places[number].drop(group)
+            state = self.places[number]
+            if state.takes_at_once or state.place.operator != ";":
+                if state.groups.get(group.values) is group:
+                    state.drop(group)
                 del self.touched[id(group)]
         for state in self.places:
             if state.strict and not self.registers.partition and state.groups:

@@ -155,7 +155,16 @@ def test_a_guard_forbade() -> None:
     push(run, 3, "k b 1")
     lines = told(run)
     assert "needed: B after the last event (skip till next) and !N before it" in lines
-    assert "!N forbade 1 candidate" in lines
+    assert "!N ended 1 group waiting here" in lines
+
+
+def test_a_guard_forbade_a_candidate() -> None:
+    run = program(seq="SEQ(A ; !(N : N) ; B)", gpms=APART).start()
+    push(run, 1, "k a 1")
+    push(run, 2, "k n 1")
+    push(run, 3, "k n 1")
+    push(run, 4, "k b 1")
+    assert "!(N : N) forbade 1 candidate" in told(run)
 
 
 def test_a_guard_forbade_the_start() -> None:

@@ -66,9 +66,26 @@ def test_contiguity_or_skipping_within_partitions(seq: str, more: str) -> None:
     assert reason(seq, KEYED, IN_PARTITIONS + more) == ("contiguity or skipping within partitions")
 
 
-@pytest.mark.parametrize("seq", ["A ; !C ; B", "A ; !C", "A ; C? ; B"])
-def test_negations(seq: str) -> None:
-    assert reason(seq) == "negations and steps whose absence is looked for"
+@pytest.mark.parametrize("seq", ["A ; !C ; B", "A ; C? ; B", "A ; !C ; !D : B+"])
+def test_negations_and_absent_steps_decided_on_sight_fit(seq: str) -> None:
+    assert reason(seq) is None
+
+
+LATER = "negations and absent steps that only what follows them decides"
+
+
+@pytest.mark.parametrize("seq", ["A ; !C", "A ; !(C : D) ; B", "C? ; A", "A ; B?"])
+def test_negations_of_units_at_the_ends_and_in_front(seq: str) -> None:
+    assert reason(seq) == LATER
+
+
+@pytest.mark.parametrize(
+    "negated", ["{ [] :c ?b }", "{ [] :c ?c FILTER(?c > ?b) }", "{ ?k :c ?c }"]
+)
+def test_negations_that_read_what_follows(negated: str) -> None:
+    gpms = {"A": "{ [] :a ?a }", "B": "{ ?k :b ?b }", "C": negated}
+    assert reason("A ; !C ; B", gpms) == LATER
+    assert reason("B ; !C ; A", gpms) is None
 
 
 @pytest.mark.parametrize("seq", ["(A & B) ; C", "C : (A AND B)"])

@@ -1,0 +1,106 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The tables of an automaton (`spaseq.nfa.native`) as flat arrays, with the counters of one run.
+
+Invariant: nothing but counters changes once they are made.
+"""
+
+from spaseq.rdf._memory cimport give_back, zeroed
+
+
+cdef class Tables:
+    """`rows` are `CoreTables`."""
+
+    def __cinit__(self, rows):
+        self.numbers = _numbers(rows.numbers)
+        self.way_first = _numbers(rows.way_first)
+        self.required_first = _numbers(rows.required_first)
+        self.required = _numbers(rows.required)
+        self.sighting_first = _numbers(rows.sighting_first)
+        self.compared_first = _numbers(rows.compared_first)
+        self.compared = _numbers(rows.compared)
+        self.firsts = _numbers([n for pair in rows.firsts for n in pair])
+        self.first_count = <uint32_t>len(rows.firsts)
+        self._enter(rows)
+
+    def _enter(self, rows):
+        cdef uint32_t i
+        self.place_count = <uint32_t>len(rows.places)
+        self.places = <Place*>zeroed(self.place_count, sizeof(Place))
+        for i, (operator, first, end, _, edge_first) in enumerate(rows.places):
+            self.places[i].edge_first = edge_first
+            self.places[i].operator = 0 if operator is None else ord(operator)
+            self.places[i].live_first = first
+            self.places[i].live_end = end
+        self.edges = <Edge*>zeroed(len(rows.edges), sizeof(Edge))
+        for i, entry in enumerate(rows.edges):
+            (
+                self.edges[i].occurrence, self.edges[i].effect_first, self.edges[i].effect_end,
+                self.edges[i].link_first, self.edges[i].link_end, self.edges[i].index,
+                self.edges[i].key_first, self.edges[i].key_end,
+            ) = entry
+        self.links = <Link*>zeroed(len(rows.links), sizeof(Link))
+        for i, entry in enumerate(rows.links):
+            self.links[i].target, self.links[i].bound_first, self.links[i].bound_end = entry
+        self.bounds = <Bound*>zeroed(len(rows.bounds), sizeof(Bound))
+        for i, entry in enumerate(rows.bounds):
+            self.bounds[i].register, self.bounds[i].least, self.bounds[i].below = entry
+        self.effects = <Effect*>zeroed(len(rows.effects), sizeof(Effect))
+        for i, (change, register, other) in enumerate(rows.effects):
+            self.effects[i].change = <Change><int>change
+            self.effects[i].register = register
+            self.effects[i].other = other
+        self.bindings = <Binding*>zeroed(len(rows.bindings), sizeof(Binding))
+        for i, entry in enumerate(rows.bindings):
+            self.bindings[i].column, self.bindings[i].register, self.bindings[i].last = entry
+        self.occurrence_count = <uint32_t>len(rows.occurrences)
+        self.occurrences = <Occurrence*>zeroed(self.occurrence_count, sizeof(Occurrence))
+        for i, entry in enumerate(rows.occurrences):
+            self.occurrences[i].binding_first, self.occurrences[i].binding_end = entry
+        self.sightings = <Sighting*>zeroed(len(rows.sightings), sizeof(Sighting))
+        for i, entry in enumerate(rows.sightings):
+            (
+                self.sightings[i].place, self.sightings[i].occurrence, self.sightings[i].index,
+                self.sightings[i].key_first, self.sightings[i].key_end, self.sightings[i].negated,
+            ) = entry
+        self.ways = <Way*>zeroed(len(rows.ways), sizeof(Way))
+        for i, entry in enumerate(rows.ways):
+            self.ways[i].place, self.ways[i].position, self.ways[i].edge = entry
+
+    def __dealloc__(self):
+        give_back(self.places)
+        give_back(self.edges)
+        give_back(self.links)
+        give_back(self.bounds)
+        give_back(self.effects)
+        give_back(self.bindings)
+        give_back(self.occurrences)
+        give_back(self.numbers)
+        give_back(self.way_first)
+        give_back(self.ways)
+        give_back(self.sighting_first)
+        give_back(self.sightings)
+        give_back(self.firsts)
+        give_back(self.required_first)
+        give_back(self.required)
+        give_back(self.compared_first)
+        give_back(self.compared)
+
+    def counters(self, uint32_t place):
+        """What happened in a place: see `spaseq.nfa.group.PlaceState`."""
+        cdef Place* at = &self.places[place]
+        return {
+            "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
+            "visited": at.visited, "joined": at.joined, "outside": at.outside,
+            "expired": at.expired, "ended": at.ended, "unkeyed": at.unkeyed, "passed_over": at.passed_over,
+        }
+
+    def disagreed(self, uint32_t occurrence):
+        """Rows of an occurrence that did not agree with a partial match."""
+        return self.occurrences[occurrence].disagreed
+
+
+cdef uint32_t* _numbers(numbers) except NULL:
+    cdef uint32_t* block = <uint32_t*>zeroed(len(numbers), sizeof(uint32_t))
+    for i, number in enumerate(numbers):
+        block[<size_t>i] = number
+    return block
