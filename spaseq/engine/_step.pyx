@@ -136,6 +136,8 @@ cdef class NativeStep:
                         return index
                 elif batch.events[index].ordinal != 0:
                     return index
+                elif self.core.closes(micros):
+                    return index
                 elif not self.core.counted:
                     self.window.advance(micros)
                 if self.core.counted:

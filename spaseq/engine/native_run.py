@@ -15,8 +15,10 @@ from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.fitness import filter_codes
 from spaseq.gpm.match import Matchers
 from spaseq.nfa import native
+from spaseq.nfa._complete import due, take
 from spaseq.nfa._core import AutomatonCore
 from spaseq.nfa._parts import CoreParts
+from spaseq.nfa.automaton import Link
 from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.registers import FALSE, TRUE, RegisterFile
 from spaseq.nfa.tecs import Key, Path, Step, Witnessed
@@ -36,8 +38,9 @@ def native_run(compiled: CompiledQuery, registers: RegisterFile, matchers: Match
     """The compiled run of a query that is fit for it (`spaseq.engine.fitness`)."""
     plan = compiled.plan
     filters = filter_codes(plan, registers)
+    tables = native.tables(plan, compiled.automaton, registers)
     core = AutomatonCore(
-        native.tables(plan, compiled.automaton, registers),
+        tables,
         matchers.window,
         matchers.dictionary.intern(TRUE),
         matchers.dictionary.intern(FALSE),
@@ -49,7 +52,7 @@ def native_run(compiled: CompiledQuery, registers: RegisterFile, matchers: Match
         [matchers.native(task) for task in compiled.tasks],
         [[code.code for code in some] for some in filters],
     )
-    return NativeRun(compiled, registers, matchers, step)
+    return NativeRun(compiled, registers, matchers, step, tables.closing)
 
 
 class NativeRun:
@@ -61,10 +64,13 @@ class NativeRun:
         registers: RegisterFile,
         matchers: Matchers,
         step: NativeStep,
+        closing: Sequence[Link],
     ):
         self.compiled = compiled
         self.matchers = matchers
         self.step = step
+        self.closing = closing
+        """The links to the places, after the automaton's own, where matches wait to the end."""
         self._plan = compiled.plan
         self.streams = {iri: number for number, iri in enumerate(self._plan.streams)}
         self._files: dict[str, int] = {}
@@ -106,8 +112,18 @@ class NativeRun:
             return
         if len(self._events) > EVENTS_REMEMBERED:
             self._events.clear()
-        for start, steps in self.core.take(self.step_of, one):
+        for start, steps in take(self.core, self.step_of, one):
             yield Path(start, self.key_of(steps[0]), steps)
+
+    def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
+        """(closing time, matches) of the windows closed before timestamp `before`, or of all."""
+        closed: dict[int, list[Path]] = {}
+        for micros, matches in due(self.core, before, self.step_of):
+            paths = [Path(start, self.key_of(steps[0]), steps) for start, steps in matches]
+            closed.setdefault(self.clock.closing(micros), []).extend(paths)
+        for closing, paths in closed.items():
+            # What is emitted at one closing time may skip what closes at the next.
+            yield closing, [path for path in paths if path.start >= self.core.skipped]
 
     def key_of(self, step: Step) -> Key:
         """The partition of a match: every row of it binds the partition variables."""
@@ -120,6 +136,13 @@ class NativeRun:
         """AFTER MATCH SKIP PAST LAST EVENT: only what starts later may still match."""
         assert not key, "the core skips in all partitions alike"
         self.core.skip()
+
+    def closing_place(self, guards: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        """The place where matches with these guards wait for the end, and its registers."""
+        automaton = self.compiled.automaton
+        position = [link.guards for link in self.closing].index(guards)
+        registers = native.closing_registers(automaton, self.closing[position])
+        return len(automaton.places) + position, registers
 
     def file_number(self, name: str) -> int:
         """What labels call a file."""
@@ -173,7 +196,12 @@ def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[s
     output = plan.output
     if output.form != "select" or output.distinct or output.limit is not None:
         return None
-    if plan.registers_stream is not None or plan.emit != "ALL" or compiled.automaton.ambiguous:
+    if (
+        compiled.automaton.waits
+        or plan.registers_stream is not None
+        or plan.emit != "ALL"
+        or compiled.automaton.ambiguous
+    ):
         return None
     columns = []
     for column in output.columns:

@@ -6,13 +6,15 @@ Shared structure stays shared; what the window has passed over is left out.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from spaseq.engine.native_run import NativeRun
 from spaseq.nfa.group import Group, PlaceState
+from spaseq.nfa.native import closing_registers
 from spaseq.nfa.run import AutomatonRun
-from spaseq.nfa.tecs import Accepted, Chain, Node, Step, chained
+from spaseq.nfa.tecs import Accepted, Chain, Node, Path, Step, Waiting, chained, paths
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME
 
@@ -34,10 +36,22 @@ def snapshot(native: NativeRun, run: AutomatonRun) -> AutomatonRun:
         group.oldest = min((reading.nodes[node].last for node in parts.members(union)), default=0)
         if taken:
             run.touched[id(group)] = place, group
+    run.forbidden = core.forbidden
+    for awaited in parts.awaited():
+        if awaited is None:
+            run.forbidden += 1
+            continue
+        place, values, start, labels = awaited
+        reading.wait(place, values, start, tuple(map(reading.step, labels)))
     for place, values, node in parts.pended():
+        if place >= len(run.places):
+            for start, steps in paths(reading.node(node), bound):
+                reading.wait(place, values, start, steps)
+            continue
         env = reading.environment(place, values)
         kept = tuple(env[number] for number in run.places[place].place.live)
         run.pending.setdefault((place, kept), (env, []))[1].append(reading.node(node))
+    run.waited = max(run.waited, core.waited)
     if core.skipped:
         run.skipped[()] = core.skipped
     for address in parts.completed():
@@ -82,6 +96,19 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
                 taken |= _seen(run, state, group, clock.now - 1, clock.now + 1) >= 0
             values = writing.values(state.place.live, group.env)
             parts.put_waiting(state.number, values, nodes, taken, False)
+    for _, _, waiting in run.waiting:
+        env = waiting.env
+        # Here, what a guard has seen ends those that wait when it sees it.
+        if any(
+            run.guards.latest(guard, env, env, None, waiting.last, clock.now + 1) >= 0
+            for guard in waiting.guards
+        ):
+            run.forbidden += 1
+            continue
+        place, live = native.closing_place(waiting.guards)
+        values, nodes = writing.values(live, env), [writing.path(waiting.path)]
+        parts.put_waiting(place, values, nodes, False, opened and waiting.last == clock.now)
+    native.core.waited, native.core.forbidden = run.waited, run.forbidden
     for (place, _), (env, members) in run.pending.items():
         values = writing.values(run.places[place].place.live, env)
         nodes = [writing.node(node) for node in members]
@@ -118,11 +145,32 @@ class _Reading:
         self.nodes: dict[int, Node] = {}
 
     def environment(self, place: int, values: Sequence[int]) -> list[Any]:
+        places = self._run.places
+        if place < len(places):
+            live = places[place].place.live
+        else:
+            live = closing_registers(self._run.automaton, self._native.closing[place - len(places)])
         env = self._run.registers.blank()
-        for register, value in zip(self._run.places[place].place.live, values, strict=True):
+        for register, value in zip(live, values, strict=True):
             counted = _counted(self._native, register)
             env[register] = value if counted else self._native.parts.term(value)
         return env
+
+    def wait(self, place: int, values: Sequence[int], start: int, steps: tuple[Step, ...]) -> None:
+        """A match waits for its window to close."""
+        run, guards = self._run, self._native.closing[place - len(self._run.places)].guards
+        first, last = steps[0].witnesses[0], steps[-1].witnesses[0]
+        path = Path(start, self._native.key_of(steps[0]), steps)
+        waiting = Waiting(path, self.environment(place, values), guards, last.instant)
+        run.waited += 1
+        closing = run.clock.closing(first.event.time.micros)
+        heapq.heappush(run.waiting, (closing, run.waited, waiting))
+
+    def step(self, label: int) -> Step:
+        known = self._steps.get(label)
+        if known is None:
+            known = self._steps[label] = self._native.step_of(label)
+        return known
 
     def chain(self, union: int) -> Chain | None:
         """A union, and all below it, deepest first and without recursion."""
@@ -152,9 +200,7 @@ class _Reading:
         known = self.nodes.get(address)
         if known is None:
             label, before, latest = self._native.parts.node(address)
-            step = self._steps.get(label)
-            if step is None:
-                step = self._steps[label] = self._native.step_of(label)
+            step = self.step(label)
             chain = self._chains[before] if before else None
             known = Node(step, chain, step.witnesses[0].instant, latest)
             self.nodes[address] = known
@@ -219,6 +265,14 @@ class _Writing:
             )
             todo.pop()
         return self._nodes[id(top)]
+
+    def path(self, path: Path) -> int:
+        """The last node of one match."""
+        node = 0
+        for step in path.steps:
+            union = self._native.parts.put_union([node]) if node else 0
+            node = self._native.parts.put_node(self._label(step), union, path.start)
+        return node
 
     def _label(self, step: Step) -> int:
         known = self._labels.get(id(step))

@@ -283,9 +283,9 @@ class _Inquiry:
             clauses += ["AFTER MATCH SKIP PAST LAST EVENT"] * plan.skip_past_last
             through = " and ".join(clauses) or "the numbers of iterations"
             yield f"every step was taken, but {through} let no match through"
-        if self.automaton.forbidden_at_close:
-            times = _counted(self.automaton.forbidden_at_close, "match", "matches")
-            yield f"{times} forbidden at the closing of the window by what must not follow"
+        if self.automaton.forbidden:
+            times = _counted(self.automaton.forbidden, "match", "matches")
+            yield f"{times} forbidden by what must not follow"
         if self.automaton.waiting:
             times = _counted(len(self.automaton.waiting), "match", "matches")
             yield f"{times} waiting for the window to close"

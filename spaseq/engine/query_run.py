@@ -134,9 +134,8 @@ class QueryRun:
             self._close_timestamp(rows, found)
         else:
             domain = self.domain
-        if self.native is None:  # the core has no windows to wait for
-            for closing, paths in self._automaton.due(before):
-                self._emit(paths, from_micros(closing, domain), found)
+        for closing, paths in (self.native or self._automaton).due(before):
+            self._emit(paths, from_micros(closing, domain), found)
         return found
 
     def run(self, batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:

@@ -24,6 +24,15 @@ cdef struct Pending:
     uint32_t values
     Node* node
 
+# A match that waits for its window to close, unless its group has ended by then.
+cdef struct Awaited:
+    Awaited* next
+    uint32_t place
+    uint32_t group
+    uint64_t serial     # of the group
+    uint32_t length
+    Label* labels[1]    # `length` of them, the first event's first
+
 cdef struct Touched:
     uint32_t place
     uint32_t group
@@ -72,6 +81,8 @@ cdef class AutomatonCore:
     cdef int64_t total          # events inside it
     cdef int64_t* times         # a ring over the instants bound … now: their times, or if
     cdef uint32_t times_mask    # `counted` how many events they have
+    cdef Awaited** awaited      # beside them: the waiting matches that start there
+    cdef uint64_t awaited_count
     cdef public instant_t now
     cdef public instant_t bound
     cdef public instant_t timestamp_start
@@ -92,8 +103,14 @@ cdef class AutomatonCore:
     cdef Node** accepted
     cdef uint32_t accepted_count, accepted_room
     cdef uint32_t sweep_at
+    cdef public uint64_t forbidden  # waiting matches that were gone when their window closed
+    cdef public uint64_t waited     # waiting matches there have been
     cdef uint64_t turn          # changes whenever what `accepted` refers to may
 
+    cdef int64_t _opening(self, int64_t micros) noexcept nogil
+    cdef bint closes(self, int64_t micros) noexcept
+    cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1
+    cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1
     cdef int open(self, int64_t micros) except -1
     cdef int count(self) noexcept
     cpdef int skip(self) except -1

@@ -1,9 +1,6 @@
-from collections.abc import Callable
-
 from spaseq.nfa._tables import Tables
 from spaseq.nfa._tecs import Tecs
 from spaseq.nfa.native import CoreTables
-from spaseq.nfa.tecs import Step
 from spaseq.rdf._window import WindowTerms
 
 class AutomatonCore:
@@ -12,6 +9,8 @@ class AutomatonCore:
     timestamp_start: int
     skipped: int
     micros: int
+    forbidden: int
+    waited: int
     def __init__(
         self, tables: CoreTables, window: WindowTerms, truth: int, falsehood: int
     ) -> None: ...
@@ -26,7 +25,3 @@ class AutomatonCore:
     def open_instant(self, micros: int) -> None: ...
     def close_instant(self) -> None: ...
     def skip(self) -> None: ...
-    def take(
-        self, step_of: Callable[[int], Step], one: bool
-    ) -> list[tuple[int, tuple[Step, ...]]]: ...
-    def tally(self) -> int: ...

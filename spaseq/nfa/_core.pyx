@@ -21,6 +21,7 @@ from libc.stdint cimport INT64_MIN
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa._groups cimport NOBODY, Group, values_of
+from spaseq.nfa._tables cimport CLOSING
 from spaseq.nfa._tecs cimport Cell, Walk
 from spaseq.rdf._memory cimport give_back, resized, zeroed
 from spaseq.rdf._terms cimport LOCAL
@@ -46,6 +47,7 @@ cdef class AutomatonCore:
         self.sweep_at = FEWEST_SWEPT
         self.times_mask = 63
         self.times = <int64_t*>zeroed(64, sizeof(int64_t))
+        self.awaited = <Awaited**>zeroed(64, sizeof(Awaited*))
         self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
         self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
         self._point_to(Tables(tables))
@@ -82,6 +84,7 @@ cdef class AutomatonCore:
         give_back(self.row)
         give_back(self.key)
         give_back(self.times)
+        give_back(self.awaited)
         give_back(self.pending)
         give_back(self.pending_values)
         give_back(self.touched)
@@ -89,9 +92,28 @@ cdef class AutomatonCore:
 
     # ---------------------------------------------------------------- instants
 
+    cdef int64_t _opening(self, int64_t micros) noexcept nogil:
+        """The earliest time of a match that ends at `micros`."""
+        if self.counted or micros < INT64_MIN + self.size:
+            return INT64_MIN
+        return micros // self.size * self.size if self.tumbling else micros - self.size
+
+    cdef bint closes(self, int64_t micros) noexcept:
+        """Whether a window with waiting matches is over when `micros` comes."""
+        cdef int64_t earliest
+        cdef instant_t i = self.bound
+        if self.awaited_count == 0:
+            return False
+        earliest = self._opening(micros)
+        while i <= self.now and self.times[i & self.times_mask] < earliest:
+            if self.awaited[i & self.times_mask] != NULL:
+                return True
+            i += 1
+        return False
+
     cdef int open(self, int64_t micros) except -1:
         """The next instant begins, at a time not before the last one's."""
-        cdef int64_t earliest = INT64_MIN
+        cdef int64_t earliest = self._opening(micros)
         self.now += 1
         self.turn += 1
         if self.now == 0 or self.micros != micros:
@@ -99,8 +121,7 @@ cdef class AutomatonCore:
             self.micros = micros
         self._reach()
         self.times[self.now & self.times_mask] = 0 if self.counted else micros
-        if not self.counted and micros >= INT64_MIN + self.size:
-            earliest = micros // self.size * self.size if self.tumbling else micros - self.size
+        self.awaited[self.now & self.times_mask] = NULL
         if not self.counted:
             while self.times[self.bound & self.times_mask] < earliest:
                 self.bound += 1
@@ -114,14 +135,20 @@ cdef class AutomatonCore:
     cdef int _reach(self) except -1:
         """Make room in the ring for the present instant."""
         cdef int64_t* longer
+        cdef Awaited** awaited
         cdef instant_t i
-        while self.now - self.bound > self.times_mask:
-            longer = <int64_t*>zeroed(2 * (<size_t>self.times_mask + 1), sizeof(int64_t))
-            for i in range(self.now - self.times_mask - 1, self.now):
-                longer[i & (2 * self.times_mask + 1)] = self.times[i & self.times_mask]
+        cdef uint32_t mask = self.times_mask
+        while self.now - self.bound > mask:
+            longer = <int64_t*>zeroed(2 * (<size_t>mask + 1), sizeof(int64_t))
+            awaited = <Awaited**>zeroed(2 * (<size_t>mask + 1), sizeof(Awaited*))
+            for i in range(self.now - mask - 1, self.now):
+                longer[i & (2 * mask + 1)] = self.times[i & mask]
+                awaited[i & (2 * mask + 1)] = self.awaited[i & mask]
             give_back(self.times)
+            give_back(self.awaited)
             self.times = longer
-            self.times_mask = 2 * self.times_mask + 1
+            self.awaited = awaited
+            self.times_mask = mask = 2 * mask + 1
         return 0
 
     cdef int count(self) noexcept:
@@ -184,10 +211,39 @@ cdef class AutomatonCore:
         if number == NOBODY:
             number = groups.make(values)
         group = &groups.groups[number]
-        group.members = self.tecs.add(group.members, group.latest, node, self.bound)
+        if self.places[target].operator == CLOSING:
+            self._await(target, number, node)
+        else:
+            group.members = self.tecs.add(group.members, group.latest, node, self.bound)
         if node.latest > group.latest:
             group.latest = node.latest
         self.places[target].reached += 1
+        return 0
+
+    cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1:
+        """The matches that end in a node wait for their windows to close."""
+        self.walk.begin(node, self._since())
+        while self.walk.advance():
+            self._put_awaited(place, group, self.walk)
+            self.waited += 1
+        return 0
+
+    cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1:
+        """The match that a walk is at waits."""
+        cdef uint32_t i
+        cdef Awaited** head = &self.awaited[walk.start & self.times_mask]
+        cdef Awaited* match = <Awaited*>self.tecs.take(
+            sizeof(Awaited) + (walk.length - 1) * sizeof(Label*)
+        )
+        match.next = head[0]
+        match.place = place
+        match.group = group
+        match.serial = (<Groups>self.groups[place]).groups[group].serial
+        match.length = walk.length
+        for i in range(walk.length):
+            match.labels[i] = walk.path[walk.length - 1 - i]
+        head[0] = match
+        self.awaited_count += 1
         return 0
 
     cdef int _sweep(self) except -1:
@@ -524,45 +580,6 @@ cdef class AutomatonCore:
     def complete(self):
         """How many last steps of complete matches there are to `take`."""
         return self.accepted_count
-
-    def take(self, step_of, bint one):
-        """The matches that were completed since the last call: (start, steps) of each.
-
-        `one` for each last step is enough; `step_of` makes a step of a label's address.
-        """
-        cdef uint32_t i, j
-        cdef dict steps = {}
-        cdef list found = []
-        self.turn += 1
-        for i in range(self.accepted_count):
-            self.walk.begin(self.accepted[i], self._since())
-            while self.walk.advance():
-                match = []
-                j = self.walk.length
-                while j:
-                    j -= 1
-                    key = <size_t>self.walk.path[j]
-                    step = steps.get(key)
-                    if step is None:
-                        step = steps[key] = step_of(key)
-                    match.append(step)
-                found.append((self.walk.start, tuple(match)))
-                if one:
-                    break
-        self.accepted_count = 0
-        return found
-
-    def tally(self):
-        """How many matches were completed since the last call, which nobody looks at."""
-        cdef uint64_t found = 0
-        cdef uint32_t i
-        self.turn += 1
-        for i in range(self.accepted_count):
-            self.walk.begin(self.accepted[i], self._since())
-            while self.walk.advance():
-                found += 1
-        self.accepted_count = 0
-        return found
 
 
 cdef int _raised() except -1:

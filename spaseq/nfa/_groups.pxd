@@ -1,7 +1,7 @@
 """The groups that wait in one place; see _groups.pyx."""
 
 cimport cython
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa._tecs cimport Cell, instant_t
 from spaseq.rdf._terms cimport term_t
@@ -13,6 +13,7 @@ cdef enum:
 cdef struct Group:
     Cell* members
     instant_t latest    # their greatest start; stands beside `members`, see _tecs.pxd
+    uint64_t serial     # no other group of the place ever has the same
     instant_t taken     # the instant at which a `;` place took them, -1: never
     uint32_t place      # among the alive, or the next free group
     bint alive
@@ -33,7 +34,8 @@ cdef class Groups:
     cdef uint32_t width         # live registers
     cdef Group* groups
     cdef term_t* values         # of group g: values[g * width : (g + 1) * width]
-    cdef uint32_t count         # groups ever made
+    cdef uint32_t count         # numbers given to groups
+    cdef uint64_t made          # groups ever made
     cdef uint32_t room
     cdef uint32_t free          # first free group
     cdef uint32_t* alive        # the groups there are, in no order

@@ -137,6 +137,8 @@ cdef class Groups:
             group = self.count
             self.count += 1
         memset(&self.groups[group], 0, sizeof(Group))
+        self.made += 1
+        self.groups[group].serial = self.made
         self.groups[group].taken = -1
         self.groups[group].latest = -1
         self.groups[group].alive = True

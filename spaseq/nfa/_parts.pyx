@@ -7,9 +7,9 @@ over is left out, and never followed.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from spaseq.nfa._core cimport AutomatonCore
+from spaseq.nfa._core cimport Awaited, AutomatonCore
 from spaseq.nfa._groups cimport Group, Groups, values_of
-from spaseq.nfa._tables cimport Place
+from spaseq.nfa._tables cimport CLOSING, Place
 from spaseq.nfa._tecs cimport Cell, Label, Node, instant_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport WINDOWED, term_t
@@ -68,7 +68,7 @@ cdef class CoreParts:
         cdef uint32_t i, j, k
         cdef Group* group
         for i in range(self.core.place_count):
-            if not self.core.places[i].operator:
+            if not self.core.places[i].operator or self.core.places[i].operator == CLOSING:
                 continue
             groups = <Groups>self.core.groups[i]
             for j in range(groups.living):
@@ -89,6 +89,29 @@ cdef class CoreParts:
                 for j in range(place.live_end - place.live_first)
             ]
             yield self.core.pending[i].target, values, <size_t>self.core.pending[i].node
+
+    def awaited(self):
+        """The matches that wait for their windows to close: (place, registers, start, labels).
+
+        None in place of those that a guard has ended.
+        """
+        cdef instant_t start
+        cdef Awaited* match
+        cdef Groups groups
+        cdef Group* group
+        cdef uint32_t i
+        for start in range(self.core.bound, self.core.now + 1):
+            match = self.core.awaited[start & self.core.times_mask]
+            while match != NULL:
+                groups = <Groups>self.core.groups[match.place]
+                group = &groups.groups[match.group]
+                if group.alive and group.serial == match.serial and group.taken != self.core.now:
+                    values = [values_of(groups, match.group)[i] for i in range(groups.width)]
+                    labels = [<size_t>match.labels[i] for i in range(match.length)]
+                    yield match.place, values, start, labels
+                else:
+                    yield None
+                match = match.next
 
     def completed(self):
         """The nodes that end matches nobody has taken yet."""

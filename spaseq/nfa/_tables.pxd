@@ -3,6 +3,9 @@
 cimport cython
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
+cdef enum:
+    CLOSING = 119       # "w"
+
 cdef enum Change:
     FORGET      # a register is unbound, or has no iterations
     COPY        # takes the value of another one
@@ -62,7 +65,7 @@ cdef struct Sighting:
     bint negated        # written as a negation: partition variables may be unbound
 
 cdef struct Place:
-    char operator       # of the query; 0 at the start
+    char operator       # of the query; 0 at the start, CLOSING where matches wait
     uint32_t live_first
     uint32_t live_end
     uint32_t edge_first
@@ -75,7 +78,7 @@ cdef struct Place:
     uint64_t passed_over
     uint64_t outside
     uint64_t expired
-    uint64_t ended
+    uint64_t ended      # groups that a guard ended
 
 
 @cython.final

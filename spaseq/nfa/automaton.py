@@ -49,11 +49,26 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class Sighting:
+    """A guard of a place that is decided as soon as its event comes (first-chance negation).
+
+    What deciding it reads is known of everybody who waits, and nothing that joins them later
+    changes it; so its event ends the partial matches it finds waiting. `keys` are (register,
+    variable) pairs bound on both sides: an equality index.
+    """
+
+    guard: int
+    keys: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     target: int
     bounds: tuple[Bound, ...] = ()
     guards: tuple[int, ...] = ()
     """Of ACCEPT and DONE links only; a place has its own."""
+    sightings: tuple[Sighting, ...] = ()
+    """Of ACCEPT links: the guards that end a match that waits for its window to close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +92,6 @@ class Atom:
             for alternative in operand
             for occurrence in alternative
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """A guard of a place that is decided as soon as its event comes (first-chance negation).
-
-    What deciding it reads is known of everybody who waits, and nothing that joins them later
-    changes it; so its event ends the partial matches it finds waiting. `keys` are (register,
-    variable) pairs bound on both sides: an equality index.
-    """
-
-    guard: int
-    keys: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)

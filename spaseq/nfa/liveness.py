@@ -36,7 +36,11 @@ def analyse(automaton: Automaton, plan: QueryPlan) -> Automaton:
     guards = tuple(
         replace(guard, reads=flow.sorted(flow.guard_reads(guard))) for guard in automaton.guards
     )
-    return replace(automaton, places=places, guards=guards)
+    atoms = tuple(
+        replace(atom, links=tuple(_closing(link, flow, known) for link in atom.links))
+        for atom, known in zip(automaton.atoms, _bound_after(automaton, flow, sure), strict=True)
+    )
+    return replace(automaton, places=places, atoms=atoms, guards=guards)
 
 
 Names = frozenset[str]
@@ -235,6 +239,31 @@ def _sightings(place: Place, flow: _Flow, sure: Names) -> Iterator[Sighting]:
             gpm = flow.plan.gpms[flow.plan.occurrences[guard.occurrence].gpm]
             shared = sorted(reads & sure & gpm.certain)
             yield Sighting(number, tuple((flow.numbers[name], name) for name in shared))
+
+
+def _bound_after(automaton: Automaton, flow: _Flow, sure: list[Names]) -> list[Names]:
+    """For each atom the value registers that are bound whichever place took it."""
+    found: list[Names | None] = [None] * len(automaton.atoms)
+    for number, place in enumerate(automaton.places):
+        for edge in place.edges:
+            kept = _kept(sure[number], edge, flow.registers)
+            for occurrence in _surely_met(automaton.atoms[edge.atom].operands):
+                kept |= flow.plan.gpms[flow.plan.occurrences[occurrence].gpm].certain
+            known = found[edge.atom]
+            found[edge.atom] = kept if known is None else known & kept
+    return [frozenset() if known is None else known for known in found]
+
+
+def _closing(link: Link, flow: _Flow, known: Names) -> Link:
+    """A link with the guards of its matches that are single GPMs; `known` is bound in all."""
+    found = []
+    for number in link.guards:
+        guard = flow.automaton.guards[number]
+        if guard.occurrence is not None and not guard.relative:
+            gpm = flow.plan.gpms[flow.plan.occurrences[guard.occurrence].gpm]
+            shared = sorted(flow.guard_reads(guard) & known & gpm.certain)
+            found.append(Sighting(number, tuple((flow.numbers[name], name) for name in shared)))
+    return replace(link, sightings=tuple(found))
 
 
 def _touches(edge: Edge, guard: Guard, reads: Names, flow: _Flow, sure: Names) -> bool:

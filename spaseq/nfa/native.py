@@ -9,9 +9,9 @@ Python.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Place
+from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Sighting
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places
 from spaseq.plan.logical import QueryPlan, Register
@@ -22,6 +22,9 @@ _NOBODY = _NO_LIMIT = 2**32 - 1
 _KINDS = frozenset(("value", "previous", "last", "iterations"))
 
 Range = tuple[int, int]
+
+CLOSING = "w"
+"""The operator of the places where matches wait for their windows to close."""
 
 
 @dataclass(slots=True)
@@ -56,6 +59,8 @@ class CoreTables:
     sightings: list[tuple[int, int, int, int, int, bool]] = field(default_factory=list)
     """(place, occurrence, index or 0, key columns, whether negated) of guards, by GPM."""
     sighting_first: list[int] = field(default_factory=list)
+    closing: list[Link] = field(default_factory=list)
+    """The links to the places after the automaton's own, where matches wait."""
     firsts: list[Range] = field(default_factory=list)
     """(iteration register, cell that says whether it is the first iteration)."""
 
@@ -87,10 +92,17 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
 def _later_guards(automaton: Automaton) -> bool:
     """Whether a guard cannot be decided on sight."""
     inside = fragment_places(automaton)
-    return any(link.guards for atom in automaton.atoms for link in atom.links) or any(
-        len(place.sightings) < len(place.guards)
-        for number, place in enumerate(automaton.places)
-        if number not in inside
+    outside = [place for n, place in enumerate(automaton.places) if n not in inside]
+    links = [link for p in outside for e in p.edges for link in automaton.atoms[e.atom].links]
+    return any(len(link.sightings) < len(link.guards) for link in links) or any(
+        len(place.sightings) < len(place.guards) for place in outside
+    )
+
+
+def closing_registers(automaton: Automaton, link: Link) -> tuple[int, ...]:
+    """What a match that waits for its window to close still has to remember."""
+    return tuple(
+        sorted({number for guard in link.guards for number in automaton.guards[guard].reads})
     )
 
 
@@ -100,6 +112,7 @@ def _remembered(plan: QueryPlan, automaton: Automaton) -> Iterator[Register]:
         *(condition.reads for occurrence in plan.occurrences for condition in occurrence.residual)
     )
     live = {number for place in automaton.places for number in place.live}
+    live.update(number for guard in automaton.guards for number in guard.reads)
     for number, register in enumerate(plan.registers):
         if number in live or register.name in read:
             yield register
@@ -118,6 +131,8 @@ class _Writing:
         self._automaton = automaton
         self._registers = registers
         self._edges: dict[tuple[int, int], int] = {}
+        self._closing: list[tuple[str | None, int, int, list[list[int]], int]] = []
+        self._waiting: dict[tuple[int, ...], int] = {}
         self._sightings: dict[int, list[tuple[int, int, int, int, int, bool]]] = {}
         window = plan.window
         cells = len(registers.blank())
@@ -145,9 +160,10 @@ class _Writing:
             for position, edge in enumerate(place.edges):
                 self._edges[number, position] = len(self.tables.edges)
                 self.tables.edges.append(self._edge(number, position, edge, indexes))
-            self._add_sightings(number, place, indexes)
+            self._add_sightings(number, place.live, place.sightings, indexes)
             operator = None if place.start else place.operator
             self.tables.places.append((operator, *live, indexes, first))
+        self.tables.places += self._closing
         self._write_ways()
         self._write_sightings()
         for name, cell in self._registers.views.items():
@@ -159,6 +175,7 @@ class _Writing:
     def _compared(self, gpm: int) -> Iterator[int]:
         """The columns whose registers some place keeps, or some filter across steps reads."""
         live = {register for place in self._automaton.places for register in place.live}
+        live.update(register for guard in self._automaton.guards for register in guard.reads)
         read = frozenset().union(
             *(
                 condition.reads
@@ -183,18 +200,24 @@ class _Writing:
             ]
         self.tables.way_first.append(len(self.tables.ways))
 
-    def _add_sightings(self, number: int, place: Place, indexes: list[list[int]]) -> None:
-        for sighting in place.sightings:
+    def _add_sightings(
+        self,
+        place: int,
+        live: Sequence[int],
+        sightings: Sequence[Sighting],
+        indexes: list[list[int]],
+    ) -> None:
+        for sighting in sightings:
             guard = self._automaton.guards[sighting.guard]
             assert guard.occurrence is not None
             gpm = self._plan.occurrences[guard.occurrence].gpm
             index = 0
             if sighting.keys:
-                indexes.append([place.live.index(register) for register, _ in sighting.keys])
+                indexes.append([live.index(register) for register, _ in sighting.keys])
                 index = len(indexes)
             variables = self._plan.gpms[gpm].variables
             columns = self._listed([variables.index(name) for _, name in sighting.keys])
-            row = (number, guard.occurrence, index, *columns, guard.negated)
+            row = (place, guard.occurrence, index, *columns, guard.negated)
             self._sightings.setdefault(gpm, []).append(row)
 
     def _write_sightings(self) -> None:
@@ -252,7 +275,38 @@ class _Writing:
             below = _NO_LIMIT if bound.below is None else bound.below
             self.tables.bounds.append((register, bound.least, below))
         target = -1 if link.target == ACCEPT else link.target
+        if link.target == ACCEPT and link.guards:
+            target = self._waiting_place(link)
         return target, first, len(self.tables.bounds)
+
+    def _waiting_place(self, link: Link) -> int:
+        """Where matches wait for their windows to close: after the automaton's own places."""
+        known = self._waiting.get(link.guards)
+        if known is not None:
+            return known
+        number = len(self._automaton.places) + len(self._closing)
+        self._waiting[link.guards] = number
+        live = closing_registers(self._automaton, link)
+        indexes: list[list[int]] = []
+        self._add_sightings(number, live, self._shared_sightings(link), indexes)
+        self._closing.append((CLOSING, *self._listed(live), indexes, 0))
+        self.tables.closing.append(link)
+        return number
+
+    def _shared_sightings(self, link: Link) -> Sequence[Sighting]:
+        """Those of a link, by what all matches with the same guards have bound."""
+        same = [
+            other.sightings
+            for atom in self._automaton.atoms
+            for other in atom.links
+            if other.target == ACCEPT and other.guards == link.guards
+        ]
+        return [
+            replace(
+                sighting, keys=tuple(k for k in sighting.keys if all(k in o.keys for o in each))
+            )
+            for sighting, each in zip(link.sightings, zip(*same, strict=True), strict=True)
+        ]
 
     def _effects(self, action: Action) -> Iterator[tuple[int, int, int]]:
         """What `RegisterFile.enter` does, register by register."""

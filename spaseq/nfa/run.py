@@ -93,8 +93,8 @@ class AutomatonRun:
         self.accepted: list[Accepted] = []
         self.waiting: list[tuple[int, int, Waiting]] = []
         self.waited = 0
-        self.forbidden_at_close = 0
-        """Matches that a trailing guard forbade when their window closed; for people."""
+        self.forbidden = 0
+        """Matches that a trailing guard forbade; for people."""
         self.skipped: dict[Key, int] = {}
         self.beginnings: list[tuple[PlaceState, Group, Candidate]] = []
         """Starts that can be decided only when all events of the instant are counted."""
@@ -396,5 +396,5 @@ class AutomatonRun:
     def _forbids(self, guard: int, waiting: Waiting) -> bool:
         env, high = waiting.env, self.clock.now + 1
         forbids = self.guards.latest(guard, env, env, None, waiting.last, high) != NEVER
-        self.forbidden_at_close += forbids
+        self.forbidden += forbids
         return forbids

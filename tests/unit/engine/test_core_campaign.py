@@ -47,7 +47,11 @@ def in_batches(program: spaseq.Program, case: Case, chance: random.Random) -> li
 
 
 def in_encoded_batches(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
-    """With watermarks between them; of one stream, the core takes the events itself."""
+    """With watermarks between them.
+
+    Of one stream the core takes the events itself, but for those that close a window with
+    matches that waited for it.
+    """
     run = program.start(kb=knowledge(case))
     taken, total = Taken(run), 0
     found: list[Match] = []
@@ -59,7 +63,7 @@ def in_encoded_batches(program: spaseq.Program, case: Case, chance: random.Rando
             total += taken.events
             run = program.resume(run.save(), kb=knowledge(case))
             taken = Taken(run)
-    if len(case.streams) == 1:
+    if len(case.streams) == 1 and not program.queries[0].automaton.waits:
         assert total + taken.events == len(case.merged)
     return found + run.finish()
 
@@ -149,7 +153,7 @@ def test_the_core_equals_the_reference(first: int) -> None:
         found = objections(*drawn, seed, WAYS)
         if found:
             pytest.fail(failed(drawn[0], seed, found))
-    assert seen > 0.7 * (min(first + CHUNK, SEED + EXAMPLES) - first)
+    assert seen > 0.6 * (min(first + CHUNK, SEED + EXAMPLES) - first)
 
 
 def long_stream(case: Case, chance: random.Random) -> list[Event]:

@@ -63,7 +63,7 @@ PLAIN = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y }"
         ("A ; !B", GPMS, "", "looks back"),
         ("A ; !B ; A", PLAIN.replace("?x", "[]"), "", "constant"),
         ("A ; !(B : B) ; A", PLAIN.replace("?x", "[]"), "", "looks back"),
-        ("A ; !B ; A", GPMS, "", "indexed"),
+        ("A ; !B ; A", GPMS.replace("?x", "[]").replace("?y", "[]"), "", "indexed"),
         ("A ; B?", GPMS, "", "looks back"),
     ],
 )

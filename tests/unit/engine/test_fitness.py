@@ -24,7 +24,7 @@ def with_b(body: str) -> str:
 
 
 def test_what_the_automaton_says_comes_first() -> None:
-    assert reasons(text("SEQ(A ; !B)")) == [
+    assert reasons(text("SEQ(A ; !(B : B) ; A)")) == [
         "negations and absent steps that only what follows them decides"
     ]
 

@@ -9,6 +9,7 @@ import pytest
 
 import spaseq
 from spaseq.engine.native_run import NativeRun
+from spaseq.nfa._complete import take
 
 QUERY = (
     "PREFIX : <http://example.org/> SELECT * WITHIN 10 SECONDS FROM STREAM s :s "
@@ -65,7 +66,7 @@ class Building:
     ) -> list[tuple[int, tuple[int, ...]]]:
         """What a new node on top of a union enumerates, without that node."""
         self.parts.put_complete(self.node(union, below)[0])
-        found = self.core.take(lambda address: self.parts.label(address)[2], one)  # type: ignore[arg-type, return-value]
+        found = take(self.core, lambda address: self.parts.label(address)[2], one)  # type: ignore[arg-type, return-value]
         return [(start, steps[:-1]) for start, steps in found]  # type: ignore[misc]
 
 
@@ -128,7 +129,7 @@ def test_a_long_path_is_enumerated_without_recursion() -> None:
         label = built.parts.put_label(built.place, 0, instant, 0, 0, 0, 0, 0, 0, 0, 0, [])
         address = built.parts.put_node(label, built.parts.put_union([address]), start)
     built.parts.put_complete(address)
-    ((first, steps),) = built.core.take(lambda at: built.parts.label(at)[2], False)  # type: ignore[arg-type, return-value]
+    ((first, steps),) = take(built.core, lambda at: built.parts.label(at)[2], False)  # type: ignore[arg-type, return-value]
     assert first == 7
     assert list(steps) == list(range(50_001))
 
