@@ -26,6 +26,7 @@ cdef class ClosedNames:
     cdef char* beginning    # that of the first name, which others have too; NULL: no name yet
     cdef uint32_t beginning_size
 
+    cdef void expect(self, uint64_t hash) noexcept nogil
     cdef bint holds(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
     cdef bint _begins(self, const char* text, uint32_t size) noexcept nogil
     cdef int add(self, uint64_t hash, const char* text, uint32_t size) except -1 nogil

@@ -80,20 +80,24 @@ cdef class ClosedNames:
         """Enter a name that is not held; for tests."""
         self.add(hash_of(name, len(name)), name, <uint32_t>len(name))
 
+    cdef void expect(self, uint64_t hash) noexcept nogil:
+        """A name with this hash will be asked for and then entered: fetch what is needed."""
+        cdef uint32_t word = <uint32_t>(hash >> 38) & (WORDS - 1)
+        prefetch(&self.recent[word])
+        prefetch(&self.older[word])
+        prefetch(&self.heads[<uint32_t>hash & (2 * self.capacity - 1)])
+
     cdef bint holds(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
         cdef uint32_t word = <uint32_t>(hash >> 38) & (WORDS - 1)
         cdef uint64_t bit = <uint64_t>1 << (hash >> 32 & 63)
-        cdef uint32_t* head = &self.heads[<uint32_t>hash & (2 * self.capacity - 1)]
         cdef uint32_t position, age, last = 0
         cdef Entry* entry
-        # This is where `add` will enter the name a little later.
-        prefetch(head)
         if not (self.recent[word] | self.older[word]) & bit:
             return False
         if self._begins(text, size):
             text += self.beginning_size
             size = (size - self.beginning_size) | SHORTENED
-        position = head[0]
+        position = self.heads[<uint32_t>hash & (2 * self.capacity - 1)]
         while True:
             age = self.next - position
             if age <= last or age > self.count:

@@ -276,6 +276,7 @@ cdef class EventReader:
         """A quad of a graph that is not the open one."""
         if name == self.refused:
             return 0
+        self.closed.expect(record_of(self.batch, name).hash)
         self.close()
         if self.is_closed(name):
             self.refused = name
@@ -292,6 +293,7 @@ cdef class EventReader:
             if self.statements:
                 self.close()
             return 0
+        self.closed.expect(record_of(self.batch, quad.subject).hash)
         self.close()
         if self.is_closed(quad.subject):
             with gil:
