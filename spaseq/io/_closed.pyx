@@ -33,6 +33,7 @@ cdef extern from *:
 
 cdef enum:
     FEWEST = 256
+    TIMES = 16              # the capacity when it grows: what is not used yet costs no pages
     REMEMBERED = 65536
     WORDS = 8192            # of a map: 8 bits per name
     SHORTENED = 0x80000000u     # in the size of an entry: its text lacks the beginning
@@ -181,22 +182,22 @@ cdef class ClosedNames:
         return &self.entries[(self.next - self.count + i - 1) & (self.capacity - 1)]
 
     cdef int _widen(self) except -1 nogil:
-        """Twice the capacity; nothing has been forgotten so far, so positions begin at 1."""
+        """More capacity; nothing has been forgotten so far, so positions begin at 1."""
         cdef uint32_t position, chain
         cdef Entry* entries = <Entry*>resized(
-            self.entries, 2 * <size_t>self.capacity * sizeof(Entry)
+            self.entries, TIMES * <size_t>self.capacity * sizeof(Entry)
         )
         if entries != NULL:
             self.entries = entries
         cdef uint32_t* heads = <uint32_t*>resized(
-            self.heads, 4 * <size_t>self.capacity * sizeof(uint32_t)
+            self.heads, 2 * TIMES * <size_t>self.capacity * sizeof(uint32_t)
         )
         if heads != NULL:
             self.heads = heads
         if entries == NULL or heads == NULL:
             with gil:
                 raise MemoryError
-        self.capacity *= 2
+        self.capacity *= TIMES
         memset(heads, 0, 2 * <size_t>self.capacity * sizeof(uint32_t))
         for position in range(1, self.count + 1):
             chain = entries[position - 1].tag & (2 * self.capacity - 1)
@@ -222,7 +223,11 @@ cdef class ClosedNames:
                 return 0
         elif tail - self.write > size:
             return 0
-        room = min(2 * self.room + size, <size_t>MOST_BYTES)
+        room = 2 * self.room + size
+        if self.count >= FEWEST:
+            # What the others will need if they are like those so far.
+            room = max(room, self.held // self.count * (REMEMBERED + REMEMBERED // 8))
+        room = min(room, <size_t>MOST_BYTES)
         if self.write > tail == 0:
             # Nothing needs to move within the ring, and pages that are there stay there.
             moved = <char*>resized(self.bytes, room)
