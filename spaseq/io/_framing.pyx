@@ -115,6 +115,7 @@ cdef class EventReader:
             self.relevance.dictionary, old.stream, old.file if file is None else file
         )
         cdef uint32_t i
+        new.prepare(old)
         self.last_stamp = moved(old, self.last_stamp, new)
         self.refused = moved(old, self.refused, new)
         if self.is_open:
