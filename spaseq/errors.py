@@ -11,7 +11,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +94,33 @@ class EventError(SpaseqError):
     """An event that cannot be taken: late, going back in time, without a usable timestamp."""
 
 
-class InputError(SpaseqError):
-    """A source that cannot be read on: file and line, and what is wrong there."""
+InputUnit: TypeAlias = Literal["line", "frame"]
+"""What a place in an input file is counted in: lines, or frames of a binary format."""
 
-    def __init__(self, message: str, file: str = "", line: int | None = None):
+
+class InputError(SpaseqError):
+    """A source that cannot be read on: file and line, and what is wrong there.
+
+    In a format without lines, `line` counts what `unit` says.
+    """
+
+    def __init__(
+        self, message: str, file: str = "", line: int | None = None, unit: InputUnit = "line"
+    ):
         self.message = message
         self.file = file
         self.line = line
-        where = f"{file}:{line}: " if file and line else f"{file}: " if file else ""
-        super().__init__(where + message)
+        self.unit: InputUnit = unit
+        where = f"{input_place(file, line, unit)}: " if file and line else f"{file}: "
+        super().__init__((where if file else "") + message)
 
     def __reduce__(self) -> tuple[type[InputError], tuple[object, ...]]:
-        return type(self), (self.message, self.file, self.line)
+        return type(self), (self.message, self.file, self.line, self.unit)
+
+
+def input_place(file: str, line: int, unit: InputUnit) -> str:
+    """A place in a file, as messages name it."""
+    return f"{file}:{line}" if unit == "line" else f"{file}, {unit} {line}"
 
 
 class KbError(SpaseqError):

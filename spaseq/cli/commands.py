@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Written out, not imported: naming the choices must not cost the import of the readers.
 FORMATS = ("jsonl", "csv", "tsv", "srj", "trig", "nquads")
-SYNTAXES = ("nq", "nt", "trig", "ttl")
+SYNTAXES = ("nq", "nt", "trig", "ttl", "jelly")
 DATASETS = ("smart-home", "stock", "cards", "traffic")
 SHELLS = ("bash", "zsh", "fish")
 

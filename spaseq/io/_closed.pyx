@@ -2,16 +2,24 @@
 """Which graphs are complete: the names of the last 65,536 that were closed, and no more.
 
 Memory must not grow with the stream, so the oldest name is forgotten for the newest. Names
-are told apart by their texts, which lie in a ring of bytes in the order they came; a table
-of chains finds them by hash. Nearly every name that is asked for is new, so two small maps
-of bits, which stay in the processor's cache, answer first. Cost: constant per name; memory
-grows with the names held, to some megabytes.
+are told apart by their texts, which lie in a ring of bytes in the order they came, without
+the beginning that most names of a stream share. A table of chains finds them by hash, as a
+Lempel-Ziv compressor finds earlier texts: a chain leads from newer names to older ones and
+ends at the first that is forgotten, so forgetting touches no chain. Nearly every name that
+is asked for is new, so two small maps of bits, which stay in the processor's cache, answer
+first.
+
+Invariant: the names held are those of the positions `next - count` to `next - 1`, modulo
+2**32; a chain that has outlived that many names may lead to another one, never past one
+that is held. Cost: constant per name; memory grows with the names held, to two megabytes and
+what is left of the texts, of which 4 GiB are held at most.
 """
 
 cimport cython
 from libc.string cimport memcmp, memcpy, memset
 
 from spaseq.rdf._memory cimport give_back, resized, take
+from spaseq.rdf._terms cimport hash_of
 
 cdef extern from *:
     """
@@ -25,9 +33,11 @@ cdef extern from *:
 
 cdef enum:
     FEWEST = 256
+    TIMES = 16              # the capacity when it grows: what is not used yet costs no pages
     REMEMBERED = 65536
     WORDS = 8192            # of a map: 8 bits per name
-    NONE = 0xFFFFFFFFu
+    SHORTENED = 0x80000000u     # in the size of an entry: its text lacks the beginning
+    MOST_BYTES = 0xFFFFFFFFu
 
 
 @cython.final
@@ -36,7 +46,8 @@ cdef class ClosedNames:
 
     def __cinit__(self):
         self.capacity = FEWEST
-        self.room = 64 * FEWEST
+        self.room = 16 * FEWEST
+        self.next = 1
         self.entries = <Entry*>take(FEWEST * sizeof(Entry))
         self.heads = <uint32_t*>take(2 * FEWEST * sizeof(uint32_t))
         self.bytes = <char*>take(self.room)
@@ -49,8 +60,7 @@ cdef class ClosedNames:
             raise MemoryError
         memset(self.recent, 0, WORDS * sizeof(uint64_t))
         memset(self.older, 0, WORDS * sizeof(uint64_t))
-        for i in range(2 * FEWEST):
-            self.heads[i] = NONE
+        memset(self.heads, 0, 2 * FEWEST * sizeof(uint32_t))
 
     def __dealloc__(self):
         give_back(self.entries)
@@ -58,48 +68,99 @@ cdef class ClosedNames:
         give_back(self.bytes)
         give_back(self.recent)
         give_back(self.older)
+        give_back(self.beginning)
 
     def __len__(self):
         return self.count
 
+    def py_holds(self, bytes name not None):
+        """Whether a name is held; for tests."""
+        return self.holds(hash_of(name, len(name)), name, <uint32_t>len(name))
+
+    def py_add(self, bytes name not None):
+        """Enter a name that is not held; for tests."""
+        self.add(hash_of(name, len(name)), name, <uint32_t>len(name))
+
+    cdef void expect(self, uint64_t hash) noexcept nogil:
+        """A name with this hash will be asked for and then entered: fetch what is needed."""
+        cdef uint32_t word = <uint32_t>(hash >> 38) & (WORDS - 1)
+        prefetch(&self.recent[word])
+        prefetch(&self.older[word])
+        prefetch(&self.heads[<uint32_t>hash & (2 * self.capacity - 1)])
+
     cdef bint holds(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
         cdef uint32_t word = <uint32_t>(hash >> 38) & (WORDS - 1)
         cdef uint64_t bit = <uint64_t>1 << (hash >> 32 & 63)
-        cdef uint32_t place
+        cdef uint32_t position, age, last = 0
         cdef Entry* entry
-        # This is where `add` will enter the name a little later.
-        prefetch(&self.heads[hash & (2 * self.capacity - 1)])
         if not (self.recent[word] | self.older[word]) & bit:
             return False
-        place = self.heads[hash & (2 * self.capacity - 1)]
-        while place != NONE:
-            entry = &self.entries[place]
-            if entry.hash == hash and entry.size == size:
-                if memcmp(self.bytes + entry.offset, text, size) == 0:
+        if self._begins(text, size):
+            text += self.beginning_size
+            size = (size - self.beginning_size) | SHORTENED
+        position = self.heads[<uint32_t>hash & (2 * self.capacity - 1)]
+        while True:
+            age = self.next - position
+            if age <= last or age > self.count:
+                return False
+            entry = &self.entries[(position - 1) & (self.capacity - 1)]
+            if entry.tag == <uint32_t>hash and entry.size == size:
+                if memcmp(self.bytes + entry.offset, text, size & ~SHORTENED) == 0:
                     return True
-            place = entry.next
-        return False
+            last = age
+            position = entry.before
+
+    cdef bint _begins(self, const char* text, uint32_t size) noexcept nogil:
+        """Whether the name has the common beginning, and more."""
+        return (
+            self.beginning_size != 0 and size > self.beginning_size
+            and memcmp(text, self.beginning, self.beginning_size) == 0
+        )
 
     cdef int add(self, uint64_t hash, const char* text, uint32_t size) except -1 nogil:
         """Enter a name that is not held."""
-        cdef uint32_t place, chain
+        cdef uint32_t chain, shortened = 0
+        cdef Entry* entry
+        if self.beginning == NULL:
+            self._begin(text, size)
+        if self._begins(text, size):
+            text += self.beginning_size
+            size -= self.beginning_size
+            shortened = SHORTENED
         if self.count == self.capacity:
             if self.capacity < REMEMBERED:
                 self._widen()
             else:
                 self._forget()
+        while self.held + size > MOST_BYTES:
+            self._forget()
         self._make_room(size)
-        place = (self.oldest + self.count) & (self.capacity - 1)
-        chain = <uint32_t>hash & (2 * self.capacity - 1)
         memcpy(self.bytes + self.write, text, size)
-        self.entries[place].hash = hash
-        self.entries[place].offset = self.write
-        self.entries[place].size = size
-        self.entries[place].next = self.heads[chain]
-        self.heads[chain] = place
-        self.write += size
+        chain = <uint32_t>hash & (2 * self.capacity - 1)
+        entry = &self.entries[(self.next - 1) & (self.capacity - 1)]
+        entry.tag = <uint32_t>hash
+        entry.offset = <uint32_t>self.write
+        entry.size = size | shortened
+        entry.before = self.heads[chain]
+        self.heads[chain] = self.next
+        self.next += 1
         self.count += 1
+        self.write += size
+        self.held += size
         self._mark(hash)
+        return 0
+
+    cdef int _begin(self, const char* text, uint32_t size) except -1 nogil:
+        """Take the common beginning from the first name: up to its last `/`, `#` or `:`."""
+        cdef uint32_t end = size
+        while end and text[end - 1] != c"/" and text[end - 1] != c"#" and text[end - 1] != c":":
+            end -= 1
+        self.beginning = <char*>take(end + 1)
+        if self.beginning == NULL:
+            with gil:
+                raise MemoryError
+        memcpy(self.beginning, text, end)
+        self.beginning_size = end
         return 0
 
     cdef void _mark(self, uint64_t hash) noexcept nogil:
@@ -111,51 +172,48 @@ cdef class ClosedNames:
         self.turn += 1
         self.recent[<uint32_t>(hash >> 38) & (WORDS - 1)] |= <uint64_t>1 << (hash >> 32 & 63)
 
+    cdef void _forget(self) noexcept nogil:
+        """Drop the oldest name."""
+        self.held -= self._oldest(0).size & ~SHORTENED
+        self.count -= 1
+
+    cdef Entry* _oldest(self, uint32_t i) noexcept nogil:
+        """The entry that comes `i` names after the oldest."""
+        return &self.entries[(self.next - self.count + i - 1) & (self.capacity - 1)]
+
     cdef int _widen(self) except -1 nogil:
-        """Twice the capacity; nothing has been forgotten so far, so `oldest` is 0."""
-        cdef uint32_t i, chain
+        """More capacity; nothing has been forgotten so far, so positions begin at 1."""
+        cdef uint32_t position, chain
         cdef Entry* entries = <Entry*>resized(
-            self.entries, 2 * <size_t>self.capacity * sizeof(Entry)
+            self.entries, TIMES * <size_t>self.capacity * sizeof(Entry)
         )
         if entries != NULL:
             self.entries = entries
-        cdef uint32_t* heads = <uint32_t*>take(4 * <size_t>self.capacity * sizeof(uint32_t))
+        cdef uint32_t* heads = <uint32_t*>resized(
+            self.heads, 2 * TIMES * <size_t>self.capacity * sizeof(uint32_t)
+        )
+        if heads != NULL:
+            self.heads = heads
         if entries == NULL or heads == NULL:
-            give_back(heads)
             with gil:
                 raise MemoryError
-        give_back(self.heads)
-        self.heads = heads
-        self.capacity *= 2
-        for i in range(2 * self.capacity):
-            heads[i] = NONE
-        for i in range(self.count):
-            chain = <uint32_t>entries[i].hash & (2 * self.capacity - 1)
-            entries[i].next = heads[chain]
-            heads[chain] = i
+        self.capacity *= TIMES
+        memset(heads, 0, 2 * <size_t>self.capacity * sizeof(uint32_t))
+        for position in range(1, self.count + 1):
+            chain = entries[position - 1].tag & (2 * self.capacity - 1)
+            entries[position - 1].before = heads[chain]
+            heads[chain] = position
         return 0
-
-    cdef void _forget(self) noexcept nogil:
-        """Drop the oldest name."""
-        cdef uint32_t* link = &self.heads[
-            self.entries[self.oldest].hash & (2 * self.capacity - 1)
-        ]
-        while link[0] != self.oldest:
-            link = &self.entries[link[0]].next
-        link[0] = self.entries[self.oldest].next
-        self.oldest = (self.oldest + 1) & (self.capacity - 1)
-        self.count -= 1
-        # The next to be forgotten lies somewhere else in the table.
-        prefetch(&self.heads[self.entries[self.oldest].hash & (2 * self.capacity - 1)])
 
     cdef int _make_room(self, uint32_t size) except -1 nogil:
         """See to it that `size` bytes can be written at `write`."""
         cdef size_t tail, room, filled = 0
-        cdef uint32_t i, place
+        cdef uint32_t i
+        cdef Entry* entry
         cdef char* moved
         if self.count == 0:
             self.write = 0
-        tail = self.entries[self.oldest].offset if self.count else 0
+        tail = self._oldest(0).offset if self.count else 0
         if self.count == 0 or self.write > tail:
             # The texts are in one piece, tail to write.
             if self.room - self.write >= size:
@@ -166,16 +224,26 @@ cdef class ClosedNames:
         elif tail - self.write > size:
             return 0
         room = 2 * self.room + size
-        moved = <char*>take(room)
+        if self.count >= FEWEST:
+            # What the others will need if they are like those so far.
+            room = max(room, self.held // self.count * (REMEMBERED + REMEMBERED // 8))
+        room = min(room, <size_t>MOST_BYTES)
+        if self.write > tail == 0:
+            # Nothing needs to move within the ring, and pages that are there stay there.
+            moved = <char*>resized(self.bytes, room)
+            filled = self.write
+        else:
+            moved = <char*>take(room)
         if moved == NULL:
             with gil:
                 raise MemoryError
-        for i in range(self.count):
-            place = (self.oldest + i) & (self.capacity - 1)
-            memcpy(moved + filled, self.bytes + self.entries[place].offset, self.entries[place].size)
-            self.entries[place].offset = filled
-            filled += self.entries[place].size
-        give_back(self.bytes)
+        if filled == 0:
+            for i in range(self.count):
+                entry = self._oldest(i)
+                memcpy(moved + filled, self.bytes + entry.offset, entry.size & ~SHORTENED)
+                entry.offset = <uint32_t>filled
+                filled += entry.size & ~SHORTENED
+            give_back(self.bytes)
         self.bytes = moved
         self.room = room
         self.write = filled

@@ -115,6 +115,7 @@ cdef class EventReader:
             self.relevance.dictionary, old.stream, old.file if file is None else file
         )
         cdef uint32_t i
+        new.prepare(old)
         self.last_stamp = moved(old, self.last_stamp, new)
         self.refused = moved(old, self.refused, new)
         if self.is_open:
@@ -276,6 +277,7 @@ cdef class EventReader:
         """A quad of a graph that is not the open one."""
         if name == self.refused:
             return 0
+        self.closed.expect(record_of(self.batch, name).hash)
         self.close()
         if self.is_closed(name):
             self.refused = name
@@ -292,6 +294,7 @@ cdef class EventReader:
             if self.statements:
                 self.close()
             return 0
+        self.closed.expect(record_of(self.batch, quad.subject).hash)
         self.close()
         if self.is_closed(quad.subject):
             with gil:

@@ -8,6 +8,8 @@ module is asked. Cost: linear in the text.
 
 from libc.string cimport memcmp
 
+from spaseq.io._tokens cimport same
+
 cdef extern from *:
     """
     #define spaseq_times(a, b, out) __builtin_mul_overflow(a, b, out)
@@ -42,7 +44,7 @@ cdef bint moment_of(
     if size < lexical + 2 + XSD_SIZE or text[0] != c'"':
         return False
     end = text + 1 + lexical
-    if memcmp(end, XSD, XSD_SIZE) != 0:
+    if not same(end, XSD, XSD_SIZE):
         return False
     form = _form(end + XSD_SIZE, size - lexical - 2 - XSD_SIZE)
     if form == Form.UNKNOWN:

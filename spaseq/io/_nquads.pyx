@@ -319,7 +319,8 @@ cdef class LineReader(TermReader):
             self.subject.size = subject_size
             self.blank_subject = subject[0] == c"_"
         elif wanted and self.subject.term == 0:
-            self.name_or_label(self.subject.text, self.subject.size, True, &self.subject.term)
+            # Whatever pyoxigraph was asked about has been entered.
+            self.enter_valid(&self.subject)
         quad.subject = self.subject.term
         quad.blank_subject = self.blank_subject
         next[0] = close
@@ -341,6 +342,10 @@ cdef class LineReader(TermReader):
             if not self.quads:
                 return NULL
             if _continues(&self.graph, at, end):
+                at += self.graph.size
+            elif self.subject.term and _continues(&self.subject, at, end):
+                # Mostly the first fact of an event, whose graph had its timestamp before it.
+                self.graph = self.subject
                 at += self.graph.size
             else:
                 if at[0] == c"<":

@@ -57,5 +57,6 @@ cdef class TermReader:
     cdef bint name_or_label(
         self, const char* text, size_t size, bint wanted, term_t* term
     ) except -1 nogil
+    cdef int enter_valid(self, Token* token) except -1 nogil
     cdef bint asked_iri(self, const char* text, size_t size) except -1 nogil
     cdef bint asked_tag(self, const char* text, size_t size) except -1 nogil

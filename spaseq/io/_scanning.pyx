@@ -92,6 +92,14 @@ cdef class TermReader:
         term[0] = self.events.batch.enter(hash, text, <uint32_t>size, copied)
         return True
 
+    cdef int enter_valid(self, Token* token) except -1 nogil:
+        """Give a token its number that is known to be valid and has no escapes."""
+        cdef uint64_t hash = hash_of(token.text, token.size)
+        token.term = self.events.batch.find(hash, token.text, <uint32_t>token.size)
+        if token.term == 0:
+            token.term = self.events.batch.enter(hash, token.text, <uint32_t>token.size, False)
+        return 0
+
     cdef const char* object_token(
         self, const char* at, const char* end, Column* column, bint wanted, Quad* quad
     ) except? NULL nogil:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
-from spaseq.errors import EventError
+from spaseq.errors import EventError, input_place
 from spaseq.io.options import GENERATED_AT, Malformed, ReadOptions, TimeDomain, Troubles
 from spaseq.io.statements import RawTerm
 from spaseq.rdf import time
@@ -148,7 +148,8 @@ class Questions:
 
     def is_usable(self, domain: int, is_strange: bool, line: int) -> bool:
         """Whether an event may have a time of this domain, and what else it has."""
-        conflict = self._domain.conflict(_DOMAINS[domain], f"{self.file}:{line}")
+        place = input_place(self.file, line, self._troubles.unit)
+        conflict = self._domain.conflict(_DOMAINS[domain], place)
         if not conflict and is_strange:
             conflict = "a triple term (<<( )>>): RDF 1.2 triple terms are not supported"
         if conflict:

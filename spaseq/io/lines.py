@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, TypeAlias, cast
 
-from spaseq.errors import InputError
+from spaseq.errors import InputError, InputUnit
 from spaseq.io.options import SYNTAXES, Syntax
 
 STDIN = "-"
@@ -49,12 +49,6 @@ def syntax_of(path: str) -> Syntax | None:
             return syntax
     if path == STDIN:
         return None
-    if extension == "jelly":
-        raise InputError(
-            "Jelly is not supported by this version; convert the file to N-Quads first, "
-            "for example with jelly-cli (jelly-cli rdf from-jelly)",
-            path,
-        )
     raise InputError(
         f"the extension does not tell the RDF syntax; known are "
         f"{', '.join('.' + known for known in SYNTAXES)} and each of them with .gz "
@@ -70,6 +64,8 @@ class Lines:
         self.name = shown_name(path)
         self._path = path
         self.number = 0
+        self.unit: InputUnit = "line"
+        """What `number` counts: lines, or what the reader of a binary format says."""
         self._raw: IO[bytes] | None = None
         self._file = self._open(path) if stream is None else stream
         self._ahead: list[bytes] = []
@@ -175,6 +171,13 @@ class Lines:
             self.number += 1
         return line
 
+    def read(self, size: int) -> bytes:
+        """So many bytes of a binary format, fewer only at the end of the file."""
+        try:
+            return self._file.read(size)
+        except (OSError, EOFError, zlib.error) as error:
+            raise self._failed(error) from error
+
     def _numbered(self, block: bytes) -> tuple[int, bytes]:
         block = normalised(block)
         first = self.number + 1
@@ -204,7 +207,7 @@ class Lines:
 
     def _failed(self, error: Exception) -> InputError:
         reason = getattr(error, "strerror", None) or error
-        return InputError(f"cannot be read on: {reason}", self.name, self.number or None)
+        return InputError(f"cannot be read on: {reason}", self.name, self.number or None, self.unit)
 
 
 def _is_regular(file: IO[bytes]) -> bool:

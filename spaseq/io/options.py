@@ -13,14 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from spaseq.errors import InputError
+from spaseq.errors import InputError, InputUnit
 from spaseq.rdf.event import DATE_TIME, NUMBER
 from spaseq.rdf.time import TimeUnit
 
-Syntax: TypeAlias = Literal["nq", "nt", "trig", "ttl"]
+Syntax: TypeAlias = Literal["nq", "nt", "trig", "ttl", "jelly"]
 OnError: TypeAlias = Literal["stop", "skip"]
 
-SYNTAXES: tuple[Syntax, ...] = ("nq", "nt", "trig", "ttl")
+SYNTAXES: tuple[Syntax, ...] = ("nq", "nt", "trig", "ttl", "jelly")
 GENERATED_AT = "http://www.w3.org/ns/prov#generatedAtTime"
 MESSAGE_TIMES = (
     GENERATED_AT,
@@ -144,10 +144,12 @@ class Troubles:
     log: Callable[[str], None] = log_warning
     malformed: Malformed | None = None
     """The last malformed line of a line-based file."""
+    unit: InputUnit = "line"
+    """What the file being read is counted in."""
 
     def report(self, message: str, file: str, line: int | None) -> None:
         """Raise an `InputError`, or under "skip" log it, count it and return."""
-        error = InputError(message, file, line)
+        error = InputError(message, file, line, self.unit)
         if self.on_error == "stop":
             raise error
         self.counters.skipped += 1
@@ -156,4 +158,4 @@ class Troubles:
     def late(self, message: str, file: str, line: int | None) -> None:
         """Count and log an event that came after its time was closed."""
         self.counters.late += 1
-        self.log(f"late event left out: {InputError(message, file, line)}")
+        self.log(f"late event left out: {InputError(message, file, line, self.unit)}")

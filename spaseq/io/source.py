@@ -40,7 +40,7 @@ from spaseq.io.options import (
     Troubles,
     log_warning,
 )
-from spaseq.io.statements import block_statements, document_statements
+from spaseq.io.statements import Statement, block_statements, document_statements
 from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
@@ -141,7 +141,7 @@ class _Reading:
     def _file_batches(self, file: Lines, syntax: Syntax) -> Iterator[EventBatch]:
         """The events of one file, also those before the error that ends it."""
         events, counters = self._events, self._source.counters
-        kind = self._start(file)
+        kind = self._start(file, syntax)
         unused = 0
         failure: InputError | None = None
         steps = self._steps(file, syntax, kind)
@@ -163,14 +163,16 @@ class _Reading:
         if failure is not None:
             raise failure
 
-    def _start(self, file: Lines) -> str:
+    def _start(self, file: Lines, syntax: Syntax) -> str:
         """Make ready for a file: how it is cut into events."""
         options = self._options
         kind: str = options.framing.kind
         if kind == "auto":
-            kind = "message" if announces_messages(file.head()) else "graph"
+            is_messages = syntax == "jelly" or announces_messages(file.head())
+            kind = "message" if is_messages else "graph"
         named = () if options.time_predicate is None else (options.time_predicate,)
         self._questions.file = file.name
+        file.unit = self._troubles.unit = "frame" if syntax == "jelly" else "line"
         self._events.start_file(
             file.name,
             kind,
@@ -213,15 +215,21 @@ class _Reading:
                 self._read_pieces(pieces, lines, file, syntax)
                 yield True
             return
-        read = message_statements if kind == "message" else document_statements
         most = 1 if file.is_live else EVENTS_AT_ONCE
         count = 0
-        for quad, line in read(file, syntax, self._troubles):
+        for quad, line in self._statements(file, syntax, kind):
             self._events.statement(quad, line)
             count += 1
             if len(self._events.batch) >= most or count == STATEMENTS_AT_ONCE:
                 count = 0
                 yield True
+
+    def _statements(self, file: Lines, syntax: Syntax, kind: str) -> Iterator[Statement]:
+        """Those of a file that is read statement by statement."""
+        if syntax == "jelly":
+            return _jelly_statements()(file, self._troubles, kind == "message")
+        read = message_statements if kind == "message" else document_statements
+        return read(file, syntax, self._troubles)
 
     def _read_pieces(
         self, pieces: list[Piece], lines: LineReader, file: Lines, syntax: Syntax
@@ -247,6 +255,17 @@ class _Reading:
                 lines.skip(some.count(b"\n") + (not some.endswith(b"\n")))
                 at = behind
             file.number = lines.line - 1
+
+
+def _jelly_statements() -> Callable[[Lines, Troubles, bool], Iterator[Statement]]:
+    """The reader of Jelly, which needs a package that is not always there."""
+    try:
+        from spaseq.io.jelly import jelly_statements
+    except ImportError as error:
+        raise InputError(
+            f"Jelly is read with the package pyjelly: pip install 'spaseq[jelly]' ({error})"
+        ) from error
+    return jelly_statements
 
 
 def _reordered(

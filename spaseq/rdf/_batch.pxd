@@ -45,6 +45,7 @@ cdef class EventBatch:
     ) except 0 nogil
     cdef int add_triple(self, term_t subject, term_t predicate, term_t object) except -1 nogil
     cdef EventRecord* add_event(self) except NULL nogil
+    cdef int prepare(self, EventBatch other) except -1
     cdef int _renew(self) noexcept
     cdef term_t encode(self, object term) except 0
     cdef term_t moment(self, uint32_t event) except 0 nogil

@@ -58,6 +58,35 @@ cdef class EventBatch:
         self.version = dictionary.permanent.count
         self._renew()
 
+    cdef int prepare(self, EventBatch other) except -1:
+        """Make room for as much as another batch holds, and some more; this one is empty."""
+        cdef uint32_t terms = other.local.count + other.local.count // 8
+        cdef uint32_t triples = other.triple_count + other.triple_count // 8
+        cdef uint32_t events = other.event_count + other.event_count // 8
+        cdef void* taken
+        if terms > self.local.room:
+            taken = resized(self.local.records, terms * sizeof(TermRecord))
+            if taken == NULL:
+                raise MemoryError
+            self.local.records = <TermRecord*>taken
+            self.local.room = terms
+        if triples > self.triple_room:
+            taken = resized(self.triples, triples * sizeof(Triple))
+            if taken == NULL:
+                raise MemoryError
+            self.triples = <Triple*>taken
+            self.triple_room = triples
+        if events > self.event_room:
+            taken = resized(self.events, events * sizeof(EventRecord))
+            if taken == NULL:
+                raise MemoryError
+            self.events = <EventRecord*>taken
+            self.event_room = events
+        if 2 * other.known.used > self.known.mask:
+            slots_free(&self.known)
+            slots_init(&self.known, other.known.mask + 1)
+        return 0
+
     cdef int _renew(self) noexcept:
         global _serials
         _serials += 1

@@ -11,6 +11,31 @@ several stores, so one table can find the terms of all of them. Cost: constant p
 
 from libc.string cimport memset
 
+cdef extern from *:
+    """
+    #ifdef __SSE2__
+    #include <emmintrin.h>
+    #endif
+
+    /* Where the last quote of a text stands that has one. */
+    static inline uint32_t spaseq_last_quote(const char *text, uint32_t size) {
+    #ifdef __SSE2__
+        const __m128i quote = _mm_set1_epi8('"');
+        while (size >= 16) {
+            unsigned found = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(
+                _mm_loadu_si128((const __m128i *)(text + size - 16)), quote));
+            if (found)
+                return size - 16 + (31 - (uint32_t)__builtin_clz(found));
+            size -= 16;
+        }
+    #endif
+        while (text[size - 1] != '"')
+            size--;
+        return size - 1;
+    }
+    """
+    uint32_t last_quote "spaseq_last_quote"(const char* text, uint32_t size) noexcept nogil
+
 from spaseq.rdf._memory cimport arena_free, give_back, resized, take
 from spaseq.rdf._values cimport Kind
 
@@ -85,9 +110,7 @@ cdef void record_shape(TermRecord* record) noexcept nogil:
         record.lexical = end - 2
     else:
         record.kind = UNDECODED if text[end - 1] == c'>' else Kind.LANG
-        while text[end - 1] != c'"':
-            end -= 1
-        record.lexical = end - 2
+        record.lexical = last_quote(text, end) - 1
 
 
 cdef int slots_grow(SlotTable* table) except -1 nogil:

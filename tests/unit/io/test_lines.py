@@ -17,21 +17,17 @@ from spaseq.io.source import Source
 
 @pytest.mark.parametrize(
     ("name", "syntax"),
-    [("a.nq", "nq"), ("a.nt.gz", "nt"), ("b/A.TRIG", "trig"), ("x.ttl.GZ", "ttl"), ("-", None)],
-)
+    [("a.nq", "nq"), ("a.nt.gz", "nt"), ("b/A.TRIG", "trig"), ("x.ttl.GZ", "ttl"),
+     ("a.jelly", "jelly"), ("a.jelly.gz", "jelly"), ("-", None)],
+)  # fmt: skip
 def test_syntax_by_extension(name: str, syntax: str | None) -> None:
     assert syntax_of(name) == syntax
 
 
 @pytest.mark.parametrize("name", ["a.csv", "nq", "a.gz", "a.n3"])
 def test_unknown_extensions_list_the_known(name: str) -> None:
-    with pytest.raises(InputError, match=r"\.nq, \.nt, \.trig, \.ttl"):
+    with pytest.raises(InputError, match=r"\.nq, \.nt, \.trig, \.ttl, \.jelly"):
         syntax_of(name)
-
-
-def test_jelly_is_refused_with_advice() -> None:
-    with pytest.raises(InputError, match="convert the file to N-Quads"):
-        syntax_of("a.jelly")
 
 
 def test_the_syntax_can_be_said(tmp_path: Path) -> None:
