@@ -31,12 +31,7 @@ def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
     for part in ast.walk(define.pattern):
         match part:
             case ast.Service():
-                yield Diagnostic(
-                    "SERVICE is parsed, but not executed",
-                    part.span,
-                    "give the remote data to the engine as a knowledge base, and match it with "
-                    "`GRAPH <iri> { … }`",
-                )
+                yield from _service(part)
             case ast.Values():
                 yield from _repeated(part.variables)
     for element in define.pattern.elements:
@@ -48,6 +43,23 @@ def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
                 yield from _below(groups_of_exists(element.expression))
             case _:
                 yield from _below(element)
+
+
+def _service(service: ast.Service) -> Iterator[Diagnostic]:
+    """What no endpoint can be asked for."""
+    if isinstance(service.name, ast.Var):
+        yield Diagnostic(
+            f"SERVICE needs an IRI: the endpoint that {variable(service.name.name)} names is "
+            "not asked",
+            service.name.span,
+            "write `SERVICE <http://…> { … }`, one for each endpoint, with UNION between them",
+        )
+    elif not service.name.value.lower().startswith(("http://", "https://")):
+        yield Diagnostic(
+            f"SERVICE <{service.name.value}> is no endpoint that can be asked",
+            service.name.span,
+            "give the URL of a SPARQL endpoint, which begins with http:// or https://",
+        )
 
 
 def _repeated(names: tuple[ast.Var, ...]) -> Iterator[Diagnostic]:
