@@ -11,33 +11,12 @@ from collections.abc import Sequence
 
 import pyoxigraph as ox
 
-from spaseq.errors import Diagnostic, KbError, QuerySemanticError
+from spaseq.errors import KbError
 from spaseq.gpm.context import Scope
 from spaseq.gpm.graphs import NamedGraphs, kb_parts
 from spaseq.gpm.relation import Node, Row, Rows, without_parameters
 from spaseq.parser import ast
-from spaseq.plan.scope import (
-    certain_variables,
-    expression_variables,
-    group_mentions,
-    possible_variables,
-)
-
-
-def commutes(group: ast.GroupGraphPattern, parameters: frozenset[str]) -> bool:
-    """Whether putting values for `parameters` into a pattern is the same as joining with them."""
-    if not parameters & {variable.name for variable in group_mentions(group)}:
-        return True
-    certain = certain_variables(group)
-    return all(
-        isinstance(element, ast.Triple)
-        or (
-            isinstance(element, ast.Filter)
-            and expression_variables(element.condition) <= certain
-            and not any(isinstance(node, ast.Exists) for node in ast.walk(element.condition))
-        )
-        for element in group.elements
-    )
+from spaseq.plan.scope import certain_variables, commutes, possible_variables
 
 
 def graph_rows(
@@ -52,7 +31,7 @@ def graph_rows(
     Raises:
         KbError: if they cannot be had, or not be told from those of another pattern.
     """
-    if not commutes(group, parameters):
+    if parameters and not commutes(group):
         raise KbError(
             f"a pattern over the remote graph {name} stands in EXISTS and holds more than triples "
             "and filters over their variables: it would have to be asked for each event; load "
@@ -92,15 +71,9 @@ def fetch(kb: NamedGraphs | None, node: object) -> None:
 
 
 def service_node(service: ast.Service, parameters: frozenset[str]) -> Node:
-    """`SERVICE <iri> { … }`, fetched once.
-
-    Raises:
-        QuerySemanticError: for one in EXISTS whose meaning would depend on the row outside.
-    """
+    """`SERVICE <iri> { … }`, fetched once."""
     group, name = service.group, service.name
     assert isinstance(name, ast.Iri), "the planner lets no other through"
-    if not commutes(group, parameters):
-        raise QuerySemanticError([_refusal(service)], source="")
     iri = name.value
     variables = tuple(sorted(possible_variables(group)))
     certain = frozenset() if service.silent else certain_variables(group)
@@ -114,11 +87,3 @@ def service_node(service: ast.Service, parameters: frozenset[str]) -> Node:
     line = f"fetch from the service <{iri}>  (once for each KB)"
     node = Node(variables, certain, run, (line,))
     return without_parameters(node, parameters)
-
-
-def _refusal(service: ast.Service) -> Diagnostic:
-    return Diagnostic(
-        "SERVICE in EXISTS can hold only triples, and filters over their variables",
-        service.span,
-        "put the rest of it in front of the EXISTS",
-    )

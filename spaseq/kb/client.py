@@ -121,7 +121,9 @@ class Client:
                 self._lenient = True
                 attempts -= 1
                 continue
-            except _Final as error:
+            except (_Final, RuntimeError) as error:
+                if isinstance(error, RuntimeError) and not self._closed.is_set():
+                    raise
                 raise self._error(str(error), text, attempts) from None
             except (_Failed, httpx.HTTPError, UnreadableAnswer, OSError) as error:
                 if attempts >= self.endpoint.attempts or self._closed.is_set():

@@ -16,7 +16,7 @@ import pyoxigraph as ox
 
 from spaseq.errors import Diagnostic, Span
 from spaseq.parser import ast
-from spaseq.plan.scope import subexpressions
+from spaseq.plan.scope import commutes, subexpressions
 from spaseq.plan.wording import did_you_mean, quoted, variable
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -32,6 +32,8 @@ def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
         match part:
             case ast.Service():
                 yield from _service(part)
+            case ast.Exists(group=group):
+                yield from _services_within(group)
             case ast.Values():
                 yield from _repeated(part.variables)
     for element in define.pattern.elements:
@@ -60,6 +62,17 @@ def _service(service: ast.Service) -> Iterator[Diagnostic]:
             service.name.span,
             "give the URL of a SPARQL endpoint, which begins with http:// or https://",
         )
+
+
+def _services_within(group: ast.GroupGraphPattern) -> Iterator[Diagnostic]:
+    """Services in EXISTS that would have to be asked anew for each row outside."""
+    for part in ast.walk(group):
+        if isinstance(part, ast.Service) and not commutes(part.group):
+            yield Diagnostic(
+                "SERVICE in EXISTS can hold only triples, and filters over their variables",
+                part.span,
+                "put the rest of it in front of the EXISTS",
+            )
 
 
 def _repeated(names: tuple[ast.Var, ...]) -> Iterator[Diagnostic]:
