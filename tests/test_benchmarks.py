@@ -117,7 +117,7 @@ def test_remote_kb(monkeypatch: pytest.MonkeyPatch) -> None:
         check=True,
     )
     rows = [line.split() for line in result.stdout.splitlines()[2:]]
-    assert [row[-2:] for row in rows][0] == ["20", "20"]
+    assert rows[0][-2:] == ["20", "20"]
     assert int(rows[1][-2]) <= 3
     assert rows[1][-1] == "60"
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
 from cases import Case, differences, load
-from endpoints import RealServer
+from endpoints import RealServer, free_port
 from test_suite import _n_triples, _position, _program, _results
 
 import spaseq
+from spaseq.cli import main
 from spaseq.errors import KbError
 
 NORMALISED = "knowledge-base-terms-join-as-terms"
@@ -83,3 +85,29 @@ def test_one_graph_here_and_one_there(case: Case, sparql_server: RealServer) -> 
     run = _program(case).start(kb=knowledge)
     events = [case.streams[a.stream][_position(case, a)] for a in case.merged]
     check(case, [*run.push_batch(events), *run.finish()])
+
+
+def test_on_the_command_line(
+    sparql_server: RealServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ex = "http://example.org/"
+    query, stream = tmp_path / "q.rq", tmp_path / "s.nt"
+    query.write_text(
+        f"PREFIX : <{ex}> SELECT ?r ?n WITHIN 1 MINUTE FROM STREAM s :s WHERE {{ SEQ(A) "
+        "DEFINE GPM A ON s { ?s :v 1 GRAPH :kb { ?s :in ?r } GRAPH :names { ?r :name ?n } } }"
+    )
+    stream.write_text(f'<{ex}a> <{ex}v> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\n')
+    store = ox.Store(str(tmp_path / "names"))
+    store.add(ox.Quad(ox.NamedNode(ex + "r1"), ox.NamedNode(ex + "name"), ox.Literal("Hall")))
+    store.flush()
+    del store
+    url = sparql_server.graph(f"<{ex}a> <{ex}in> <{ex}r1> .")
+    given = ["--kb", f"{ex}kb={url}", "--kb", f"{ex}names={tmp_path / 'names'}"]
+    arguments = ["run", str(query), "--stream", f"s={stream}", "--events", "triples:1", *given]
+    assert main([*arguments, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["r,n", f"{ex}r1,Hall"]
+    gone = f"http://127.0.0.1:{free_port()}/"
+    assert main([*arguments[:-3], f"{ex}kb={gone}", *arguments[-2:]]) in (1, 2)
+    shown = capsys.readouterr().err
+    assert gone in shown
+    assert "cannot be reached" in shown
