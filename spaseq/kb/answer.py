@@ -9,7 +9,7 @@ time hold while reading. Blank nodes get labels of their own with each answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from time import monotonic
 from typing import IO, Any, TypeAlias, cast
 
@@ -115,12 +115,12 @@ def read_rows(
         start = body.read(160).decode("utf-8", "replace")
         raise UnreadableAnswer(f"it is {kind or 'of no stated type'}: {' '.join(start.split())!r}")
     rows: list[Row] = []
+    found = (
+        _lenient(body, variables)
+        if lenient and form == ox.QueryResultsFormat.JSON
+        else _parsed(body, form, variables)
+    )
     try:
-        found = (
-            _lenient(body, variables)
-            if lenient and form == ox.QueryResultsFormat.JSON
-            else _parsed(body, form, variables)
-        )
         for row in found:
             if len(rows) == bound:
                 raise TooManyRows
@@ -136,6 +136,8 @@ def read_rows(
         if body.failure is not None:
             raise body.failure from None
         raise
+    finally:
+        found.close()
     return rows
 
 
@@ -145,16 +147,21 @@ def _own(term: Term | None, prefix: str) -> Term | None:
     return term
 
 
-def _parsed(body: Body, form: ox.QueryResultsFormat, variables: Sequence[str]) -> Iterator[Row]:
+def _parsed(
+    body: Body, form: ox.QueryResultsFormat, variables: Sequence[str]
+) -> Generator[Row, None, None]:
     if form == ox.QueryResultsFormat.TSV:
         body.mend_header()
     results = ox.parse_query_results(cast(IO[bytes], body), format=form)
     if not isinstance(results, ox.QuerySolutions):
         raise UnreadableAnswer("it is the answer to an ASK")
-    columns = {name.value: n for n, name in enumerate(results.variables)}
-    places = _places(columns, variables)
-    for solution in results:
-        yield tuple([cast("Term | None", solution[place]) for place in places])
+    try:
+        columns = {name.value: n for n, name in enumerate(results.variables)}
+        places = _places(columns, variables)
+        for solution in results:
+            yield tuple([cast("Term | None", solution[place]) for place in places])
+    finally:
+        del results  # it must go in the thread it came in; the traceback of an error may not
 
 
 def _places(columns: dict[str, int], variables: Sequence[str]) -> list[int]:
@@ -164,7 +171,7 @@ def _places(columns: dict[str, int], variables: Sequence[str]) -> list[int]:
     return [columns[name] for name in variables]
 
 
-def _lenient(body: Body, variables: Sequence[str]) -> Iterator[Row]:
+def _lenient(body: Body, variables: Sequence[str]) -> Generator[Row, None, None]:
     data = json.loads(body.whole())
     _places({name: n for n, name in enumerate(data["head"]["vars"])}, variables)
     labels: dict[str, str] = {}

@@ -46,6 +46,7 @@ class StoreFolder:
         """The solutions of a SELECT; see `Client.rows`."""
         self.counters.requests += 1
         rows: list[Row] = []
+        found: ox.QuerySolutions | None = None
         try:
             found = cast(ox.QuerySolutions, self._store.query(text, **self._dataset))
             columns = {name.value: place for place, name in enumerate(found.variables)}
@@ -57,6 +58,8 @@ class StoreFolder:
         except (OSError, SyntaxError, RuntimeError) as error:
             self.counters.failures += 1
             raise EndpointError(self.name, text, str(error)) from None
+        finally:
+            del found  # it must go in the thread it came in; the traceback of an error may not
         self.counters.rows += len(rows)
         return rows
 
