@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from spaseq.errors import KbError as KbError
     from spaseq.errors import QueryError as QueryError
     from spaseq.errors import SpaseqError as SpaseqError
+    from spaseq.kb.endpoint import Endpoint as Endpoint
     from spaseq.pipeline import run as run
     from spaseq.rdf.event import Event as Event
     from spaseq.results import Match as Match
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Endpoint",
     "Event",
     "EventError",
     "InputError",
@@ -47,6 +49,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Endpoint": ("spaseq.kb.endpoint", "Endpoint"),
     "Event": ("spaseq.rdf.event", "Event"),
     "EventError": ("spaseq.errors", "EventError"),
     "InputError": ("spaseq.errors", "InputError"),

@@ -127,6 +127,22 @@ class KbError(SpaseqError):
     """A knowledge base that cannot be read, or that the query needs and nobody gave."""
 
 
+class EndpointError(KbError):
+    """A SPARQL endpoint that gave no usable answer: which one, to what query, and why not."""
+
+    def __init__(self, endpoint: str, query: str, cause: str, attempts: int = 1):
+        self.endpoint = endpoint
+        self.query = query
+        self.cause = cause
+        self.attempts = attempts
+        tried = f" ({attempts} attempts)" if attempts > 1 else ""
+        shown = query if len(query) <= 600 else f"{query[:600]}… ({len(query):,} characters)"
+        super().__init__(f"the endpoint {endpoint} failed{tried}: {cause}\nthe query was: {shown}")
+
+    def __reduce__(self) -> tuple[type[EndpointError], tuple[object, ...]]:
+        return type(self), (self.endpoint, self.query, self.cause, self.attempts)
+
+
 class LimitExceeded(SpaseqError):
     """A bound set by the user or the machine was reached; the message names it."""
 

@@ -2,7 +2,8 @@
 
 And as JSON: terms as in *SPARQL 1.1 Query Results JSON*, keys and their order a public
 interface. Times of numeric timestamps are numbers of seconds, those of dates UTC strings;
-variables that are not bound are left out.
+variables that are not bound are left out. `kb`, the version of the knowledge base, comes last,
+once that has changed.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ class Match:
     variables: tuple[str, ...] = ()
     graph: tuple[Fact, ...] | None = None
     boolean: bool | None = None
+    kb_version: int = 1
+    """The version of the knowledge base that was in force when the match was complete."""
 
     def to_dict(self) -> dict[str, Any]:
         """The match as plain data, in the order its keys are written."""
@@ -61,12 +64,13 @@ class Match:
 
 
 def _match_to_dict(match: Match) -> dict[str, Any]:
+    version = {} if match.kb_version == 1 else {"kb": match.kb_version}
     if match.boolean is not None:
         return {
             "query": match.query,
             "end": json_value(match.end),
             "boolean": match.boolean,
-        }
+        } | version
     result: dict[str, Any] = {
         "query": match.query,
         "start": json_value(match.start),
@@ -77,7 +81,7 @@ def _match_to_dict(match: Match) -> dict[str, Any]:
     else:
         result["graph"] = triples_text(match.graph)
     result["events"] = [_witness_to_json(witness) for witness in match.events]
-    return result
+    return result | version
 
 
 def _witness_to_json(witness: Witness) -> dict[str, Any]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from endpoints import RealServer, real_server
 from hypothesis import settings
 
 # One verdict for one commit: what is drawn anew belongs to longer runs (SPASEQ_EXAMPLES).
@@ -35,3 +37,10 @@ def data_directory() -> Path:
     if path is None:
         pytest.skip("SPASEQ_DATA does not name the directory of the test data")
     return Path(path)
+
+
+@pytest.fixture(scope="session")
+def sparql_server() -> Iterator[RealServer]:
+    """A SPARQL server that really runs."""
+    with real_server() as server:
+        yield server

@@ -17,6 +17,7 @@ from spaseq.io.source import Source
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks" / "query"
 MICRO = ROOT / "benchmarks" / "micro"
+KB = ROOT / "benchmarks" / "kb"
 
 
 def test_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,3 +103,39 @@ def test_window_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     # 3,000 IRIs are in the window at any time, and at most half as many more wait to go.
     assert all(3_000 <= count <= 5_000 for count in live)
     assert shown[-1].startswith("30,000 rows, ")
+
+
+def test_remote_kb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [
+            *(sys.executable, str(KB / "remote.py"), "--keys", "60", "--delay", "1"),
+            *("--sample", "20", "--repeat", "1"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = [line.split() for line in result.stdout.splitlines()[2:]]
+    assert rows[0][-2:] == ["20", "20"]
+    assert int(rows[1][-2]) <= 3
+    assert rows[1][-1] == "60"
+
+
+def test_local_kb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [
+            *(sys.executable, str(KB / "local.py"), "--events", "300", "--triples", "500"),
+            *("2000", "--sample", "10", "--repeat", "1"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = result.stdout.splitlines()
+    assert [line.split(":")[0] for line in (shown[0], shown[6])] == ["stock", "cards"]
+    for block in (shown[2:5], shown[8:11]):
+        rows = {line.split()[-1] for line in block}
+        assert len(rows) == 1
+        assert 0 < int(rows.pop()) <= 300

@@ -106,18 +106,17 @@ def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]
 
 
 def kb_files(given: Iterable[str], program: Program) -> dict[str, str]:
-    """Graph IRI → the file of the knowledge base that holds it."""
+    """Graph IRI → the file, the store's folder or the endpoint's URL that holds it."""
     files: dict[str, str] = {}
     for argument in given:
-        iri, path = _pair(argument, program.kb_graphs, "--kb", "IRI=FILE")
-        if _URL.match(path):
-            raise click.UsageError(
-                f"{path}: remote knowledge bases are not supported by this version; "
-                "download the graph and give its file"
-            )
+        iri, path = _pair(argument, program.kb_graphs, "--kb", "IRI=FILE, IRI=FOLDER or IRI=URL")
         if iri in files:
             raise click.UsageError(f"the knowledge base graph <{iri}> is given twice")
-        if not os.path.isfile(path):
+        if _URL.match(path):
+            from spaseq.kb.endpoint import check_url
+
+            check_url(path)
+        elif not os.path.isfile(path) and not os.path.isdir(path):
             raise click.UsageError(f"{path}: {_why_not(path)} (named by --kb)")
         files[iri] = path
     return files

@@ -57,7 +57,12 @@ class RunOptions:
     "files of it. - is standard input. Needed for every stream the queries read.",
 )
 @click.option(
-    "--kb", "kbs", multiple=True, metavar="IRI=FILE", help="A graph of the knowledge base."
+    "--kb",
+    "kbs",
+    multiple=True,
+    metavar="IRI=FILE|FOLDER|URL",
+    help="A graph of the knowledge base: an RDF file, the folder of a pyoxigraph store, or a "
+    "SPARQL endpoint (credentials from the environment: SPASEQ_KB_AUTH).",
 )
 @click.option(
     "--format",

@@ -25,8 +25,10 @@ def kb_warnings(
         graphs = [node for node in ast.walk(query) if isinstance(node, ast.Graph)]
         seen = [kb.iri.value for kb in query.kbs]
         reads_all |= not seen and any(isinstance(graph.name, ast.Var) for graph in graphs)
+        services = [node for node in ast.walk(query) if isinstance(node, ast.Service)]
+        names = [graph.name for graph in graphs] + [service.name for service in services]
         read |= dict.fromkeys(seen) | dict.fromkeys(
-            graph.name.value for graph in graphs if isinstance(graph.name, ast.Iri)
+            name.value for name in names if isinstance(name, ast.Iri)
         )
         found += [
             render([warning], file.text, file.path) for warning in _unfed(graphs, seen, given)

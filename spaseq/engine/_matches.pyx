@@ -72,11 +72,11 @@ cdef class MatchMaker:
         give_back(self.registers)
         give_back(self.origins)
 
-    def take(self, end, bint skip):
+    def take(self, end, bint skip, int kb_version):
         """The matches that were completed since the last call, as they are asked for.
 
         `end` is the time of their last event; with `skip`, what follows starts after it. They
-        can be asked for until the run goes on.
+        can be asked for until the run goes on. `kb_version` is what they say of the KB.
         """
         cdef AutomatonCore core = self.core
         cdef instant_t since = core._since()
@@ -90,20 +90,20 @@ cdef class MatchMaker:
             for i in range(count):
                 if core.accepted[i].latest >= since:
                     core.skip()
-        return self._taken(end, count, since, core.turn)
+        return self._taken(end, kb_version, count, since, core.turn)
 
-    def _taken(self, end, uint32_t count, instant_t since, uint64_t turn):
+    def _taken(self, end, int kb_version, uint32_t count, instant_t since, uint64_t turn):
         cdef Walk walk = self.core.walk
         cdef uint32_t i
         for i in range(count):
             if self.core.turn == turn:
                 walk.begin(self.core.accepted[i], since)
             while self.core.turn == turn and walk.advance():
-                yield self._match(walk, end)
+                yield self._match(walk, end, kb_version)
             if self.core.turn != turn:
                 raise RuntimeError("the run has gone on: take the matches of an event before that")
 
-    cdef object _match(self, Walk walk, end):
+    cdef object _match(self, Walk walk, end, int kb_version):
         cdef uint32_t i
         cdef Origin* origin
         cdef dict bindings = {}
@@ -124,7 +124,8 @@ cdef class MatchMaker:
             if origin.step:
                 bindings[self.names[i]] = (<tuple>steps[origin.step - 1])[origin.column]
         return Match(
-            self.query, witnesses[0].time, end, bindings, tuple(witnesses), self.names
+            self.query, witnesses[0].time, end, bindings, tuple(witnesses), self.names, None, None,
+            kb_version,
         )
 
     cdef tuple _decoded(self, Label* label):

@@ -7,7 +7,7 @@ known which events the other one writes at it. A call that raises leaves the run
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyoxigraph as ox
@@ -18,7 +18,7 @@ from spaseq.engine.matching import EventRows
 from spaseq.engine.query_run import QueryRun
 from spaseq.engine.triples import facts_of
 from spaseq.errors import EventError, KbError
-from spaseq.kb.snapshot import Kb, open_kb
+from spaseq.kb.knowledge import Knowledge
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
@@ -39,7 +39,8 @@ class Evaluation:
         self.program = program
         self.bound = dict(bound or {})
         """The variables that were fixed to make this program; saved with the state."""
-        self.kb = kb if isinstance(kb, Kb) else open_kb(kb or {})
+        self.kb = Knowledge(kb or {})
+        """The background graphs, and what changes them (`load`, `replace`, `reload`)."""
         absent = [iri for iri in program.kb_graphs if iri not in self.kb.graphs]
         if absent:
             given = ", ".join(f"<{iri}>" for iri in self.kb.graphs) or "none"
@@ -72,6 +73,9 @@ class Evaluation:
         self.events = 0
         self.triples = 0
         self.per_stream: dict[str, int] = dict.fromkeys(self._external, 0)
+        self.skipped = 0
+        """Events taken as empty, since a remote KB failed that they needed."""
+        self.kb.begin()
 
     # ------------------------------------------------------------------ input
 
@@ -116,6 +120,8 @@ class Evaluation:
         if isinstance(events, EventBatch):
             yield from self._push_encoded(events)
             return
+        if isinstance(events, Sequence):
+            self.rows.ask(events)
         for event in events:
             yield from self._accept(self._checked(event))
 
@@ -129,9 +135,13 @@ class Evaluation:
             and self._direct[0]
             and batch.dictionary is self.rows.matchers.dictionary
         )
+        ready = alone and self._ready(batch)
         while index < len(batch):
             after = index
-            if alone and self._follows(batch, index):
+            if alone and self.kb.changes:
+                self._exchange()
+                ready = self._ready(batch)
+            if ready and self._follows(batch, index):
                 after, found = query.run(batch, index, self.events)
                 self._count(batch, index, after)
                 yield from found
@@ -139,6 +149,11 @@ class Evaluation:
                 yield from self._accept(self._checked(EncodedEvent(batch, index)))
                 after += 1
             index = after
+
+    def _ready(self, batch: EventBatch) -> bool:
+        """Whether the KB has all that the events of a batch need."""
+        batch.refit()
+        return self.rows.prepare(batch, self._waiting)
 
     def _follows(self, batch: EventBatch, index: int) -> bool:
         """Whether an event may be taken without looking at what it lacks."""
@@ -188,6 +203,7 @@ class Evaluation:
             return []
         found = self._close_before(None)
         self.finished = True
+        self.kb.close()
         return found
 
     def _check_stream(self, stream: str) -> None:
@@ -216,8 +232,51 @@ class Evaluation:
 
     # ------------------------------------------------------------------ processing
 
+    @property
+    def _waiting(self) -> bool:
+        """Whether events have been taken that are not matched yet."""
+        return any(query.behind for query in self.queries)
+
+    def _exchange(self) -> None:
+        """Take up the next version of the KB, between two events and all at once.
+
+        Raises:
+            KbError: if the queries cannot run on it; they go on with the one before.
+        """
+        if self._waiting or any(self.delayed):
+            return
+        before = self.kb.current, self.kb.version
+        self.kb.exchange()
+        try:
+            grown = self.rows.renew()
+        except KbError:
+            self.kb.current, self.kb.version = before
+            self.rows.renew()
+            raise
+        if grown:
+            for query in self.queries:
+                query.renew(self.rows.matchers)
+
+    def _possible(self, event: Event) -> Event:
+        """The event; an empty one where a remote KB fails that may be done without.
+
+        Raises:
+            KbError: where it may not.
+        """
+        if self.kb.changes:
+            self._exchange()
+        refused = self.rows.refusal(event, self._waiting)
+        if refused is None:
+            return event
+        error, skips = refused
+        if not skips:
+            raise error
+        self.skipped += 1
+        return event.bare()
+
     def _accept(self, event: Event) -> list[Match]:
         found: list[Match] = []
+        event = self._possible(event)
         micros = event.time.micros
         if self.closed is None or micros > self.closed:
             found += self._close_before(micros)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.fitness import counts_events
+from spaseq.errors import KbError
+from spaseq.gpm.binding import BindJoin
 from spaseq.gpm.match import Matchers
-from spaseq.kb.snapshot import Kb
+from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.tecs import Row
 from spaseq.plan.logical import QueryPlan
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 
 
 class EventRows:
     """Evaluates tasks, and remembers the rows of the last event only."""
 
-    def __init__(self, program: CompiledQueries, kb: Kb):
+    def __init__(self, program: CompiledQueries, kb: Knowledge):
         plans = [query.plan for query in program.queries]
         conditions = [
             condition.expression
@@ -24,7 +30,12 @@ class EventRows:
         ]
         counted = counts_events(program)
         horizon = _horizon(plans, counted)
-        self.matchers = Matchers(program.tasks, kb, conditions, horizon, counted)
+        self._program = program
+        whole = dict.fromkeys(_behind_others(program), "a query that reads what another registers")
+        shown = [column.value for plan in plans for column in plan.output.columns]
+        looked_at = (*conditions, *shown)
+        self.matchers = Matchers(program.tasks, kb, looked_at, horizon, counted, whole)
+        self._joins = self._by_stream()
         self._event: Event | None = None
         self._known: dict[int, tuple[list[Row], list[Row]]] = {}
 
@@ -38,9 +49,75 @@ class EventRows:
             known = self._known[task] = self.matchers.rows(event, task)
         return known
 
+    # ------------------------------------------------------------------ the KB
+
+    def _by_stream(self) -> dict[str, list[BindJoin]]:
+        """What events of a stream may need to be asked for."""
+        joins: dict[str, list[BindJoin]] = {}
+        for query in self._program.queries:
+            for gpm, task in zip(query.plan.gpms, query.tasks, strict=True):
+                for join in self.matchers.joins(task):
+                    for stream in gpm.streams:
+                        some = joins.setdefault(stream, [])
+                        if not any(join is other for other in some):
+                            some.append(join)
+        return joins
+
+    def renew(self) -> bool:
+        """Enter the KB as it is now; whether terms have become permanent that were not.
+
+        Raises:
+            KbError: if the patterns cannot be matched over it.
+        """
+        before = self.matchers.dictionary.version
+        self.matchers.fill()
+        self._joins = self._by_stream()
+        self._event = None
+        return self.matchers.dictionary.version > before
+
+    def prepare(self, batch: EventBatch, hold: bool) -> bool:
+        """Ask the KB for what the events of a batch need; whether all of it could be had."""
+        joins = self._joins.get(batch.stream, ())
+        errors = [join.prepare(batch, hold) for join in joins]
+        return not any(errors)
+
+    def ask(self, events: Sequence[Event]) -> None:
+        """Ask the KB for what some events will need, in few requests."""
+        for stream, joins in self._joins.items():
+            some = [e for e in events if e.stream == stream and not isinstance(e, EncodedEvent)]
+            if len(some) > 1:
+                batch = self.matchers.encode(some)
+                for join in joins:
+                    join.ask(batch)
+
+    def refusal(self, event: Event, hold: bool) -> tuple[KbError, bool] | None:
+        """Why an event cannot be matched, and whether the run goes on without it."""
+        joins = self._joins.get(event.stream)
+        if not joins or not event.size:
+            return None
+        batch, index = self.matchers.encoded(event)
+        for join in joins:
+            error = join.prepare_one(batch, index, hold)
+            if error is not None:
+                return error, join.relation.skips
+        return None
+
+    def ready(self, event: Event) -> None:
+        """Fill the tables of the matchers for an event that was not refused."""
+        refused = self.refusal(event, True)
+        if refused is not None:
+            raise refused[0]
+
     def evaluated(self) -> int:
         """Evaluations of a GPM over an event so far."""
         return sum(map(self.matchers.tried, range(len(self.matchers.patterns))))
+
+
+def _behind_others(program: CompiledQueries) -> set[int]:
+    """The patterns of queries that read registered streams: their events come in the midst."""
+    written = {query.plan.registers_stream for query in program.queries} - {None}
+    readers = [query for query in program.queries if written & set(query.plan.streams)]
+    return {task for query in readers for task in query.tasks}
 
 
 def _horizon(plans: list[QueryPlan], counted: bool) -> int:

@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from spaseq.gpm.aggregate import order_key
 from spaseq.gpm.expression import Scope, compile_expression
 from spaseq.gpm.terms import constant
-from spaseq.kb.snapshot import Kb
+from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import Automaton
 from spaseq.nfa.contiguity import Contiguity
@@ -60,12 +60,13 @@ class OutputStage:
         plan: QueryPlan,
         registers: RegisterFile,
         acceptors: Sequence[Acceptor],
-        kb: Kb,
+        kb: Knowledge,
         automaton: Automaton,
     ):
         self._plan = plan
         self._registers = registers
         self._acceptors = acceptors
+        self._kb = kb
         self._scope = Scope(None, kb, plan.kb_graphs)
         self._streams = {iri: number for number, iri in enumerate(plan.streams)}
         self.variables = tuple(column.name for column in plan.output.columns)
@@ -267,6 +268,7 @@ class OutputStage:
             events=tuple(self._witness(witness) for witness in result.witnesses),
             variables=self.variables,
             graph=graph,
+            kb_version=self._kb.version,
         )
 
     def _ask(self, result: _Result, end: Timestamp) -> Match:
@@ -278,6 +280,7 @@ class OutputStage:
             bindings={},
             events=tuple(self._witness(witness) for witness in witnesses),
             boolean=True,
+            kb_version=self._kb.version,
         )
 
     def _witness(self, witness: Witnessed) -> Witness:

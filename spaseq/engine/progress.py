@@ -94,7 +94,16 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         "evaluated_gpms": run.rows.evaluated(),
         "streams": {iri: {"events": number} for iri, number in run.per_stream.items()},
         "queries": queries,
-    }
+    } | _asked(run)
+
+
+def _asked(run: Evaluation) -> dict[str, Any]:
+    """What asking for remote parts of the knowledge base has cost, where there are any."""
+    asked = run.kb.statistics
+    if not asked:
+        return {}
+    failed = {"failed_refreshes": run.kb.failed_refreshes, "skipped_events": run.skipped}
+    return {"kb": {"version": run.kb.version, **failed, "sources": asked}}
 
 
 def _census(query: QueryRun, run: AutomatonRun) -> _Census:

@@ -18,7 +18,7 @@ from spaseq.engine.native_state import adopt, snapshot
 from spaseq.engine.output import OutputStage
 from spaseq.gpm.expression import Scope, compile_expression, compile_filter
 from spaseq.gpm.match import Matchers
-from spaseq.kb.snapshot import Kb
+from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.acceptor import Acceptor, Compiled
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.run import AutomatonRun
@@ -34,11 +34,12 @@ from spaseq.results import Match
 class QueryRun:
     """The state of one query."""
 
-    def __init__(self, compiled: CompiledQuery, kb: Kb, matchers: Matchers, fit: bool):
+    def __init__(self, compiled: CompiledQuery, kb: Knowledge, matchers: Matchers, fit: bool):
         """`fit`: whether the compiled core can run the automaton."""
         plan = compiled.plan
         self.plan = plan
         self._compiled = compiled
+        self._kb = kb
         self._keeps_facts = any(map(_looks_at_graphs, plan.occurrences))
         registers = RegisterFile(plan, RunningAggregates())
         slots = registers.slots()
@@ -104,6 +105,13 @@ class QueryRun:
         else:
             adopt(self.native, automaton, self.opened)
 
+    def renew(self, matchers: Matchers) -> None:
+        """Go on where terms have become permanent that the compiled core knows as others."""
+        if self.native is not None:
+            automaton = self.snapshot()
+            self.native = native_run(self._compiled, self._registers, matchers)
+            self.adopt(automaton)
+
     @property
     def _automaton(self) -> AutomatonRun:
         assert self._plain is not None
@@ -160,6 +168,7 @@ class QueryRun:
             (self.native or self._automaton).open_instant(event.time.micros)
             self.opened = True
             self.domain = event.time.domain
+        rows.ready(event)
         if self.native is not None:
             self.native.feed(event, self._readers[event.stream])
         else:
@@ -185,7 +194,9 @@ class QueryRun:
     def _completed(self, end: Timestamp) -> Iterable[Match]:
         if self.native is not None and self.native.matches is not None:
             if self.native.core.complete:
-                return self._counted(self.native.matches.take(end, self.plan.skip_past_last))
+                version = self._kb.version
+                skip = self.plan.skip_past_last
+                return self._counted(self.native.matches.take(end, skip, version))
             return ()
         found: list[Match] = []
         automaton = self.native or self._automaton
@@ -234,7 +245,7 @@ class QueryRun:
 
 
 def _scopes(
-    occurrence: Occurrence, kb: Kb, kb_graphs: tuple[str, ...] | None
+    occurrence: Occurrence, kb: Knowledge, kb_graphs: tuple[str, ...] | None
 ) -> Callable[[Event], Scope]:
     """What the occurrence's expressions are evaluated over; only EXISTS asks for the event."""
     if not _looks_at_graphs(occurrence):

@@ -26,6 +26,7 @@ cdef struct Node:
     Rows rows           # the result of the last evaluation
     RowIndex index      # TABLE: by the keys of the one join that reads it, if `indexed`
     bint indexed
+    Arena memory        # TABLE: of that index
     uint64_t evaluated
     uint64_t produced
 
@@ -58,7 +59,6 @@ cdef class NativeMatcher:
     cdef const term_t* seed
     cdef term_t time
     cdef Arena scratch                  # indexes of one evaluation
-    cdef Arena kept                     # indexes of tables
     cdef Rows* result                   # the rows of the last event
     cdef uint64_t serial                # of the batch of that event, 0: there is no result
     cdef uint32_t event
@@ -71,6 +71,7 @@ cdef class NativeMatcher:
 
     cdef int _take_memory(self, uint32_t nodes, uint32_t operands, uint32_t tests) except -1
     cdef int _enter_node(self, Node* flat, node) except -1
+    cdef int _enter_rows(self, Node* flat, slots, rows, EventBatch batch) except -1
     cdef int _enter_test(self, uint32_t number, code) except -1
     cdef int look(self, EventBatch batch, uint32_t event) except -1
     cdef int run(self, uint32_t event) except -1 nogil

@@ -106,6 +106,7 @@ cdef class NativeMatcher:
         cdef uint32_t i
         for i in range(self.node_count):
             rows_free(&self.nodes[i].rows)
+            arena_free(&self.nodes[i].memory)
         if self.asked != NULL:
             for i in range(self.local_end):
                 give_back(self.asked[i].nodes)
@@ -119,7 +120,6 @@ cdef class NativeMatcher:
         give_back(self.passed)
         give_back(self.untrue)
         arena_free(&self.scratch)
-        arena_free(&self.kept)
 
     # ---------------------------------------------------------------- linking
 
@@ -151,14 +151,72 @@ cdef class NativeMatcher:
         if flat.operator != TABLE:
             return 0
         slots, rows = self.flat.tables[flat.first]
+        return self._enter_rows(flat, slots, rows, None)
+
+    cdef int _enter_rows(self, Node* flat, slots, rows, EventBatch batch) except -1:
         cdef term_t* row
+        cdef uint32_t width = <uint32_t>len(slots)
+        cdef uint32_t i
+        cdef list places = list(slots)
+        flat.rows.count = 0
+        flat.indexed = False
+        arena_reset(&flat.memory)
         for cells in rows:
             row = row_new(&flat.rows)
             memset(row, 0, self.width * sizeof(term_t))
-            for slot, cell in zip(slots, cells):
-                if cell is not None:
-                    row[<uint32_t>slot] = self.graph.dictionary.intern(cell)
+            for i in range(width):
+                cell = cells[i]
+                if cell is None:
+                    continue
+                if batch is None:
+                    row[<uint32_t>places[i]] = self.graph.dictionary.intern(cell)
+                else:
+                    row[<uint32_t>places[i]] = batch.encode(cell)
         return 0
+
+    def fill(self, uint32_t number, rows, EventBatch batch=None):
+        """Give the table of an operator its rows, terms in the order of its slots.
+
+        They become permanent terms, or those of the one batch that is matched next.
+        """
+        if number >= self.node_count or self.nodes[number].operator != TABLE:
+            raise ValueError(f"operator {number} is no table")
+        slots, _ = self.flat.tables[self.nodes[number].first]
+        self.serial = 0
+        self._enter_rows(&self.nodes[number], slots, rows, batch)
+
+    def bindings(self, EventBatch batch not None, uint32_t first, uint32_t end, slots):
+        """The distinct bindings of some slots in the rows of events, of those that bind all.
+
+        Rows must pass the local filters. Keys of a dict, in the order they came up.
+        """
+        cdef uint32_t event, i
+        cdef dict found = {}
+        cdef term_t* row
+        cdef list places = list(slots)
+        cdef uint32_t only = <uint32_t>places[0]
+        self.serial = 0
+        self.batch = batch
+        try:
+            for event in range(first, end):
+                with nogil:
+                    self.graph.load(batch, event)
+                    self.run(event)
+                    self.filter_rows()
+                for i in range(self.result.count):
+                    if not self.passed[i]:
+                        continue
+                    row = row_at(self.result, i)
+                    if len(places) == 1:
+                        if row[only]:
+                            found[(row[only],)] = None
+                        continue
+                    key = tuple([row[<uint32_t>place] for place in places])
+                    if 0 not in key:
+                        found[key] = None
+        finally:
+            self.batch = None
+        return found
 
     cdef int _enter_test(self, uint32_t number, code) except -1:
         self.tests[number] = <PyObject*>self.expressions[number]
@@ -407,7 +465,7 @@ cdef class NativeMatcher:
         if right.operator != TABLE:
             return index_rows(index, &right.rows, keys, count, &self.scratch)
         if not right.indexed:
-            index_rows(&right.index, &right.rows, keys, count, &self.kept)
+            index_rows(&right.index, &right.rows, keys, count, &right.memory)
             right.indexed = True
         index[0] = right.index
         return 0

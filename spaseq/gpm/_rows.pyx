@@ -50,14 +50,14 @@ cdef int index_rows(
     index.heads = NULL
     if rows.count <= FEW or key_count == 0:
         return 0
-    while size < rows.count:
+    while size < 2 * <uint64_t>rows.count and size < 0x80000000u:
         size *= 2
-    index.next = <uint32_t*>arena_take(arena, rows.count * sizeof(uint32_t))
-    index.heads = <uint32_t*>arena_take(arena, size * sizeof(uint32_t))
+    index.next = <uint32_t*>arena_take(arena, <size_t>rows.count * sizeof(uint32_t))
+    index.heads = <uint32_t*>arena_take(arena, <size_t>size * sizeof(uint32_t))
     if index.heads == NULL or index.next == NULL:
         with gil:
             raise MemoryError
-    memset(index.heads, 0, size * sizeof(uint32_t))
+    memset(index.heads, 0, <size_t>size * sizeof(uint32_t))
     index.mask = size - 1
     i = rows.count
     while i:  # from the end, so that lists are in the order of the rows

@@ -100,11 +100,15 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class KbTable:
-    """The rows of a pattern that only the KB decides, found when a run starts."""
+    """The rows of a pattern that only the KB decides: found when a run starts, or asked for.
+
+    `certain` are the slots that a solution binds; a silent service that fails binds none.
+    """
 
     slots: tuple[int, ...]
     variables: tuple[str, ...]
-    pattern: ast.Graph
+    pattern: ast.Graph | ast.Service
+    certain: frozenset[int]
 
 
 Node: TypeAlias = Seed | Basic | Join | LeftJoin | Union | Minus | Filter | Extend | Table | KbTable
@@ -129,3 +133,43 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for child in below(node):
         yield from walk(child)
+
+
+def certain(node: Node) -> frozenset[int]:
+    """The slots that rows of an operator bind, but for those of a silent service that failed."""
+    match node:
+        case Basic(left, steps):
+            return certain(left).union(*(step.slots for step in steps))
+        case Join(left, right):
+            return certain(left) | certain(right)
+        case LeftJoin(left) | Minus(left):
+            return certain(left)
+        case Union(parts):
+            return frozenset.intersection(*map(certain, parts))
+        case Filter(child) | Extend(child):
+            return certain(child)
+        case Table(slots, rows):
+            columns = enumerate(slots)
+            return frozenset(s for c, s in columns if all(row[c] is not None for row in rows))
+        case KbTable():
+            return node.certain
+    return frozenset()
+
+
+def fed(node: Node, feeders: tuple[Node, ...] = ()) -> Iterator[tuple[KbTable, tuple[Node, ...]]]:
+    """The KB's tables below a node, in the order of evaluation, each with its feeders.
+
+    Those are operators whose rows it is joined to, or subtracted from, the nearest first: a row
+    of the table that agrees with none of a feeder's changes no result.
+    """
+    match node:
+        case KbTable():
+            yield node, feeders
+        case Join(left, right) | LeftJoin(left, right) | Minus(left, right):
+            yield from fed(left, feeders)
+            yield from fed(right, (left, *feeders))
+        case Basic(left):
+            yield from fed(left, feeders)
+        case _:
+            for child in below(node):
+                yield from fed(child, feeders)

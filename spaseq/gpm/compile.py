@@ -19,7 +19,7 @@ from itertools import groupby
 
 import pyoxigraph as ox
 
-from spaseq.errors import Diagnostic, QuerySemanticError
+from spaseq.gpm.asked import graph_rows, service_node
 from spaseq.gpm.basic import BasicPattern, basic_node, column_name
 from spaseq.gpm.context import Scope
 from spaseq.gpm.functions import volatile
@@ -45,6 +45,7 @@ from spaseq.gpm.subselect import subselect_node
 from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 from spaseq.parser.format import format_expression
+from spaseq.rdf.graph import Graph
 
 NO_PARAMETERS: frozenset[str] = frozenset()
 
@@ -171,12 +172,7 @@ def _standalone(element: ast.Element, parameters: frozenset[str]) -> Node:
             node = subselect_node(element, compile_group, _select_expressions)
             return without_parameters(node, parameters)
         case ast.Service():
-            finding = Diagnostic(
-                "SERVICE is not executed by this version",
-                element.span,
-                "load the remote data as a knowledge base and use GRAPH <iri> { … }",
-            )
-            raise QuerySemanticError([finding], source="")
+            return service_node(element, parameters)
     raise TypeError(f"{type(element).__name__} does not stand alone")
 
 
@@ -234,8 +230,11 @@ def _lookup_in_kb(
     pattern = BasicPattern(triples, left.schema, parameters)
     graph = constant(name)
     rows_of = left.run
+    elsewhere = align(join(left, _graph(name, group, parameters)), pattern.schema).run
 
     def run(scope: Scope) -> Rows:
+        if scope.asked(graph):
+            return elsewhere(scope)
         rows = rows_of(scope)
         found = scope.find(graph) if rows else None
         return [] if found is None else pattern.extend(scope.over(found), rows)
@@ -251,9 +250,9 @@ def _graph(
     inner = compile_group(group, parameters)
     where = f"?{name.name}" if isinstance(name, ast.Var) else f"<{name.value}>"
     if isinstance(name, ast.Var) and name.name not in parameters:
-        node = _any_graph(name.name, inner)
+        node = _any_graph(name.name, group, inner, parameters)
     else:
-        node = _one_graph(name, inner)
+        node = _one_graph(name, group, inner, parameters)
     lines = (f"in the KB graph {where}", *indent(inner.lines))
     if parameters or volatile(group):
         return replace(node, lines=lines)
@@ -262,27 +261,43 @@ def _graph(
     )
 
 
-def _one_graph(name: ast.Var | ast.Iri, inner: Node) -> Node:
+def _one_graph(
+    name: ast.Var | ast.Iri,
+    group: ast.GroupGraphPattern,
+    inner: Node,
+    parameters: frozenset[str],
+) -> Node:
     fixed = constant(name) if isinstance(name, ast.Iri) else None
     variable = name.name if isinstance(name, ast.Var) else ""
 
     def run(scope: Scope) -> Rows:
-        graph = scope.find(scope.outer[variable] if fixed is None else fixed)
+        chosen = scope.outer[variable] if fixed is None else fixed
+        if scope.asked(chosen):
+            return graph_rows(scope, chosen, group, inner.schema, parameters)
+        graph = scope.find(chosen)
         return [] if graph is None else inner.run(scope.over(graph))
 
     return Node(inner.schema, inner.certain, run)
 
 
-def _any_graph(name: str, inner: Node) -> Node:
+def _any_graph(
+    name: str, group: ast.GroupGraphPattern, inner: Node, parameters: frozenset[str]
+) -> Node:
+    own = inner.schema
     schema = inner.schema if name in inner.schema else (*inner.schema, name)
     column = schema.index(name)
-    inner = align(inner, schema)
+    rows_of = align(inner, schema).run
+
+    def rows_in(scope: Scope, named: ox.NamedNode, graph: Graph) -> Rows:
+        if not scope.asked(named):
+            return rows_of(scope.over(graph))
+        rows = graph_rows(scope, named, group, own, parameters)
+        return rows if own == schema else [(*row, None) for row in rows]
 
     def run(scope: Scope) -> Rows:
         out: list[Row] = []
-        for graph_name, graph in scope.named():
-            named: ox.NamedNode = graph_name
-            for row in inner.run(scope.over(graph)):
+        for named, graph in scope.named():
+            for row in rows_in(scope, named, graph):
                 if row[column] is None or row[column] == named:
                     out.append((*row[:column], named, *row[column + 1 :]))
         return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import TypeGuard
 
 import pyoxigraph as ox
 
@@ -60,6 +61,11 @@ class Scope:
         other.outer = outer
         return other
 
+    @property
+    def snapshot(self) -> object:
+        """What stays the same for as long as the KB does."""
+        return None if self.kb is None else self.kb.snapshot
+
     def named(self) -> list[tuple[ox.NamedNode, Graph]]:
         """The KB graphs in sight, each with its index."""
         if self.kb is None:
@@ -73,11 +79,16 @@ class Scope:
 
     def find(self, name: Term) -> Graph | None:
         """The index of one KB graph, if it is in sight."""
+        return None if self.kb is None or not self._sees(name) else self.kb.graph(name)
+
+    def asked(self, name: Term) -> TypeGuard[ox.NamedNode]:
+        """Whether a KB graph is in sight that somebody else holds."""
+        return self._sees(name) and self.kb is not None and self.kb.asked(name)
+
+    def _sees(self, name: Term) -> TypeGuard[ox.NamedNode]:
         if self.kb is None or not isinstance(name, ox.NamedNode) or name not in self.kb.names:
-            return None
-        if self.kb_graphs is not None and name.value not in self.kb_graphs:
-            return None
-        return self.kb.graph(name)
+            return False
+        return self.kb_graphs is None or name.value in self.kb_graphs
 
     @property
     def now(self) -> ox.Literal:

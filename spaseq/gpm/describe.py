@@ -88,8 +88,8 @@ class _Describing:
                 return [*self.lines(child), text]
             case algebra.Table(slots, rows):
                 return [f"values of {self._names(slots)} ({len(rows)})"]
-            case algebra.KbTable(slots, _, graph):
-                return list(self._kb(slots, graph))
+            case algebra.KbTable(slots, _, part):
+                return list(self._kb(slots, part))
         return []
 
     def _pair(
@@ -125,10 +125,14 @@ class _Describing:
         names = (self._slots[slot] for slot in slots)
         return " ".join(name if name.startswith("_:") else f"?{name}" for name in names)
 
-    def _kb(self, slots: Sequence[int], graph: ast.Graph) -> Iterator[str]:
-        name = graph.name
+    def _kb(self, slots: Sequence[int], part: ast.Graph | ast.Service) -> Iterator[str]:
+        name = part.name
         where = f"?{name.name}" if isinstance(name, ast.Var) else f"<{name.value}>"
-        yield f"rows of the KB graph {where}: {self._names(slots)}  (found once for each run)"
-        for element in graph.group.elements:
+        if isinstance(part, ast.Service):
+            found = "found once, or asked for by batches of events"
+            yield f"rows of the service {where}: {self._names(slots)}  ({found})"
+        else:
+            yield f"rows of the KB graph {where}: {self._names(slots)}  (found once for each run)"
+        for element in part.group.elements:
             if isinstance(element, ast.Triple):
                 yield f"  match {triple_text(element)}"

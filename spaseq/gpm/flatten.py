@@ -7,7 +7,7 @@ they refer to (steps, slots, expressions, tables) are ranges of the lists beside
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
@@ -67,14 +67,13 @@ class FlatPattern:
     """The operator that answers each EXISTS."""
     tables: list[tuple[tuple[int, ...], Rows]] = field(default_factory=list)
     """(slots, rows) of each table."""
+    kb_tables: list[tuple[int, algebra.KbTable]] = field(default_factory=list)
+    """The operators whose rows the KB decides, which are filled in later."""
 
 
-KbRows: TypeAlias = Callable[[algebra.KbTable], Rows]
-
-
-def flatten(root: algebra.Node, exists: Existences, kb_rows: KbRows) -> FlatPattern:
-    """The operators as numbers; `kb_rows` evaluates what the KB decides."""
-    flattening = _Flattening(FlatPattern(), kb_rows)
+def flatten(root: algebra.Node, exists: Existences) -> FlatPattern:
+    """The operators as numbers."""
+    flattening = _Flattening(FlatPattern())
     for node, answer in exists.items():
         flattening.flat.exists[node] = flattening.node(answer)
     flattening.node(root)
@@ -84,12 +83,14 @@ def flatten(root: algebra.Node, exists: Existences, kb_rows: KbRows) -> FlatPatt
 @dataclass(slots=True)
 class _Flattening:
     flat: FlatPattern
-    kb_rows: KbRows
 
     def node(self, node: algebra.Node) -> int:
         flat = self._flat(node)
         self.flat.nodes.append(flat)
-        return len(self.flat.nodes) - 1
+        number = len(self.flat.nodes) - 1
+        if isinstance(node, algebra.KbTable):
+            self.flat.kb_tables.append((number, node))
+        return number
 
     def _flat(self, node: algebra.Node) -> FlatNode:
         match node:
@@ -123,7 +124,7 @@ class _Flattening:
             case algebra.Table(slots, rows):
                 return self._table(slots, rows)
             case algebra.KbTable(slots):
-                return self._table(slots, self.kb_rows(node))
+                return self._table(slots, ())
 
     def _pair(
         self,

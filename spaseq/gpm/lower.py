@@ -21,6 +21,7 @@ from spaseq.gpm.terms import constant, triple_text
 from spaseq.parser import ast
 from spaseq.plan.scope import certain_variables, possible_variables
 
+_KB_PARTS = ast.Graph | ast.Service
 Existences: TypeAlias = Mapping[ast.Exists, algebra.Node]
 """What each EXISTS of an expression looks for, started from the row at hand."""
 
@@ -60,6 +61,8 @@ class _Bound:
     node: algebra.Node
     certain: frozenset[int] = frozenset()
     possible: frozenset[int] = frozenset()
+    keyed: frozenset[int] = frozenset()
+    """What its rows bind unless a silent service has failed, which leaves one row."""
 
 
 @dataclass(slots=True)
@@ -97,7 +100,7 @@ class _Lowering:
 
     def _elements(self, group: ast.GroupGraphPattern) -> tuple[_Bound, list[ast.Expr]]:
         conditions = [e.condition for e in group.elements if isinstance(e, ast.Filter)]
-        elements = [e for e in group.elements if not isinstance(e, ast.Filter)]
+        elements = _event_first([e for e in group.elements if not isinstance(e, ast.Filter)])
         bound = _Bound(algebra.Seed())
         for is_triple, run in groupby(elements, lambda element: isinstance(element, ast.Triple)):
             if is_triple:
@@ -199,17 +202,17 @@ class _Lowering:
                 return self._values(element)
             case ast.Graph():
                 return self._graph(element)
+            case ast.Service():
+                return self._service(element)
             case ast.SubSelect():
                 raise NotNative("the sub-query")
-            case ast.Service():
-                raise NotNative("SERVICE")
         raise TypeError(f"{type(element).__name__} does not stand alone")
 
     def _join(self, left: _Bound, right: _Bound) -> None:
         if isinstance(left.node, algebra.Seed) and self.outer is None:
             left.node = right.node
         else:
-            keys = tuple(sorted(left.certain & right.certain))
+            keys = tuple(sorted(left.certain & (right.certain | right.keyed)))
             left.node = algebra.Join(left.node, right.node, keys)
         left.certain |= right.certain
         left.possible |= right.possible
@@ -253,12 +256,35 @@ class _Lowering:
             raise NotNative("a KB pattern with more than triples inside EXISTS")
         if any(isinstance(node, ast.Exists) for node in ast.walk(graph.group)):
             raise NotNative("EXISTS in a KB pattern")
-        alone = ast.GroupGraphPattern((graph,))
-        names = tuple(sorted(possible_variables(alone)))
+        return self._kb_table(graph, certain_variables(ast.GroupGraphPattern((graph,))))
+
+    def _service(self, service: ast.Service) -> _Bound:
+        """A part that an endpoint decides; a silent one may bind nothing."""
+        plain = all(isinstance(element, ast.Triple) for element in service.group.elements)
+        if self.outer is not None and not plain:
+            raise NotNative("SERVICE with more than triples inside EXISTS")
+        bound = self._kb_table(service, certain_variables(service.group))
+        if service.silent:
+            bound.keyed, bound.certain = bound.certain, frozenset()
+        return bound
+
+    def _kb_table(self, part: ast.Graph | ast.Service, certain: frozenset[str]) -> _Bound:
+        names = tuple(sorted(possible_variables(ast.GroupGraphPattern((part,)))))
         slots = tuple(map(self._slot, names))
-        certain = certain_variables(alone)
-        return _Bound(
-            algebra.KbTable(slots, names, graph),
-            frozenset(slot for slot, name in zip(slots, names, strict=True) if name in certain),
-            frozenset(slots),
-        )
+        always = frozenset(slot for slot, name in zip(slots, names, strict=True) if name in certain)
+        return _Bound(algebra.KbTable(slots, names, part, always), always, frozenset(slots))
+
+
+def _event_first(elements: Sequence[ast.Element]) -> list[ast.Element]:
+    """The elements, with triples in front of what the KB decides.
+
+    What an event holds is little, and its rows are what the KB is asked for. Only joins are put
+    in another order: they commute, which BIND, OPTIONAL and MINUS do not.
+    """
+    out: list[ast.Element] = []
+    for joined, run in groupby(elements, lambda e: isinstance(e, ast.Triple | _KB_PARTS)):
+        some = list(run)
+        if joined:
+            some.sort(key=lambda e: not isinstance(e, ast.Triple))
+        out += some
+    return out

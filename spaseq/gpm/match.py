@@ -17,12 +17,13 @@ from spaseq.errors import EventError
 from spaseq.gpm import algebra
 from spaseq.gpm._graph import SummaryGraph
 from spaseq.gpm._match import NativeMatcher
-from spaseq.gpm.compile import compile_group
+from spaseq.gpm.asked import fetch
+from spaseq.gpm.binding import BindJoin, KbTables
 from spaseq.gpm.context import Scope
 from spaseq.gpm.describe import Observed
 from spaseq.gpm.evaluate import Evaluator
 from spaseq.gpm.expression import Test, compile_filter
-from spaseq.gpm.flatten import Rows, flatten
+from spaseq.gpm.flatten import FlatPattern, flatten
 from spaseq.gpm.graphs import NamedGraphs
 from spaseq.gpm.native import NativePattern, Pattern
 from spaseq.gpm.program import GpmProgram
@@ -46,6 +47,10 @@ class Matchers:
         others: what else looks at events (EXISTS in conditions across events).
         horizon: how far back an event may lie whose terms are still needed.
         counted: whether that is a number of events; else it is microseconds.
+        whole: patterns for which the KB is not asked by key, and why not.
+
+    Raises:
+        KbError: if what the patterns need of the KB cannot be had.
     """
 
     def __init__(
@@ -55,23 +60,25 @@ class Matchers:
         others: Iterable[ast.Node] = (),
         horizon: int = 0,
         counted: bool = False,
+        whole: Mapping[int, str] | None = None,
     ):
         self._kb = kb
+        self._others = tuple(others)
         self.patterns = patterns
         self.dictionary = Dictionary()
         self.window = WindowTerms(horizon)
         self.counted = counted
-        self.graph, views = self._summary()
-        self._native = [
-            None if pattern.native is None else self._linked(pattern.program, pattern.native, views)
-            for pattern in patterns
-        ]
+        self.graph, self._views = self._summary()
+        self._native: list[NativeMatcher | None] = []
+        self._tables: dict[int, KbTables] = {}
+        for number, pattern in enumerate(patterns):
+            self._native.append(self._matcher(number, pattern, (whole or {}).get(number, "")))
         self._evaluators = [
             Evaluator(pattern.program, kb) if pattern.native is None else None
             for pattern in patterns
         ]
         self._tests = [_tests(pattern) for pattern in patterns]
-        used = uses((*(p.program.pattern for p in patterns), *_conditions(patterns), *others))
+        used = uses((*(p.program.pattern for p in patterns), *_conditions(patterns), *self._others))
         self.relevance = Relevance(self.dictionary, used)
         self._useful = None if used is None else frozenset(predicate for predicate, _ in used)
         self._batch = EventBatch(self.dictionary)
@@ -80,6 +87,7 @@ class Matchers:
         self._tried = [0] * len(patterns)
         self._found = [0] * len(patterns)
         self._untrue = [[0] * len(tests) for tests in self._tests]
+        self.fill()
 
     # ------------------------------------------------------------------ linking
 
@@ -98,28 +106,75 @@ class Matchers:
         views = {predicate: view for view, predicate in enumerate(named, 1)}
         return SummaryGraph(self.dictionary, named, whole), views
 
+    def _matcher(self, number: int, pattern: Pattern, whole: str) -> NativeMatcher | None:
+        program, native = pattern.program, pattern.native
+        if native is None:
+            return None
+        flat = flatten(native.root, native.exists)
+        columns = len(program.variables)
+        matcher = self._linked(program, native, flat, native.filters, columns)
+        if flat.kb_tables:
+            self._tables[number] = KbTables(
+                program,
+                native,
+                matcher,
+                flat,
+                lambda below, filters: self._linked(
+                    program, native, below, filters, len(native.slots)
+                ),
+                whole,
+            )
+        return matcher
+
     def _linked(
-        self, program: GpmProgram, native: NativePattern, views: Mapping[Term, int]
+        self,
+        program: GpmProgram,
+        native: NativePattern,
+        flat: FlatPattern,
+        filters: Sequence[ast.Expr],
+        columns: int,
     ) -> NativeMatcher:
-        flat = flatten(native.root, native.exists, lambda node: self._kb_rows(program, node))
-        expressions = (*flat.expressions, *native.filters)
         return NativeMatcher(
             self.graph,
-            views,
+            self._views,
             flat,
-            [native.codes[expression] for expression in expressions],
-            len(native.filters),
+            [native.codes[expression] for expression in (*flat.expressions, *filters)],
+            len(filters),
             len(native.slots),
-            len(program.variables),
+            columns,
             -1 if program.at is None else program.variables.index(program.at),
         )
 
-    def _kb_rows(self, program: GpmProgram, table: algebra.KbTable) -> Rows:
-        """The distinct rows of a pattern that only the KB decides."""
-        node = compile_group(ast.GroupGraphPattern((table.pattern,)))
-        columns = [node.schema.index(name) for name in table.variables]
-        rows = node.run(Scope(None, self._kb, program.kb_graphs))
-        return list(dict.fromkeys(tuple(row[column] for column in columns) for row in rows))
+    # ------------------------------------------------------------------ the KB
+
+    def fill(self) -> None:
+        """Enter what the KB decides, as it is now.
+
+        Batches that were encoded before must be made to fit again (`EventBatch.refit`).
+
+        Raises:
+            KbError: if it cannot be had.
+        """
+        for tables in self._tables.values():
+            tables.fill(self._kb)
+        for pattern in self.patterns:
+            if pattern.native is None:
+                fetch(self._kb, pattern.program.pattern)
+            fetch(self._kb, pattern.filters)
+        fetch(self._kb, self._others)
+        self._event = None
+
+    def joins(self, number: int) -> list[BindJoin]:
+        """What of a pattern the KB is asked by key."""
+        tables = self._tables.get(number)
+        return [] if tables is None else tables.joins
+
+    def encode(self, events: Iterable[Event]) -> EventBatch:
+        """A batch of the facts of events, to ask the KB for all of them at once."""
+        batch = EventBatch(self.dictionary)
+        for event in events:
+            self._add(batch, event)
+        return batch
 
     # ------------------------------------------------------------------ events
 
@@ -176,6 +231,7 @@ class Matchers:
             return self._loaded
         self._event = None
         if isinstance(event, EncodedEvent) and event.batch.dictionary is self.dictionary:
+            event.batch.refit()
             self._loaded = event.batch, event.index
         else:
             if isinstance(event, EncodedEvent) and event.is_pruned:
@@ -183,25 +239,28 @@ class Matchers:
                     "the event was read for another run, without what that one cannot use: "
                     "give its reader the `relevance` of this run"
                 )
-            useful = self._useful
-            facts = event.facts
-            if useful is not None:
-                facts = [fact for fact in facts if fact[1] in useful]
             self._batch.clear()
             self._batch.file, _, line = event.origin.rpartition(":")
-            self._batch.add(
-                facts,
-                event.time.micros,
-                event.ordinal,
-                event.name,
-                event.time.term,
-                event.time.domain == DATE_TIME,
-                event.size,
-                int(line) if line.isdigit() else 0,
-            )
+            self._add(self._batch, event, int(line) if line.isdigit() else 0)
             self._loaded = self._batch, 0
         self._event = event
         return self._loaded
+
+    def _add(self, batch: EventBatch, event: Event, line: int = 0) -> None:
+        useful = self._useful
+        facts = event.facts
+        if useful is not None:
+            facts = tuple(fact for fact in facts if fact[1] in useful)
+        batch.add(
+            facts,
+            event.time.micros,
+            event.ordinal,
+            event.name,
+            event.time.term,
+            event.time.domain == DATE_TIME,
+            event.size,
+            line,
+        )
 
     def advance(self, position: int) -> None:
         """The stream has come to a time, or a number of events: older terms may go."""

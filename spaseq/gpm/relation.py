@@ -183,10 +183,10 @@ def remembered(run: Callable[[Scope], Rows]) -> Callable[[Scope], Rows]:
     known: list[tuple[object, object, Rows]] = []
 
     def once(scope: Scope) -> Rows:
-        if known and known[0][0] is scope.kb and known[0][1] == scope.kb_graphs:
+        if known and known[0][0] is scope.snapshot and known[0][1] == scope.kb_graphs:
             return known[0][2]
         rows = run(scope)
-        known[:] = [(scope.kb, scope.kb_graphs, rows)]
+        known[:] = [(scope.snapshot, scope.kb_graphs, rows)]
         return rows
 
     return once

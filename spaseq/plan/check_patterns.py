@@ -16,7 +16,7 @@ import pyoxigraph as ox
 
 from spaseq.errors import Diagnostic, Span
 from spaseq.parser import ast
-from spaseq.plan.scope import subexpressions
+from spaseq.plan.scope import commutes, subexpressions
 from spaseq.plan.wording import did_you_mean, quoted, variable
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -31,12 +31,9 @@ def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
     for part in ast.walk(define.pattern):
         match part:
             case ast.Service():
-                yield Diagnostic(
-                    "SERVICE is parsed, but not executed",
-                    part.span,
-                    "give the remote data to the engine as a knowledge base, and match it with "
-                    "`GRAPH <iri> { … }`",
-                )
+                yield from _service(part)
+            case ast.Exists(group=group):
+                yield from _services_within(group)
             case ast.Values():
                 yield from _repeated(part.variables)
     for element in define.pattern.elements:
@@ -48,6 +45,34 @@ def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
                 yield from _below(groups_of_exists(element.expression))
             case _:
                 yield from _below(element)
+
+
+def _service(service: ast.Service) -> Iterator[Diagnostic]:
+    """What no endpoint can be asked for."""
+    if isinstance(service.name, ast.Var):
+        yield Diagnostic(
+            f"SERVICE needs an IRI: the endpoint that {variable(service.name.name)} names is "
+            "not asked",
+            service.name.span,
+            "write `SERVICE <http://…> { … }`, one for each endpoint, with UNION between them",
+        )
+    elif not service.name.value.lower().startswith(("http://", "https://")):
+        yield Diagnostic(
+            f"SERVICE <{service.name.value}> is no endpoint that can be asked",
+            service.name.span,
+            "give the URL of a SPARQL endpoint, which begins with http:// or https://",
+        )
+
+
+def _services_within(group: ast.GroupGraphPattern) -> Iterator[Diagnostic]:
+    """Services in EXISTS that would have to be asked anew for each row outside."""
+    for part in ast.walk(group):
+        if isinstance(part, ast.Service) and not commutes(part.group):
+            yield Diagnostic(
+                "SERVICE in EXISTS can hold only triples, and filters over their variables",
+                part.span,
+                "put the rest of it in front of the EXISTS",
+            )
 
 
 def _repeated(names: tuple[ast.Var, ...]) -> Iterator[Diagnostic]:

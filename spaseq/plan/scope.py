@@ -244,6 +244,23 @@ def _names(*terms: ast.Term | ast.Path) -> frozenset[str]:
     return frozenset(term.name for term in terms if isinstance(term, ast.Var))
 
 
+def commutes(group: ast.GroupGraphPattern) -> bool:
+    """Whether a group is triples, and filters that only read what these bind.
+
+    Putting values in the place of its variables is then the same as joining with them.
+    """
+    certain = certain_variables(group)
+    return all(
+        isinstance(element, ast.Triple)
+        or (
+            isinstance(element, ast.Filter)
+            and expression_variables(element.condition) <= certain
+            and not any(isinstance(node, ast.Exists) for node in ast.walk(element.condition))
+        )
+        for element in group.elements
+    )
+
+
 # ------------------------------------------------------------------ variables of expressions
 
 

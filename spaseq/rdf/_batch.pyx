@@ -39,6 +39,10 @@ from spaseq.rdf.time import from_micros
 cdef uint64_t _serials = 0
 
 
+cdef inline term_t refitted(const term_t* numbers, term_t term) noexcept nogil:
+    return numbers[term ^ LOCAL] if term & LOCAL else term
+
+
 cdef class EventBatch:
     """Encoded events; `len()` is how many there are."""
 
@@ -178,6 +182,38 @@ cdef class EventBatch:
     def number(self, term) -> int:
         """The number of a pyoxigraph term, new or not."""
         return self.encode(term)
+
+    def refit(self):
+        """Make the batch fit the dictionary again, once that has more terms.
+
+        Terms of the batch that have become permanent get the numbers they have there.
+        """
+        cdef uint32_t i, count = self.local.count
+        cdef TermRecord* record
+        cdef term_t* numbers
+        cdef term_t known
+        if self.version == self.dictionary.permanent.count:
+            return
+        numbers = <term_t*>take(count * sizeof(term_t))
+        if numbers == NULL:
+            raise MemoryError
+        slots_clear(&self.known)
+        for i in range(1, count):
+            record = &self.local.records[i]
+            known = self.dictionary.find(record.hash, record.text, record.size)
+            numbers[i] = known if known else i | LOCAL
+            slots_put(&self.known, <uint32_t>record.hash, numbers[i])
+        for i in range(self.triple_count):
+            self.triples[i].subject = refitted(numbers, self.triples[i].subject)
+            self.triples[i].predicate = refitted(numbers, self.triples[i].predicate)
+            self.triples[i].object = refitted(numbers, self.triples[i].object)
+        for i in range(self.event_count):
+            self.events[i].name = refitted(numbers, self.events[i].name)
+            self.events[i].stamp = refitted(numbers, self.events[i].stamp)
+            self.events[i].moment = refitted(numbers, self.events[i].moment)
+        give_back(numbers)
+        self.version = self.dictionary.permanent.count
+        self._renew()
 
     # ---------------------------------------------------------------- events
 

@@ -8,9 +8,12 @@ from spaseq.rdf._terms cimport SlotTable, TermRecord, TermStore, term_t
 cdef class Dictionary:
     cdef TermStore permanent
     cdef SlotTable known            # the permanent terms by text
+    cdef uint64_t* hints            # a Bloom filter in front of `known`; see _dictionary.pyx
+    cdef uint32_t hint_mask         # its words, a power of two, less one
     cdef list objects               # per permanent record: its pyoxigraph term, or None
 
     cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
+    cdef int _grow_hints(self) except -1
     cdef term_t enter(self, bytes text) except 0
     cpdef term_t intern(self, object term) except 0
     cpdef object term(self, term_t number)

@@ -6,8 +6,13 @@ numbers. The terms of events are not interned here: each batch has a store of it
 _batch), which begins with a look-up of this one; so an event's term has the number of the
 permanent term wherever there is one, and memory does not grow with the stream.
 
-Invariant: terms are only ever added, and only while no batch is alive that was encoded
-before (`version` counts the additions, and a batch remembers the count it saw).
+Most terms of events are not here, and a knowledge base makes the table large: so a filter of some
+bits for each term says first what is surely not here, one word to look at, in a block of memory
+that stays near. Else reading would wait for memory at each new term of a batch.
+
+Invariant: terms are only ever added; a batch remembers how many there were (`version`), and is
+made to fit again (`EventBatch.refit`) where there are more. Source of the filter: Putze, Sanders
+and Singler, *Cache-, hash- and space-efficient Bloom filters* (2009).
 """
 
 import pyoxigraph as ox
@@ -15,7 +20,7 @@ import pyoxigraph as ox
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy, memset
 
-from spaseq.rdf._memory cimport arena_take
+from spaseq.rdf._memory cimport arena_take, give_back, zeroed
 from spaseq.rdf._terms cimport (
     TermRecord,
     hash_of,
@@ -38,15 +43,23 @@ cdef str XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 cdef str DIRECTED = "--"
 
 
+cdef inline uint64_t hint_of(uint64_t hash) noexcept nogil:
+    """Two bits of a word, by bits of the hash that choose nothing else."""
+    return (<uint64_t>1 << (hash >> 28 & 63)) | (<uint64_t>1 << (hash >> 34 & 63))
+
+
 cdef class Dictionary:
     """Permanent terms and their numbers."""
 
     def __cinit__(self):
         store_init(&self.permanent)
         slots_init(&self.known, 256)
+        self.hint_mask = 31
+        self.hints = <uint64_t*>zeroed(32, sizeof(uint64_t))
         self.objects = [None]
 
     def __dealloc__(self):
+        give_back(self.hints)
         store_free(&self.permanent)
         slots_free(&self.known)
 
@@ -61,7 +74,10 @@ cdef class Dictionary:
     cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
         """The number of a permanent term, 0 where there is none."""
         cdef uint32_t place = <uint32_t>hash
+        cdef uint64_t hint = hint_of(hash)
         cdef term_t term
+        if self.hints[(hash >> 40) & self.hint_mask] & hint != hint:
+            return 0
         while True:
             term = slots_next(&self.known, <uint32_t>hash, &place)
             if term == 0 or record_is(&self.permanent.records[term], hash, text, size):
@@ -90,8 +106,27 @@ cdef class Dictionary:
         record.size = size
         record_shape(record)
         slots_put(&self.known, <uint32_t>hash, term)
+        if term > 16 * (<uint64_t>self.hint_mask + 1):
+            self._grow_hints()
+        self.hints[(hash >> 40) & self.hint_mask] |= hint_of(hash)
         self.objects.append(None)
         return term
+
+    cdef int _grow_hints(self) except -1:
+        """Twice the words, and the terms so far entered again."""
+        cdef uint64_t words = 2 * (<uint64_t>self.hint_mask + 1)
+        cdef uint64_t* hints = <uint64_t*>zeroed(words, sizeof(uint64_t))
+        cdef uint64_t hash
+        cdef uint32_t i
+        if hints == NULL:
+            raise MemoryError
+        give_back(self.hints)
+        self.hints = hints
+        self.hint_mask = <uint32_t>(words - 1)
+        for i in range(1, self.permanent.count):
+            hash = self.permanent.records[i].hash
+            hints[(hash >> 40) & self.hint_mask] |= hint_of(hash)
+        return 0
 
     cpdef term_t intern(self, object term) except 0:
         """The number of a pyoxigraph term, which becomes permanent."""

@@ -8,12 +8,38 @@ return NULL where there is no memory; whoever holds the GIL turns that into a Me
 An `Arena` hands out small pieces, aligned to 16 bytes, that are given back all at once.
 A reset keeps its chunks, so an arena that is filled and reset again and again stops
 asking for memory. Pieces never move. Cost: constant.
+
+Blocks of megabytes, which a large knowledge base needs and which are read here and there, are
+put into large pages where the system has them: looking up one of a million rows is then a
+matter of the memory, and not also of the tables that say where a page is.
 """
 
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
+cdef extern from *:
+    """
+    #if defined(__linux__)
+    #include <stdint.h>
+    #include <sys/mman.h>
+    #include <unistd.h>
+    #endif
+    static void spaseq_large_pages(void* block, size_t size) {
+    #if defined(__linux__) && defined(MADV_HUGEPAGE)
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+        uintptr_t first = ((uintptr_t)block + page - 1) & ~(page - 1);
+        uintptr_t end = ((uintptr_t)block + size) & ~(page - 1);
+        if (first < end)
+            (void)madvise((void*)first, end - first, MADV_HUGEPAGE);
+    #else
+        (void)block; (void)size;
+    #endif
+    }
+    """
+    void spaseq_large_pages(void* block, size_t size) noexcept nogil
+
+cdef size_t LARGE = 1 << 22
 cdef size_t CHUNK = 1 << 14
 cdef size_t ALIGN = 16
 
@@ -28,13 +54,19 @@ def requests():
 cdef void* take(size_t size) noexcept nogil:
     global _requests
     _requests += 1
-    return malloc(size)
+    cdef void* block = malloc(size)
+    if size >= LARGE and block != NULL:
+        spaseq_large_pages(block, size)
+    return block
 
 
 cdef void* resized(void* block, size_t size) noexcept nogil:
     global _requests
     _requests += 1
-    return realloc(block, size)
+    cdef void* moved = realloc(block, size)
+    if size >= LARGE and moved != NULL:
+        spaseq_large_pages(moved, size)
+    return moved
 
 
 cdef void* zeroed(size_t count, size_t size) except NULL:

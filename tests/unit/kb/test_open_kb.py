@@ -148,7 +148,8 @@ def test_errors_name_the_syntax_and_the_place(tmp_path, name, text, message):
     [
         ("absent.ttl", "absent.ttl: cannot be read: No such file"),
         ("data.xyz", "no RDF format has the extension 'xyz'"),
-        ("http://example.org/sparql", "remote endpoints are not supported"),
+        ("ftp://example.org/data", "name a file, the folder of a pyoxigraph store, or an endp"),
+        ("http://me:secret@example.org/", "at example.org holds credentials"),
         ([1], "holds 1, which is no triple"),
         ([(A, P, "text")], "holds the term 'text'"),
     ],

@@ -182,3 +182,26 @@ def test_batches_grow_as_far_as_they_must() -> None:
 def test_an_event_keeps_its_batch() -> None:
     events = list(encoded_events(_added(Dictionary(), [(A, P, B)], [(B, P, ox.Literal("x"))])))
     assert [event.facts for event in events] == [((A, P, B),), ((B, P, ox.Literal("x")),)]
+
+
+def test_a_batch_is_made_to_fit_a_dictionary_that_has_grown() -> None:
+    """Terms that became permanent have their numbers there, in triples, names and look-ups."""
+    iris = [ox.NamedNode(f"http://example.org/{n}") for n in range(6)]
+    dictionary = Dictionary()
+    dictionary.intern(iris[1])
+    batch = EventBatch(dictionary)
+    batch.add([(iris[0], iris[1], iris[2]), (iris[3], iris[1], iris[0])], 5, name=iris[4])
+    before, serial = batch.facts(0), batch.serial
+    local = batch.number(iris[3])
+    for iri in (iris[0], iris[4], iris[5]):
+        dictionary.intern(iri)
+    batch.refit()
+    assert batch.facts(0) == before
+    assert batch.name(0) == iris[4]
+    assert batch.serial != serial, "what was found in it before is not known of it now"
+    for iri in (iris[0], iris[4], iris[5]):
+        assert batch.number(iri) == dictionary.intern(iri)
+    assert batch.number(iris[3]) == local
+    serial = batch.serial
+    batch.refit()
+    assert batch.serial == serial

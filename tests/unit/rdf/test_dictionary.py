@@ -112,3 +112,12 @@ def test_a_number_of_no_term_is_an_error(number: int) -> None:
         dictionary.intern(term)
     with pytest.raises(IndexError, match="no permanent term"):
         dictionary.term(number)
+
+
+def test_many_terms_are_all_found_again() -> None:
+    """However often the filter in front of the table grows."""
+    dictionary = Dictionary()
+    some = [ox.NamedNode(f"http://example.org/{n}") for n in range(20_000)]
+    numbers = [dictionary.intern(term) for term in some]
+    assert len(set(numbers)) == len(some)
+    assert [dictionary.intern(term) for term in some] == numbers

@@ -1,0 +1,223 @@
+"""The knowledge base of a run: the snapshot in force, and the one that comes next.
+
+A change makes a whole new snapshot, wherever and in whatever thread it is asked for, and lays it
+down as the next one; the run takes it up between two events (`exchange`). So an event sees one
+version, all of it, and what fails to load changes nothing. Remote graphs with a `refresh` are
+fetched again by a thread of their own, which ends with the run.
+
+Invariant: `current` changes only in `exchange`; versions count from 1.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from threading import Event, RLock, Thread
+from typing import Any
+
+import pyoxigraph as ox
+
+from spaseq.errors import KbError
+from spaseq.kb.client import Client
+from spaseq.kb.relation import Relation, Respondent
+from spaseq.kb.snapshot import Kb, Source, graph_name, open_kb, open_source
+from spaseq.parser import ast
+from spaseq.rdf.graph import Graph
+
+
+class Knowledge:
+    """The graphs that patterns see, with what changes them."""
+
+    def __init__(self, given: Mapping[str, Source] | Kb):
+        self.current = given if isinstance(given, Kb) else open_kb(given)
+        self.version = 1
+        """Of the snapshot in force."""
+        self.failed_refreshes = 0
+        self._given = {} if isinstance(given, Kb) else dict(given)
+        self._owned = not isinstance(given, Kb)
+        self._next: Kb | None = None
+        self._number = 1
+        self._lock = RLock()
+        self._ended = Event()
+        weakref.finalize(self, self._ended.set)
+
+    # ------------------------------------------------------------------ what is in force
+
+    @property
+    def names(self) -> tuple[ox.NamedNode, ...]:
+        """The graphs there are."""
+        return self.current.names
+
+    @property
+    def snapshot(self) -> object:
+        """What stays the same for as long as the graphs do."""
+        return self.current
+
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """Their IRIs."""
+        return self.current.graphs
+
+    def graph(self, name: ox.NamedNode) -> Graph:
+        """One graph that is held here; an empty one for a name that is not."""
+        return self.current.graph(name)
+
+    def asked(self, name: ox.NamedNode) -> bool:
+        """Whether a graph is not held here, but asked for."""
+        return self.current.asked(name)
+
+    def relation(
+        self, name: ox.NamedNode, group: ast.GroupGraphPattern, variables: tuple[str, ...]
+    ) -> Relation:
+        """The solutions of a pattern over a graph that is `asked` for."""
+        return self.current.relation(name, group, variables)
+
+    def service(
+        self, iri: str, group: ast.GroupGraphPattern, variables: tuple[str, ...], silent: bool
+    ) -> Relation:
+        """The solutions of a pattern at an endpoint: `SERVICE`."""
+        return self.current.service(iri, group, variables, silent)
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """What asking has cost, by the IRI of the graph or the service."""
+        return {iri: s.counters.to_dict() for iri, s in self.current.sources.items()}
+
+    def __len__(self) -> int:
+        return len(self.current)
+
+    # ------------------------------------------------------------------ changes
+
+    def load(self, sources: Mapping[str, Source]) -> int:
+        """Add graphs; the number of the version that has them.
+
+        Raises:
+            KbError: if a graph is there already, or a source cannot be read.
+        """
+        with self._lock:
+            for iri in sources:
+                if iri in self._latest.graphs:
+                    raise KbError(f"the KB graph <{iri}> is there already: use replace")
+            return self._change(sources)
+
+    def replace(self, sources: Mapping[str, Source]) -> int:
+        """Give graphs other contents, all at once; the number of the version that has them.
+
+        Raises:
+            KbError: if there is no such graph, or a source cannot be read.
+        """
+        with self._lock:
+            self._check(sources)
+            return self._change(sources)
+
+    def reload(self, *iris: str) -> int:
+        """Read graphs (without arguments: all that can be) again from their sources.
+
+        Raises:
+            KbError: for a graph whose source can be read only once, or cannot be read now.
+        """
+        with self._lock:
+            self._check(iris)
+            again = {
+                iri: source
+                for iri, source in self._given.items()
+                if (not iris and not isinstance(source, Iterator)) or iri in iris
+            }
+            for iri in iris:
+                if isinstance(again.get(iri), Iterator | None):
+                    raise KbError(
+                        f"the KB graph <{iri}> cannot be read again: what it was read from is "
+                        "used up; give a path, a URL, a store, a graph or a list"
+                    )
+            return self._change(again)
+
+    def _check(self, iris: Mapping[str, Source] | tuple[str, ...]) -> None:
+        for iri in iris:
+            if iri not in self._latest.graphs:
+                shown = ", ".join(f"<{other}>" for other in self._latest.graphs) or "none"
+                raise KbError(f"there is no KB graph <{iri}>; there are {shown}")
+
+    @property
+    def _latest(self) -> Kb:
+        return self.current if self._next is None else self._next
+
+    def _change(self, sources: Mapping[str, Source]) -> int:
+        """Lay down a snapshot in which some graphs come from these sources."""
+        number = self._number + 1
+        contents: dict[ox.NamedNode, Graph | Respondent] = dict(self._latest.contents)
+        for iri, source in sources.items():
+            name = graph_name(iri)
+            place = list(contents).index(name) if name in contents else len(contents)
+            same = contents.get(name)
+            if isinstance(same, Client) and source == self._given.get(iri, object()):
+                continue  # a client is asked again, over the connections it has
+            contents[name] = open_source(iri, source, f"kb{place}v{number}")
+        after = self._latest.renewed(contents, sources)
+        after.fetch_like(self.current)
+        self._given |= sources
+        self._number = number
+        self._next = after
+        return number
+
+    def exchange(self) -> bool:
+        """Take up the next snapshot, if there is one."""
+        if self._next is None:
+            return False
+        with self._lock:
+            assert self._next is not None
+            self.current, self._next = self._next, None
+            self.version = self._number
+        return True
+
+    @property
+    def changes(self) -> bool:
+        """Whether another snapshot waits to be taken up."""
+        return self._next is not None
+
+    # ------------------------------------------------------------------ time
+
+    def begin(self) -> None:
+        """Start to refresh what is to be fetched again from time to time."""
+        if any(source.endpoint.refresh for source in self.current.sources.values()):
+            watched = weakref.ref(self)
+            Thread(target=_refresh, args=(watched, self._ended), daemon=True).start()
+
+    def refresh(self, iri: str) -> None:
+        """Fetch again what was fetched from one source; a failure is counted, and no more."""
+        with self._lock:
+            try:
+                after = self._latest.renewed(self._latest.contents, [iri])
+                after.fetch_like(self.current)
+            except KbError:
+                self.failed_refreshes += 1
+                return
+            self._number += 1
+            self._next = after
+
+    def close(self) -> None:
+        """The end of the run: no more refreshing, and no more connections."""
+        self._ended.set()
+        if self._owned:
+            self.current.close()
+
+
+def _refresh(watched: weakref.ref[Knowledge], ended: Event) -> None:
+    """Refresh each source when its time has come, until the run has ended."""
+    due: dict[str, float] = {}
+    while True:
+        knowledge = watched()
+        if knowledge is None:
+            return
+        now = time.monotonic()
+        for iri, source in knowledge.current.sources.items():
+            every = source.endpoint.refresh
+            if every is None:
+                continue
+            if due.setdefault(iri, now + every) <= now:
+                knowledge.refresh(iri)
+                due[iri] = time.monotonic() + every
+        wait = min(due.values(), default=now + 1.0) - time.monotonic()
+        del knowledge
+        if ended.wait(max(wait, 0.0)):
+            return

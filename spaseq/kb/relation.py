@@ -1,0 +1,213 @@
+"""One pattern at one source that answers queries → its solutions, all of them or by key.
+
+All of them are fetched once, if they fit the source's bound; a relation that does not fit is
+asked for the keys that events bring, many in one request, and remembers the answers in a cache.
+What could not be had is an error for each key, or, where the source or `SILENT` says so, a row
+that binds the key and nothing else. Threads may share a relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import RLock
+from time import monotonic
+from typing import Protocol, cast
+
+from spaseq.errors import EndpointError, KbError
+from spaseq.kb.answer import Row, TooManyRows
+from spaseq.kb.cache import Key, KeyCache
+from spaseq.kb.client import Counters
+from spaseq.kb.endpoint import Endpoint
+from spaseq.kb.selection import ANY, select_text
+from spaseq.parser import ast
+
+
+class Respondent(Protocol):
+    """Whoever answers SELECTs: an endpoint, or a store."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def endpoint(self) -> Endpoint: ...
+
+    @property
+    def counters(self) -> Counters: ...
+
+    def rows(self, text: str, variables: Sequence[str], bound: int) -> list[Row]: ...
+
+    def close(self) -> None: ...
+
+
+class Relation:
+    """The solutions of one pattern, over `variables`."""
+
+    def __init__(
+        self,
+        source: Respondent,
+        group: ast.GroupGraphPattern,
+        variables: tuple[str, ...],
+        silent: bool,
+    ):
+        self._source = source
+        self._group = group
+        self._variables = variables
+        self._silent = silent
+        self._lock = RLock()
+        self._fetched = False
+        self._all: Sequence[Row] | None = None
+        self._caches: dict[tuple[str, ...], KeyCache] = {}
+        self._failed: tuple[float, KbError] | None = None
+        """Until when the source is left alone, and why."""
+
+    @property
+    def skips(self) -> bool:
+        """Whether an event that needs what could not be had is skipped; else the run stops."""
+        return self._source.endpoint.on_failure == "skip"
+
+    # ------------------------------------------------------------------ all of it
+
+    def all(self) -> Sequence[Row] | None:
+        """Every solution; None where they have to be asked for by key.
+
+        Raises:
+            KbError: if the source fails, and an event's failure would stop the run.
+        """
+        with self._lock:
+            if not self._fetched:
+                self._all = self._fetch()
+                self._fetched = True
+            return self._all
+
+    def complete(self, needed_by: str) -> Sequence[Row]:
+        """Every solution, for patterns that cannot be asked by key.
+
+        Raises:
+            KbError: also if there are too many.
+        """
+        rows = self.all()
+        if rows is None:
+            endpoint = self._source.endpoint
+            if endpoint.join == "bind":
+                why = "its join is 'bind'"
+            else:
+                why = f"it has more than {endpoint.rows:,} solutions (`rows`), or none came"
+            raise KbError(
+                f"a pattern over {self._source.name} would have to be fetched as a whole, for "
+                f"{needed_by}, but {why}; the query was: {self._text(None)}"
+            )
+        return rows
+
+    def _fetch(self) -> Sequence[Row] | None:
+        endpoint = self._source.endpoint
+        if endpoint.join == "bind":
+            return None
+        try:
+            return self._asked(self._text(endpoint.rows + 1), endpoint.rows)
+        except TooManyRows:
+            if endpoint.join == "auto":
+                return None
+            raise KbError(
+                f"a pattern over {self._source.name} has more than {endpoint.rows:,} solutions; "
+                "raise the `rows` of the Endpoint, or let it be joined by key: join='auto'"
+            ) from None
+        except EndpointError:
+            if self._silent:
+                return [(None,) * len(self._variables)]
+            if endpoint.on_failure == "stop" or endpoint.join != "auto":
+                raise
+            return None
+
+    def _text(self, limit: int | None) -> str:
+        return select_text(self._group, self._variables, limit)
+
+    def _asked(self, text: str, bound: int) -> Sequence[Row]:
+        if not self._variables:
+            return [()] if self._source.rows(text, (ANY,), bound) else []
+        return list(dict.fromkeys(self._source.rows(text, self._variables, bound)))
+
+    # ------------------------------------------------------------------ by key
+
+    def of(
+        self, names: tuple[str, ...], keys: Sequence[Key]
+    ) -> tuple[dict[Key, Sequence[Row]], dict[Key, KbError]]:
+        """The solutions for each key (values of `names`), and why there are none to be had."""
+        with self._lock:
+            cache = self._caches.get(names)
+            endpoint, counters = self._source.endpoint, self._source.counters
+            if cache is None:
+                cache = KeyCache(endpoint.cache, endpoint.keep, endpoint.keep_absent)
+                self._caches[names] = cache
+            found: dict[Key, Sequence[Row]] = {}
+            missing: list[Key] = []
+            for key in keys:
+                rows = cache.get(key)
+                if rows is None:
+                    missing.append(key)
+                else:
+                    found[key] = rows
+            counters.asked += len(keys)
+            counters.known += len(found)
+            for start in range(0, len(missing), endpoint.batch):
+                some = missing[start : start + endpoint.batch]
+                try:
+                    self._rest()
+                    answered = self._answered(names, some)
+                except KbError as error:
+                    self._pause(error)
+                    return found, self._without(names, missing[start:], error, found)
+                for key, rows in answered.items():
+                    cache.put(key, rows)
+                found |= answered
+            return found, {}
+
+    def _pause(self, error: KbError) -> None:
+        endpoint = self._source.endpoint
+        if self._failed is None and (self._silent or endpoint.on_failure != "stop"):
+            self._failed = monotonic() + endpoint.pause, error
+
+    def _rest(self) -> None:
+        """Raise the last error again, while the source is left alone."""
+        if self._failed is not None:
+            until, error = self._failed
+            if monotonic() < until:
+                raise error
+            self._failed = None
+
+    def _answered(self, names: tuple[str, ...], keys: Sequence[Key]) -> dict[Key, Sequence[Row]]:
+        """One request."""
+        text = select_text(self._group, self._variables, None, names, keys)
+        columns = [self._variables.index(name) for name in names]
+        answered: dict[Key, list[Row]] = {key: [] for key in keys}
+        try:
+            rows = self._asked(text, self._source.endpoint.rows)
+        except TooManyRows:
+            if len(keys) > 1:
+                half = len(keys) // 2
+                return self._answered(names, keys[:half]) | self._answered(names, keys[half:])
+            raise EndpointError(
+                self._source.name,
+                text,
+                f"one value has more than {self._source.endpoint.rows:,} solutions (`rows`)",
+            ) from None
+        for row in rows:
+            mine = answered.get(cast(Key, tuple([row[column] for column in columns])))
+            if mine is not None:
+                mine.append(row)
+        return dict(answered)
+
+    def _without(
+        self,
+        names: tuple[str, ...],
+        keys: Sequence[Key],
+        error: KbError,
+        found: dict[Key, Sequence[Row]],
+    ) -> dict[Key, KbError]:
+        """What is done about keys that could not be asked for."""
+        if not self._silent and self._source.endpoint.on_failure != "unenriched":
+            return dict.fromkeys(keys, error)
+        self._source.counters.unenriched += len(keys)
+        for key in keys:
+            bound = dict(zip(names, key, strict=True))
+            found[key] = [tuple([bound.get(name) for name in self._variables])]
+        return {}

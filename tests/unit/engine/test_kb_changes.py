@@ -1,0 +1,208 @@
+"""A knowledge base that changes while a run goes on: whole, between two events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from urllib.parse import unquote
+
+import endpoints as server
+import pyoxigraph as ox
+import pytest
+from endpoints import Misbehaving, RealServer, misbehaving
+from kb_runs import EX, ONE_STEP, STREAM, TWO_STEPS, one, readings, rooms, shown
+
+import spaseq
+from spaseq.errors import KbError
+from spaseq.io.source import Source
+from spaseq.rdf.graph import Graph
+
+KB = EX + "kb"
+PLAIN = TWO_STEPS.replace("?t != ?s", "?t != ?s && ?w >= COUNT(A)")
+"""A count of witnesses: nothing that the compiled automaton takes."""
+
+
+def triples(text: str) -> list[ox.Triple]:
+    return [quad.triple for quad in ox.parse(text, format=ox.RdfFormat.TURTLE)]
+
+
+@pytest.fixture
+def proxy(sparql_server: RealServer) -> Iterator[Misbehaving]:
+    with misbehaving(sparql_server.graph(rooms(4))) as found:
+        yield found
+
+
+@pytest.mark.parametrize("query", [TWO_STEPS, PLAIN], ids=["compiled", "plain"])
+def test_replaced_between_two_events(query: str) -> None:
+    run = spaseq.compile(query).start(kb={KB: triples(rooms(4))})
+    one(run, 1, 2)
+    assert run.kb.replace({KB: triples(rooms(4, offset=1, each=4))}) == 2
+    assert run.kb.version == 1, "it takes effect with the next event"
+    # s2 was in r1 when it came, and s1 is there now; s3 has moved there too.
+    (match,) = one(run, 2, 1)
+    assert shown([match]) == ["s=s2 t=s1 r=r1"]
+    assert (match.kb_version, run.kb.version) == (2, 2)
+    assert match.to_dict()["kb"] == 2
+    assert shown(one(run, 3, 3)) == ["s=s1 t=s3 r=r1"]
+
+
+@pytest.mark.parametrize("query", [TWO_STEPS, PLAIN], ids=["compiled", "plain"])
+def test_terms_that_become_permanent_are_still_the_same(query: str, tmp_path: Path) -> None:
+    """A term that partial matches and a batch know becomes one of the KB's."""
+    query = query.replace("GRAPH :kb { ?s :in ?r }", "").replace("{ ?t :in ?r }", "{ ?t :near ?s }")
+    run = spaseq.compile(query.replace(" ?r ", " ")).start(kb={KB: []})
+    path = readings(tmp_path / "s.nq", [4, 3, 1, 2])
+    source = Source(STREAM, [str(path)], relevance=run.relevance)
+    batches = list(source.batches())
+    one(run, -1, 5)
+    near = "".join(f"<{EX}s{n}> <{EX}near> <{EX}s{m}> .\n" for n, m in ((3, 5), (2, 3), (2, 1)))
+    assert run.kb.replace({KB: triples(near)}) == 2
+    found = [match for batch in batches for match in run.push_batch(batch)]
+    assert sorted(shown(found)) == ["s=s1 t=s2", "s=s3 t=s2", "s=s5 t=s3"]
+
+
+def test_a_change_in_the_midst_of_a_batch(tmp_path: Path) -> None:
+    run = spaseq.compile(ONE_STEP).start(kb={KB: triples(rooms(4))})
+    path = readings(tmp_path / "s.nq", [0, 1, 2, 3])
+    seen = []
+    for batch in Source(STREAM, [str(path)], relevance=run.relevance).batches():
+        for match in run.push_batch(batch):
+            seen.append((match.kb_version, *shown([match])))
+            if match.bindings["s"].value == EX + "s1":
+                run.kb.replace({KB: triples(rooms(4, offset=7))})
+    assert seen == [(1, "s=s0 r=r0"), (1, "s=s1 r=r0"), (2, "s=s2 r=r8"), (2, "s=s3 r=r8")]
+
+
+def test_a_match_from_before_any_change_says_nothing() -> None:
+    run = spaseq.compile(ONE_STEP).start(kb={KB: triples(rooms(4))})
+    (match,) = one(run, 1, 2)
+    assert match.kb_version == 1
+    assert "kb" not in match.to_dict()
+
+
+def test_several_graphs_at_once_and_new_ones() -> None:
+    query = ONE_STEP.replace("GRAPH :kb", "GRAPH ?g").replace("?s ?r", "?s ?r ?g")
+    run = spaseq.compile(query).start(kb={KB: triples(rooms(4))})
+    with pytest.raises(KbError, match="is there already: use replace"):
+        run.kb.load({KB: triples(rooms(4))})
+    with pytest.raises(KbError, match=f"there is no KB graph <{EX}l>; there are <{KB}>"):
+        run.kb.replace({EX + "l": []})
+    run.kb.load({EX + "l": triples(rooms(4, offset=5))})
+    run.kb.replace({KB: triples(rooms(4, offset=1)), EX + "l": triples(rooms(4, offset=6))})
+    assert shown(one(run, 1, 2)) == ["s=s2 r=r2 g=kb", "s=s2 r=r7 g=l"]
+    assert run.kb.version == 3
+    assert run.kb.graphs == (KB, EX + "l")
+
+
+def test_reloading_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "kb.ttl"
+    path.write_text(rooms(4))
+    other = iter(triples(rooms(1)))
+    run = spaseq.compile(ONE_STEP).start(kb={KB: path, EX + "once": other})
+    assert shown(one(run, 1, 2)) == ["s=s2 r=r1"]
+    path.write_text(rooms(4, offset=1))
+    assert shown(one(run, 2, 2)) == ["s=s2 r=r1"]
+    run.kb.reload()
+    assert shown(one(run, 3, 2)) == ["s=s2 r=r2"]
+    with pytest.raises(KbError, match="cannot be read again: what it was read from is used up"):
+        run.kb.reload(EX + "once")
+    path.write_text("oops")
+    with pytest.raises(KbError, match=r"kb\.ttl:1"):
+        run.kb.reload(KB)
+    assert shown(one(run, 4, 2)) == ["s=s2 r=r2"], "what fails to load changes nothing"
+
+
+def test_reloading_an_endpoint(sparql_server: RealServer) -> None:
+    url = sparql_server.graph(rooms(4))
+    name = unquote(url.partition("=")[2])
+    for join in ("materialise", "bind"):
+        sparql_server.put(name, rooms(4))
+        endpoint = spaseq.Endpoint(url, join=join)  # type: ignore[arg-type]
+        run = spaseq.compile(ONE_STEP).start(kb={KB: endpoint})
+        assert shown(one(run, 1, 2)) == ["s=s2 r=r1"]
+        sparql_server.put(name, rooms(4, offset=1))
+        assert shown(one(run, 2, 2)) == ["s=s2 r=r1"]
+        run.kb.reload(KB)
+        assert shown(one(run, 3, 2)) == ["s=s2 r=r2"]
+
+
+def test_reloading_an_endpoint_that_fails(proxy: Misbehaving) -> None:
+    endpoint = spaseq.Endpoint(proxy.url, attempts=1)
+    run = spaseq.compile(ONE_STEP).start(kb={KB: endpoint})
+    proxy.otherwise = server.killed
+    with pytest.raises(KbError, match="disconnected"):
+        run.kb.reload(KB)
+    assert shown(one(run, 1, 2)) == ["s=s2 r=r1"]
+    assert run.kb.version == 1
+
+
+def test_a_version_that_the_queries_cannot_run_on(proxy: Misbehaving) -> None:
+    query = ONE_STEP.replace("?s :in ?r", "?x :in ?r")
+    run = spaseq.compile(query).start(kb={KB: triples(rooms(1))})
+    assert shown(one(run, 1, 2)) == ["s=s2 r=r0"]
+    run.kb.replace({KB: spaseq.Endpoint(proxy.url, rows=1)})
+    with pytest.raises(KbError, match="shares no variable with the event"):
+        one(run, 2, 2)
+    assert shown(one(run, 2, 2)) == ["s=s2 r=r0"]
+    assert run.kb.version == 1
+
+
+def test_refreshing_from_time_to_time(proxy: Misbehaving) -> None:
+    run = spaseq.compile(ONE_STEP).start(kb={KB: spaseq.Endpoint(proxy.url, refresh=0.01)})
+    until(lambda: run.kb.changes)
+    (match,) = one(run, 1, 2)
+    assert match.kb_version > 1
+    proxy.otherwise = server.rubbish
+    run.kb.refresh(KB)
+    assert run.stats["kb"]["failed_refreshes"] >= 1
+    assert shown(one(run, 2, 2)) == ["s=s2 r=r1"], "a refresh that fails changes nothing"
+    run.finish()
+    asked = len(proxy.queries)
+    time.sleep(0.05)
+    assert len(proxy.queries) <= asked + 1, "the end of the run is that of refreshing"
+
+
+def until(happened: object) -> None:
+    for _ in range(500):
+        if happened():  # type: ignore[operator]
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not happen")
+
+
+def test_changed_by_another_thread() -> None:
+    """Each event sees one version, all of it: the two graphs always agree."""
+    query = ONE_STEP.replace(
+        "GRAPH :kb { ?s :in ?r }", "GRAPH :kb { ?s :in ?r } GRAPH :l { ?s :in ?q }"
+    ).replace("?s ?r", "?s ?r ?q")
+    run = spaseq.compile(query).start(kb={KB: triples(rooms(1)), EX + "l": triples(rooms(1))})
+
+    def change() -> None:
+        for offset in range(1, 40):
+            graph = triples(rooms(1, offset=offset))
+            run.kb.replace({KB: graph, EX + "l": graph})
+
+    changing = Thread(target=change)
+    changing.start()
+    seen = []
+    for moment in range(400):
+        (match,) = one(run, moment, 0)
+        assert match.bindings["r"] == match.bindings["q"]
+        seen.append(match.kb_version)
+    changing.join()
+    assert seen == sorted(seen)
+    assert one(run, 400, 0)[0].bindings["r"] == ox.NamedNode(EX + "r39")
+
+
+def test_a_run_that_is_saved_starts_with_the_kb_it_is_given() -> None:
+    program = spaseq.compile(TWO_STEPS)
+    run = program.start(kb={KB: triples(rooms(4))})
+    one(run, 1, 2)
+    run.kb.replace({KB: triples(rooms(4, offset=1, each=4))})
+    one(run, 2, 3)
+    again = program.resume(run.save(), kb={KB: triples(rooms(4, offset=1, each=4))})
+    assert again.kb.version == 1
+    assert isinstance(again.kb.graph(ox.NamedNode(KB)), Graph)
+    assert shown(one(again, 3, 1)) == shown(one(run, 3, 1)) != []
