@@ -1,0 +1,1 @@
+"""Patterns over RDF streams on Spark."""
