@@ -56,10 +56,10 @@ def distribution(program: CompiledQueries) -> Distribution:
     keys = by_key(plan)
     if isinstance(keys, ByKey):
         return keys
-    reason = _not_by_time(plan)
-    if reason:
-        return Single(f"{keys}; and not by time: {reason}")
-    return ByTime(plan.window.size * (1 + _leading_optionals(plan.sequence)), keys)
+    back = lookback(plan)
+    if isinstance(back, str):
+        return Single(f"{keys}; and {back}")
+    return ByTime(back, keys)
 
 
 def by_key(plan: QueryPlan) -> ByKey | str:
@@ -70,6 +70,17 @@ def by_key(plan: QueryPlan) -> ByKey | str:
     if plan.partition:
         return _partition(plan)
     return _shared(plan)
+
+
+def lookback(plan: QueryPlan) -> int | str:
+    """How far before its end, in microseconds, a match may look; or why that is not known.
+
+    Where it is, the matches of one key can be divided by time as well.
+    """
+    reason = _not_by_time(plan)
+    if reason:
+        return f"not by time: {reason}"
+    return plan.window.size * (1 + _leading_optionals(plan.sequence))
 
 
 def needs_every_event(plan: QueryPlan) -> bool:

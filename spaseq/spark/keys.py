@@ -13,13 +13,14 @@ same in every process. Cost: each distinct pattern is matched once, as in a run.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from spaseq.engine.program import Program
-from spaseq.engine.run import Run
 from spaseq.kb.snapshot import Kb
-from spaseq.rdf.event import Event, Term
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.event import Event
 from spaseq.results import Match
 from spaseq.spark.distribution import needs_every_event
 
@@ -40,20 +41,19 @@ def part_of_match(match: Match, variables: Sequence[str], parts: int) -> int:
 
 
 class Sorter:
-    """Says which parts an event belongs to; `run` is only asked for its matchers."""
+    """Says which parts events belong to, and which of them can matter at all."""
 
     def __init__(self, program: Program, kb: Kb, variables: Sequence[str], parts: int):
         plan = program.queries[0].plan
-        self.run: Run = program.start(kb)
+        self._run = program.start(kb)
         self._parts = parts
         self._all = needs_every_event(plan)
-        matchers = self.run.rows.matchers
-        tasks = program.queries[0].tasks
-        self._tasks: Mapping[str, list[tuple[int, tuple[int, ...]]]] = {
+        self._matchers = self._run.rows.matchers
+        self._tasks = {
             iri: list(
                 dict.fromkeys(
                     (
-                        tasks[number],
+                        program.queries[0].tasks[number],
                         tuple(
                             gpm.variables.index(name) if name in gpm.variables else -1
                             for name in variables
@@ -65,29 +65,60 @@ class Sorter:
             )
             for iri in plan.streams
         }
-        self._rows = matchers.rows
+        self._native = [
+            None if pattern.native is None else self._matchers.native(task)
+            for task, pattern in enumerate(program.tasks)
+        ]
+        self._serial = 0
+        self._texts: dict[int, str] = {}
+        """The terms of the batch at hand by their numbers."""
 
-    def parts(self, event: Event) -> Iterable[int]:
+    @property
+    def relevance(self) -> Relevance:
+        """What readers of the events may leave out."""
+        return self._run.relevance
+
+    def parts(self, event: Event) -> Collection[int]:
         """The parts of an event, `EVERYWHERE` alone for all of them."""
         found: set[int] = set()
         for task, columns in self._tasks[event.stream]:
-            unfiltered, filtered = self._rows(event, task)
-            for row in unfiltered if self._all else filtered:
-                key = self._key(row, columns)
+            for key in self._keys(event, task, columns):
                 if key is None:
                     return (EVERYWHERE,)
                 found.add(part_of(key, self._parts))
         return found
 
     def accepts(self, event: Event) -> bool:
-        """Whether some graph pattern has a solution over the event that its filters allow."""
-        return any(self._rows(event, task)[1] for task, _ in self._tasks[event.stream])
+        """Whether some graph pattern has a solution over the event that may count."""
+        return any(
+            True for task, _ in self._tasks[event.stream] for _ in self._keys(event, task, ())
+        )
 
-    def _key(self, row: Sequence[Term | None], columns: tuple[int, ...]) -> tuple[str, ...] | None:
-        key = []
-        for column in columns:
-            term = row[column] if column >= 0 else None
-            if term is None:
-                return None
-            key.append(str(term))
-        return tuple(key)
+    def _keys(
+        self, event: Event, task: int, columns: Sequence[int]
+    ) -> Iterator[tuple[str, ...] | None]:
+        """The key of each solution of a pattern; None where it leaves the key open."""
+        native = self._native[task]
+        if native is None:
+            for row in self._matchers.rows(event, task)[0 if self._all else 1]:
+                terms = [row[column] if column >= 0 else None for column in columns]
+                yield None if None in terms else tuple(map(str, terms))
+            return
+        batch, index = self._matchers.encoded(event)
+        if batch.serial != self._serial:
+            self._serial = batch.serial
+            self._texts.clear()
+        self._matchers.graph.fill(batch, index)
+        for place in range(native.match(batch, index)):
+            if self._all or native.passed_filters(place):
+                numbers = native.row(place)
+                yield self._key(batch, [numbers[c] if c >= 0 else 0 for c in columns])
+
+    def _key(self, batch: EventBatch, numbers: Sequence[int]) -> tuple[str, ...] | None:
+        if 0 in numbers:
+            return None
+        texts = self._texts
+        for number in numbers:
+            if number not in texts:
+                texts[number] = str(batch.term(number))
+        return tuple([texts[number] for number in numbers])
