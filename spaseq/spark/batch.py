@@ -65,9 +65,7 @@ def match(
     """
     program = compiled(query, bind)
     background = open_kb(kb or {})
-    results = [
-        _matched(df, one, background, partitions, balance) for one in _apart(program)
-    ]
+    results = [_matched(df, one, background, partitions, balance) for one in _apart(program)]
     found = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), results)
     return found if types is None else typed(found, types)
 
@@ -111,9 +109,7 @@ def _matched(
     )
 
 
-def _divided(
-    prepared: DataFrame, program: Program, kb: Kb, wanted: int, balance: bool
-) -> Division:
+def _divided(prepared: DataFrame, program: Program, kb: Kb, wanted: int, balance: bool) -> Division:
     match distribution(program):
         case ByKey(variables):
             division = Division(variables, ((),) * wanted)
@@ -121,7 +117,9 @@ def _divided(
         case ByTime(back):
             shares = [number / wanted for number in range(1, wanted)]
             (times,) = prepared.select(
-                f.percentile_approx(events.micros(prepared), shares, 1000) if shares else f.lit(None)
+                f.percentile_approx(events.micros(prepared), shares, 1000)
+                if shares
+                else f.lit(None)
             ).collect()[0]
             return Division((), (spaced(times or (), _SLICE * back),), back)
         case Single(reason):
@@ -137,7 +135,9 @@ def _balanced(prepared: DataFrame, program: Program, kb: Kb, division: Division)
     job = prepared.sparkSession.sparkContext.broadcast(
         Job(program, kb, columns_of(program, "string"), division)
     )
-    sample = prepared.sample(0.01, seed=0).mapInArrow(Sampling(job).__call__, "part int, micros long")
+    sample = prepared.sample(0.01, seed=0).mapInArrow(
+        Sampling(job).__call__, "part int, micros long"
+    )
     cuts = list(division.cuts)
     weights = sample.groupBy("part").agg(
         f.count("*"), f.percentile_approx("micros", [n / 16 for n in range(1, 16)], 1000)

@@ -77,7 +77,9 @@ class ChunkWriter:
         self._schema = schema
         self._waiting: dict[int, list[pa.Table]] = {}
 
-    def add(self, events: pa.Table, places: Mapping[int, Sequence[int]]) -> Iterator[pa.RecordBatch]:
+    def add(
+        self, events: pa.Table, places: Mapping[int, Sequence[int]]
+    ) -> Iterator[pa.RecordBatch]:
         """Take the events at some places for each part; the rows that are ready."""
         for part, some in places.items():
             table = events if len(some) == len(events) else events.take(pa.array(some, pa.int64()))

@@ -78,7 +78,9 @@ class Feeder:
             else:
                 yield from self._interleaved(rows)
 
-    def _encoded(self, rows: list[tuple[int, int, int, bool, str, str, bytes]]) -> dict[int, GraphEncoder]:
+    def _encoded(
+        self, rows: list[tuple[int, int, int, bool, str, str, bytes]]
+    ) -> dict[int, GraphEncoder]:
         """The events as batches, by stream."""
         run, found = self._run, dict[int, GraphEncoder]()
         for micros, ordinal, stream, dated, stamp, name, graph in rows:
@@ -96,7 +98,9 @@ class Feeder:
             encoder.add(graph, micros, ordinal, name_of(name), literal, dated)
         return found
 
-    def _interleaved(self, rows: list[tuple[int, int, int, bool, str, str, bytes]]) -> Iterator[Match]:
+    def _interleaved(
+        self, rows: list[tuple[int, int, int, bool, str, str, bytes]]
+    ) -> Iterator[Match]:
         batches = {stream: e.batch for stream, e in self._encoded(rows).items()}
         taken = dict.fromkeys(batches, 0)
         for stream, some in groupby(rows, itemgetter(2)):

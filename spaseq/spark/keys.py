@@ -16,11 +16,13 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
+import pyoxigraph as ox
+
 from spaseq.engine.program import Program
 from spaseq.kb.snapshot import Kb
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.event import Event
+from spaseq.rdf.event import Event, Term
 from spaseq.results import Match
 from spaseq.spark.distribution import needs_every_event
 
@@ -37,7 +39,12 @@ def part_of(key: tuple[str, ...], parts: int) -> int:
 def part_of_match(match: Match, variables: Sequence[str], parts: int) -> int:
     """The part a match belongs to: every one of its events has the match's key."""
     bound = match.events[0].bindings
-    return part_of(tuple(str(bound[name]) for name in variables), parts)
+    return part_of(tuple(key_text(bound[name]) for name in variables), parts)
+
+
+def key_text(term: Term) -> str:
+    """A term of a key: blank nodes are all one, for their labels differ from task to task."""
+    return "_:" if isinstance(term, ox.BlankNode) else str(term)
 
 
 class Sorter:
@@ -102,7 +109,7 @@ class Sorter:
         if native is None:
             for row in self._matchers.rows(event, task)[0 if self._all else 1]:
                 terms = [row[column] if column >= 0 else None for column in columns]
-                yield None if None in terms else tuple(map(str, terms))
+                yield None if None in terms else tuple(map(key_text, terms))
             return
         batch, index = self._matchers.encoded(event)
         if batch.serial != self._serial:
@@ -120,5 +127,5 @@ class Sorter:
         texts = self._texts
         for number in numbers:
             if number not in texts:
-                texts[number] = str(batch.term(number))
+                texts[number] = key_text(batch.term(number))
         return tuple([texts[number] for number in numbers])

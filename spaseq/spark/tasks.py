@@ -169,5 +169,3 @@ def evaluated(job: Job, some: Iterable[tuple[int, int, bytes]]) -> Iterator[Matc
     for table in in_order((first, chunks.read(chunk)) for _, first, chunk in some):
         yield from feeder.push(table)
     yield from run.finish()
-
-

@@ -54,15 +54,16 @@ def typed(matches: DataFrame, types: Types) -> DataFrame:
     absent = [name for name in types if name not in matches.columns]
     if absent:
         raise ValueError(
-            f"there is no column {absent[0]} to give a type; there are "
-            f"{', '.join(matches.columns)}"
+            f"there is no column {absent[0]} to give a type; there are {', '.join(matches.columns)}"
         )
     return matches.withColumns({name: f.col(name).try_cast(to) for name, to in types.items()})
 
 
 def _inferred(matches: DataFrame) -> dict[str, str]:
     if matches.isStreaming:
-        raise ValueError('types="infer" looks at the matches, which a stream has not yet: name them')
+        raise ValueError(
+            'types="infer" looks at the matches, which a stream has not yet: name them'
+        )
     if "bindings" not in matches.columns:
         return {}
     pairs = matches.select(f.explode("bindings").alias("name", "term"))
