@@ -135,7 +135,7 @@ def _balanced(prepared: DataFrame, program: Program, kb: Kb, division: Division)
     job = prepared.sparkSession.sparkContext.broadcast(
         Job(program, kb, columns_of(program, "string"), division)
     )
-    sample = prepared.sample(0.01, seed=0).mapInArrow(
+    sample = prepared.sample(fraction=0.01, seed=0).mapInArrow(
         Sampling(job).__call__, "part int, micros long"
     )
     cuts = list(division.cuts)

@@ -109,7 +109,8 @@ class Sorter:
         if native is None:
             for row in self._matchers.rows(event, task)[0 if self._all else 1]:
                 terms = [row[column] if column >= 0 else None for column in columns]
-                yield None if None in terms else tuple(map(key_text, terms))
+                bound = tuple(key_text(term) for term in terms if term is not None)
+                yield bound if len(bound) == len(terms) else None
             return
         batch, index = self._matchers.encoded(event)
         if batch.serial != self._serial:

@@ -10,7 +10,7 @@ is made of. Cost: constant per term of a match.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
@@ -139,7 +139,8 @@ def settled(match: Match) -> Match:
             if isinstance(term, ox.BlankNode) and term not in names:
                 found = _MINTED.fullmatch(term.value)
                 if found is not None:
-                    names[term] = ox.BlankNode(f"e{_event_digest(witness)}b{found[1]}")
+                    event = event_digest(witness.stream, witness.time.micros, witness.ordinal)
+                    names[term] = ox.BlankNode(f"e{event}b{found[1]}")
     if names:
         match = replace(
             match,
@@ -151,7 +152,7 @@ def settled(match: Match) -> Match:
     return match
 
 
-def _settled_graph(match: Match, names: Mapping[Term, Term]) -> Sequence[Fact]:
+def _settled_graph(match: Match, names: Mapping[Term, Term]) -> tuple[Fact, ...]:
     own = f"m{digest(match)}n"
 
     def name(term: Term) -> Term:
@@ -166,9 +167,9 @@ def _renamed(bindings: Mapping[str, Term], names: Mapping[Term, Term]) -> dict[s
     return {variable: names.get(term, term) for variable, term in bindings.items()}
 
 
-def _event_digest(witness: Witness) -> str:
-    place = f"{witness.stream} {witness.time.micros} {witness.ordinal}"
-    return blake2b(place.encode(), digest_size=8).hexdigest()
+def event_digest(stream: str, micros: int, ordinal: int) -> str:
+    """What tells an event from all others: its place in its stream."""
+    return blake2b(f"{stream} {micros} {ordinal}".encode(), digest_size=8).hexdigest()
 
 
 def digest(match: Match) -> str:

@@ -35,4 +35,7 @@ def session(master: str = "local[*]", name: str = "spaseq", **options: object) -
 
 def register(spark: SparkSession) -> SparkSession:
     """The session, with this package's data sources (`rdf-events`, `rdf`)."""
+    from spaseq.spark.source import RdfEvents
+
+    spark.dataSource.register(RdfEvents)
     return spark
