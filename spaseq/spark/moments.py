@@ -9,7 +9,7 @@ that come again are remembered.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyoxigraph as ox
 
 from spaseq.errors import EventError
-from spaseq.rdf.event import DATE_TIME, Timestamp
+from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 from spaseq.rdf.time import canonical_literal, from_literal, from_value
 
 TimeKind: TypeAlias = Literal["timestamp", "decimal", "string"]
@@ -95,6 +95,12 @@ def _parts(time: Timestamp) -> tuple[int, str | None, bool]:
     if time.domain == DATE_TIME:
         return time.micros, None, True
     return time.micros, str(time.term), False
+
+
+def timestamp_of(row: Mapping[str, Any]) -> Timestamp:
+    """The time of an event of a chunk."""
+    stamp = None if row["stamp"] is None else stamp_of(row["stamp"])
+    return Timestamp(row["micros"], DATE_TIME if row["dated"] else NUMBER, stamp)
 
 
 @lru_cache(maxsize=1 << 14)

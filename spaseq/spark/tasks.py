@@ -43,6 +43,8 @@ class Job:
     kb: Kb
     columns: Columns
     division: Division
+    mark: str = ""
+    """Tells jobs apart that share a worker."""
 
     @cached_property
     def keeps_all(self) -> bool:
