@@ -35,7 +35,9 @@ def session(master: str = "local[*]", name: str = "spaseq", **options: object) -
 
 def register(spark: SparkSession) -> SparkSession:
     """The session, with this package's data sources (`rdf-events`, `rdf`)."""
+    from spaseq.spark.sink import RdfFiles
     from spaseq.spark.source import RdfEvents
 
     spark.dataSource.register(RdfEvents)
+    spark.dataSource.register(RdfFiles)
     return spark
