@@ -17,9 +17,8 @@ from spaseq.errors import SpaseqError
 if TYPE_CHECKING:
     from spaseq.spark.batch import SingleTaskWarning as SingleTaskWarning
     from spaseq.spark.batch import match as match
-    from spaseq.spark.distribution import distribution as distribution
-    from spaseq.spark.session import register as register
-    from spaseq.spark.session import session as session
+    from spaseq.spark.driver import register as register
+    from spaseq.spark.driver import session as session
     from spaseq.spark.shapes import from_kafka as from_kafka
     from spaseq.spark.shapes import from_quads as from_quads
     from spaseq.spark.shapes import quads as quads
@@ -28,20 +27,18 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "SingleTaskWarning": "batch",
-    "distribution": "distribution",
     "from_kafka": "shapes",
     "from_quads": "shapes",
     "match": "batch",
     "match_stream": "streaming",
     "quads": "shapes",
-    "register": "session",
-    "session": "session",
+    "register": "driver",
+    "session": "driver",
     "typed": "types",
 }
 
 __all__ = [
     "SingleTaskWarning",
-    "distribution",
     "from_kafka",
     "from_quads",
     "match",

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
+from pyspark.core import broadcast
 from pyspark.sql import Row
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.stateful_processor import (
@@ -32,7 +33,7 @@ from spaseq.spark.distribution import ByKey, Single, distribution
 from spaseq.spark.division import Division
 from spaseq.spark.moments import TimeKind
 from spaseq.spark.rows import columns_of
-from spaseq.spark.session import PROVIDER, ROCKSDB
+from spaseq.spark.driver import PROVIDER, ROCKSDB
 from spaseq.spark.stateful import Advance, Saved, advance
 from spaseq.spark.tasks import Dividing, Job
 from spaseq.spark.types import Types, spark_schema, typed
@@ -103,7 +104,7 @@ def match_stream(
     out = (
         prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS)
         .groupBy("part")
-        .transformWithState(PartProcessor(job, late), _OUT, "Append", "EventTime")
+        .transformWithState(PartProcessor(Shared(job), late), _OUT, "Append", "EventTime")
     )
     schema = columns.schema()
     if late == "rows":
@@ -121,10 +122,35 @@ def _division(program: Program, parts: int) -> Division:
     return Division((), ((),))
 
 
+class Shared:
+    """A broadcast job, looked for when it is needed.
+
+    Spark also unpickles a stateful operator in a process that has no broadcasts, to ask for
+    its state; a `Broadcast` itself would end that.
+    """
+
+    def __init__(self, job: Broadcast[Job] | None, number: int = -1):
+        self._job = job
+        self._number = number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        assert self._job is not None
+        # Enters the broadcast among those that go to the workers with the operator.
+        (number,) = self._job.__reduce__()[1]
+        return Shared, (None, number)
+
+    @property
+    def value(self) -> Job:
+        """The job."""
+        if self._job is None:
+            self._job = broadcast._broadcastRegistry[self._number]
+        return self._job.value
+
+
 class PartProcessor(StatefulProcessor):
     """The stateful operator; a group of rows is a part."""
 
-    def __init__(self, job: Broadcast[Job], late: Late):
+    def __init__(self, job: Shared, late: Late):
         self._job = job
         self._late = late
 

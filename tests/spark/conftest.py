@@ -35,7 +35,7 @@ def pytest_report_header() -> str | None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from spaseq.spark.session import session
+    from spaseq.spark.driver import session
 
     folder: Path = tmp_path_factory.mktemp("spark")
     with warnings.catch_warnings():
