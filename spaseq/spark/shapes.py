@@ -99,7 +99,7 @@ def quads(matches: DataFrame) -> DataFrame:
     The time stands in front of the quads it is the time of, in the default graph (`g` null), so
     that what `df.write.format("rdf")` makes of them can be read as a stream again.
     """
-    if "graph" not in matches.columns:
+    if not {"id", "graph"} <= set(matches.columns):
         raise SpaseqError("these matches have no graphs: quads are made of those of CONSTRUCT")
     chosen = matches.where(f.col("graph").isNotNull()).select("id", "query", "end", "graph")
     return chosen.mapInArrow(_quads, spark_schema(QUADS))

@@ -31,9 +31,9 @@ from spaseq.spark import chunks, events, moments
 from spaseq.spark.batch import SingleTaskWarning, compiled
 from spaseq.spark.distribution import ByKey, Single, distribution
 from spaseq.spark.division import Division
+from spaseq.spark.driver import PROVIDER, ROCKSDB
 from spaseq.spark.moments import TimeKind
 from spaseq.spark.rows import columns_of
-from spaseq.spark.driver import PROVIDER, ROCKSDB
 from spaseq.spark.stateful import Advance, Saved, advance
 from spaseq.spark.tasks import Dividing, Job
 from spaseq.spark.types import Types, spark_schema, typed

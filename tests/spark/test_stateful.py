@@ -23,6 +23,7 @@ from test_suite import _knowledge, _program
 
 import spaseq
 from spaseq.engine.program import Program
+from spaseq.errors import StateError
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.rdf.event import Event
 from spaseq.spark import chunks, stateful
@@ -118,6 +119,39 @@ def objection(program: Program, kb: Kb, events: Sequence[Event], seed: int) -> s
         if missing or more or stream.late or stream.waiting:
             return f"missing: {list(missing)}\ntoo much: {list(more)}\nlate: {stream.late}"
     return ""
+
+
+def test_state_of_another_query_or_division_is_refused() -> None:
+    case = next(case for case in SUITE if case.file == "partition" and case.single_stream)
+    (query,) = case.queries
+    events = [event for stream in case.streams.values() for event in stream]
+    program = spaseq.compile(query)
+    stream = Stream(program, open_kb({}), events, 2)
+    stream.watermark = events[1].time.micros
+    stream.batch(event_rows(events[1:], stream.kind), random.Random(1))
+    stream.watermark += 1
+    stream.batch([], random.Random(1))
+    assert stream.saved
+    part, saved = next(iter(stream.saved.items()))
+    none = chunks.EVENTS.empty_table()
+
+    def resumed(other: Stream) -> None:
+        advance(other.job, part, saved, [none], [none], stream.watermark)
+
+    stateful._RUNS.clear()
+    resumed(Stream(program, open_kb({}), events, 2))
+    with pytest.raises(StateError, match="begin a new checkpoint"):
+        resumed(Stream(program, open_kb({}), events, 3))
+    stateful._RUNS.clear()
+    longer = spaseq.compile(query.replace("WITHIN 1", "WITHIN 11"))
+    with pytest.raises(StateError, match="another program"):
+        resumed(Stream(longer, open_kb({}), events, 2))
+
+
+def test_chunks_of_another_version_are_refused() -> None:
+    table = chunks.EVENTS.empty_table().replace_schema_metadata({b"spaseq": b"0"})
+    with pytest.raises(StateError, match="format 0"):
+        chunks.read(chunks.written(table))
 
 
 @pytest.mark.parametrize("first", range(0, EXAMPLES, 50))
