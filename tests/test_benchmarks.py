@@ -102,3 +102,20 @@ def test_window_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     # 3,000 IRIs are in the window at any time, and at most half as many more wait to go.
     assert all(3_000 <= count <= 5_000 for count in live)
     assert shown[-1].startswith("30,000 rows, ")
+
+
+def test_partitioned_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed (pip install .[dev])")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [
+            *(sys.executable, str(ROOT / "benchmarks" / "spark" / "partitioned.py")),
+            *("--events", "3000", "--keys", "40", "--query", "negation"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = [line.split() for line in result.stdout.splitlines()[2:4]]
+    assert shown[0][-1] == shown[1][-1]
+    assert int(shown[0][-1].replace(",", "")) > 10
