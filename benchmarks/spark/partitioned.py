@@ -1,5 +1,7 @@
 """`match` on two cores beside the engine in one process: events per second, and Spark's share.
 
+On a machine that others use, look at the processor time: what is free decides the other.
+
 Readings of thousands of sensors, in a Parquet file with one row for each event, and in a file
 of N-Quads for the single process, which reads that as `spaseq run` does. Both count their
 matches, and the counts must agree. Beside the times stand what Spark takes to read the rows
@@ -11,9 +13,11 @@ and hand them to Python, and to send each event to the task that needs it.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -87,11 +91,74 @@ def written(folder: Path, count: int, keys: int) -> tuple[Path, Path]:
     return parquet, quads
 
 
-def timed(work: Callable[[], int]) -> tuple[float, int]:
-    """Seconds, and what came out."""
-    start = time.perf_counter()
+@dataclass(frozen=True)
+class Cost:
+    """What some work took: seconds by the clock, and of processors; and what came out."""
+
+    seconds: float
+    cpu: float
+    count: int
+
+
+def timed(work: Callable[[], int]) -> Cost:
+    """Do the work."""
+    begin, before = time.perf_counter(), processors()
     count = work()
-    return time.perf_counter() - start, count
+    return Cost(time.perf_counter() - begin, processors() - before, count)
+
+
+def processors() -> float:
+    """The processor time of this process and of all below it, the dead included (Linux)."""
+    children: dict[int, list[int]] = {}
+    spent: dict[int, float] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        pid = int(path.parent.name)
+        children.setdefault(int(fields[1]), []).append(pid)
+        spent[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    total, left = 0.0, [os.getpid()]
+    while left:
+        pid = left.pop()
+        total += spent.get(pid, 0.0)
+        left += children.get(pid, [])
+    return total
+
+
+def on_spark(query: str, parquet: Path, cores: int, scratch: str) -> dict[str, Cost]:
+    """The costs of `match`, and of what Spark does for it."""
+    found: dict[str, Cost] = {}
+
+    def start() -> int:
+        spark = session(
+            f"local[{cores}]",
+            spark_driver_memory="2g",
+            spark_ui_enabled="false",
+            spark_local_dir=scratch,
+            spark_driver_bindAddress="127.0.0.1",
+            spark_driver_host="127.0.0.1",
+        )
+        spark.sparkContext.setLogLevel("ERROR")
+        return spark.range(1).mapInArrow(lambda some: some, "id long").count()
+
+    starting = timed(start)
+    spark = session(f"local[{cores}]")
+    df = spark.read.parquet(str(parquet))
+    program = spaseq.compile(query)
+    prepared = events.prepared(df, program)
+    division = Division(("sensor",), ((),) * 3 * cores)
+    job = Job(program, open_kb({}), columns_of(program, "timestamp"), division)
+    dividing = Dividing(spark.sparkContext.broadcast(job))
+    found["match, from Parquet"] = timed(lambda: len(match(df, query).select("id").collect()))
+    found["  of it: rows to Python"] = timed(prepared.mapInArrow(_nothing, "n long").count)
+    found["  of it: that, and dividing"] = timed(
+        prepared.mapInArrow(dividing.__call__, chunks.CHUNKS).count
+    )
+    found["beside it: starting Spark"] = starting
+    spark.stop()
+    return found
 
 
 def main() -> None:
@@ -106,54 +173,23 @@ def main() -> None:
     given = parser.parse_args()
     query = QUERIES[given.query]
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        parquet, quads = written(folder, given.events, given.keys)
-        single, found = timed(lambda: sum(1 for _ in spaseq.run(query, {STREAM: str(quads)})))
-        begin = time.perf_counter()
-        spark = session(
-            f"local[{given.cores}]",
-            spark_driver_memory="2g",
-            spark_ui_enabled="false",
-            spark_local_dir=name,
-            spark_driver_bindAddress="127.0.0.1",
-            spark_driver_host="127.0.0.1",
-        )
-        spark.sparkContext.setLogLevel("ERROR")
-        spark.range(1).mapInArrow(lambda some: some, "id long").count()
-        starting = time.perf_counter() - begin
-        df = spark.read.parquet(str(parquet))
-        program = spaseq.compile(query)
-        prepared = events.prepared(df, program)
-        job = spark.sparkContext.broadcast(
-            Job(
-                program,
-                open_kb({}),
-                columns_of(program, "timestamp"),
-                Division(("sensor",), ((),) * 3 * given.cores),
-            )
-        )
-        handing, _ = timed(lambda: prepared.mapInArrow(_nothing, "n long").count())
-        dividing, _ = timed(
-            lambda: prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS).count()
-        )
-        matches = match(df, query)
-        whole, spark_found = timed(lambda: len(matches.select("id").collect()))
-        spark.stop()
+        parquet, quads = written(Path(name), given.events, given.keys)
+        single = timed(lambda: sum(1 for _ in spaseq.run(query, {STREAM: str(quads)})))
+        costs = {"single process, from N-Quads": single}
+        costs |= on_spark(query, parquet, given.cores, name)
     print(
         f"{given.events:,} events of {given.keys:,} sensors, query {given.query}, "
         f"{given.cores} cores"
     )
-    print(f"{'':32}{'seconds':>9}{'events/s':>12}{'x single':>10}{'matches':>10}")
-    for label, seconds, count in (
-        ("single process, from N-Quads", single, f"{found:,}"),
-        ("match, from Parquet", whole, f"{spark_found:,}"),
-        ("  of it: rows to Python", handing, ""),
-        ("  of it: that, and dividing", dividing, ""),
-        ("beside it: starting Spark", starting, ""),
-    ):
-        rate = f"{given.events / seconds:,.0f}"
-        print(f"{label:32}{seconds:9.1f}{rate:>12}{single / seconds:10.2f}{count:>10}")
-    assert found == spark_found, "the matches differ"
+    print(f"{'':30}{'seconds':>9}{'CPU s':>9}{'events/s':>12}{'x single':>10}{'matches':>10}")
+    for label, cost in costs.items():
+        rate = f"{given.events / cost.seconds:,.0f}"
+        ratio = single.seconds / cost.seconds
+        count = f"{cost.count:,}" if label.startswith(("single", "match")) else ""
+        print(
+            f"{label:30}{cost.seconds:9.1f}{cost.cpu:9.1f}{rate:>12}{ratio:10.2f}{count:>10}".rstrip()
+        )
+    assert single.count == costs["match, from Parquet"].count, "the matches differ"
 
 
 def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
