@@ -3,7 +3,7 @@
 The package is one pipeline, and a module imports only from stages to its left:
 
     errors → rdf → parser → plan → gpm | nfa | kb → results → engine | io → pipeline
-    → generate → cli
+    → generate → spark | cli
 
 `compile` turns query texts into a `Program`, `Program.start` makes a `Run`, `Run.push`
 yields a `Match` the moment its last event arrives; `run` does all of it over files.

@@ -139,3 +139,20 @@ def test_local_kb(monkeypatch: pytest.MonkeyPatch) -> None:
         rows = {line.split()[-1] for line in block}
         assert len(rows) == 1
         assert 0 < int(rows.pop()) <= 300
+
+
+def test_partitioned_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed (pip install .[dev])")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [
+            *(sys.executable, str(ROOT / "benchmarks" / "spark" / "partitioned.py")),
+            *("--events", "3000", "--keys", "40", "--query", "negation"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = [line.split() for line in result.stdout.splitlines()[2:4]]
+    assert shown[0][-1] == shown[1][-1]
+    assert int(shown[0][-1].replace(",", "")) > 10

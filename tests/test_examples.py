@@ -28,8 +28,8 @@ from spaseq.rdf.event import Event, Term
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
-NAMES = sorted(folder.name for folder in EXAMPLES.iterdir() if folder.is_dir())
-QUERIES = sorted(EXAMPLES.glob("*/*.rq"))
+NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/expected.jsonl"))
+QUERIES = sorted(path for name in NAMES for path in (EXAMPLES / name).glob("*.rq"))
 OWN = "http://w3id.org/spaseq/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NUMBERS = {XSD + kind for kind in ("integer", "decimal", "double")}

@@ -33,7 +33,7 @@ ORDER = [
     {"engine", "io"},
     {"pipeline"},
     {"generate"},
-    {"cli"},
+    {"spark", "cli"},
 ]
 RANK = {stage: rank for rank, stages in enumerate(ORDER) for stage in stages}
 

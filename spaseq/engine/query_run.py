@@ -72,7 +72,7 @@ class QueryRun:
         self.time: Timestamp | None = None
         """The current timestamp, None before the first and after it has closed."""
         self.delivered: dict[str, int] = dict.fromkeys(plan.streams, 0)
-        """Events of the current timestamp, per stream."""
+        """Per stream, the ordinal that its next event of the current timestamp has at least."""
         self.ordinal = 0
         """The ordinal of the open instant."""
         self.opened = False
@@ -123,7 +123,7 @@ class QueryRun:
         """An event at the current timestamp (or the first one of a later, see `advance`)."""
         found: list[Match] = []
         self.time = event.time
-        self.delivered[event.stream] += 1
+        self.delivered[event.stream] = event.ordinal + 1
         if event.ordinal == self.ordinal:
             self._feed(event, rows, found)
         else:

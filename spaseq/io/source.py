@@ -71,6 +71,8 @@ class Source:
     lines: Lines | None = None
     """The file being read: for progress."""
     relevance: Relevance | None = None
+    open_lines: Callable[[str], Lines] = Lines
+    """Opens a file; another one reads a part of it."""
 
     def __iter__(self) -> Iterator[Event]:
         """The events in order; an `InputError` ends them when all before it have come out."""
@@ -132,7 +134,7 @@ class _Reading:
         """The events of all files, in the order they are read."""
         for path in self._source.files:
             syntax = self._options.syntax or syntax_of(path)
-            file = self._source.lines = Lines(path)
+            file = self._source.lines = self._source.open_lines(path)
             try:
                 yield from self._file_batches(file, syntax or syntax_of_content(file.head()))
             finally:

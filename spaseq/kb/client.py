@@ -95,6 +95,9 @@ class Client:
         )
         weakref.finalize(self, self._http.close)
 
+    def __reduce__(self) -> tuple[type[Client], tuple[Endpoint]]:
+        return Client, (self.endpoint,)
+
     @property
     def name(self) -> str:
         """What it is called in messages."""

@@ -27,6 +27,7 @@ class StoreFolder:
         self.endpoint = Endpoint("http://localhost/")
         """The bounds, which are those of an endpoint."""
         self.counters = Counters()
+        self._given = path, graph, prefix
         self._prefix = prefix
         if not (path / "CURRENT").is_file():
             raise KbError(f"{path}: is a folder, but no pyoxigraph store")
@@ -38,6 +39,9 @@ class StoreFolder:
         self._dataset: dict[str, Any] = (
             {"default_graph": graph} if named else {"use_default_graph_as_union": True}
         )
+
+    def __reduce__(self) -> tuple[type[StoreFolder], tuple[Path, ox.NamedNode, str]]:
+        return StoreFolder, self._given
 
     def close(self) -> None:
         """The store closes with the last use of it."""

@@ -50,6 +50,10 @@ class Kb:
         self._relations: dict[_Asked, Relation] = {}
         self._lock = Lock()
 
+    def __reduce__(self) -> tuple[type[Kb], tuple[Mapping[ox.NamedNode, Graph | Respondent]]]:
+        """A copy elsewhere holds the same graphs, and asks the same places anew."""
+        return Kb, (dict(self.contents),)
+
     @property
     def names(self) -> tuple[ox.NamedNode, ...]:
         """The graphs there are, in the order they were given."""

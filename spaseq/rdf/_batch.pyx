@@ -43,6 +43,21 @@ cdef inline term_t refitted(const term_t* numbers, term_t term) noexcept nogil:
     return numbers[term ^ LOCAL] if term & LOCAL else term
 
 
+cdef bytes _written(const TermRecord* record):
+    """A term as N-Triples has it: its text, with the escapes a literal needs."""
+    cdef bytes text = record.text[:record.size]
+    cdef bytes form
+    cdef uint32_t end = record.lexical + 1
+    if record.text[0] != c'"':
+        return text
+    form = text[1:end]
+    if b"\\" not in form and b'"' not in form and b"\n" not in form and b"\r" not in form:
+        return text
+    form = form.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    form = form.replace(b"\n", b"\\n").replace(b"\r", b"\\r")
+    return b'"' + form + text[end:]
+
+
 cdef class EventBatch:
     """Encoded events; `len()` is how many there are."""
 
@@ -318,6 +333,20 @@ cdef class EventBatch:
             if key not in found:
                 found[key] = (self.term(key[0]), self.term(key[1]), self.term(key[2]))
         return list(found.values())
+
+    def n_triples(self, index: int) -> bytes:
+        """The triples of an event that are kept, in N-Triples, a line each."""
+        cdef EventRecord* event = &self.events[self._checked(index)]
+        cdef uint32_t i
+        parts = []
+        for i in range(event.first, event.end):
+            parts.append(_written(record_of(self, self.triples[i].subject)))
+            parts.append(b" ")
+            parts.append(_written(record_of(self, self.triples[i].predicate)))
+            parts.append(b" ")
+            parts.append(_written(record_of(self, self.triples[i].object)))
+            parts.append(b" .\n")
+        return b"".join(parts)
 
     def name(self, index: int):
         """The name of an event's graph, None where it has none."""

@@ -217,12 +217,17 @@ cdef class WindowTerms:
         return 0
 
     cdef object term(self, term_t number):
-        """The pyoxigraph term of a windowed number."""
+        """The pyoxigraph term of a windowed number; None where the window has passed over it.
+
+        What is dead, but not yet swept away, may still name it.
+        """
         cdef uint32_t i = number & PLACE
         cdef TermRecord* record
         known = self.objects[i]
         if known is None:
             record = &self.store.records[i]
+            if record.epoch == FREE:
+                return None
             known = term_of(record.text[:record.size], record.lexical)
             self.objects[i] = known
         return known

@@ -71,6 +71,28 @@ def test_saving_changes_nothing() -> None:
     assert push(run, 3, "k b 2") == ["A@1 B@2 B@3", "A@1 B@3"]
 
 
+def test_saving_after_the_window_has_gone_changes_nothing() -> None:
+    """What the state still names, but the window has passed over, has no terms any more."""
+    query = """
+    PREFIX : <http://example.org/>
+    SELECT ?v WITHIN 2 SECONDS FROM STREAM s :s
+    WHERE { SEQ(A+ : A) DEFINE GPM A ON s { [] :p ?v } }
+    """
+    answers = []
+    for saves in (False, True):
+        run = spaseq.compile(query).start()
+        found = []
+        for times in ((1, 2, 3), (5, 6), (20, 21)):
+            for time in times:
+                graph = f'<http://a/a> <http://example.org/p> "{time}" .\n'
+                found += run.push("http://example.org/s", time, graph)
+            found += run.advance(times[-1] + 2)
+            if saves:
+                run.save()
+        answers.append([match.to_json() for match in found])
+    assert answers[0] == answers[1]
+
+
 def test_an_empty_run_is_saved() -> None:
     one = program()
     run = one.resume(one.start().save())

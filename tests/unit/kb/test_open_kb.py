@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import pickle
+from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
@@ -171,3 +173,22 @@ def test_a_damaged_archive_is_said(tmp_path):
 def test_a_graph_needs_an_absolute_iri():
     with pytest.raises(KbError, match="'k' is none"):
         open_kb({"k": []})
+
+
+def test_a_copy_elsewhere_has_the_same_graphs_and_asks_the_same_places(tmp_path: Path) -> None:
+    store = ox.Store(str(tmp_path / "store"))
+    store.add(ox.Quad(ox.NamedNode(EX + "a"), ox.NamedNode(EX + "p"), ox.NamedNode(EX + "b")))
+    store.flush()
+    del store
+    triple = (ox.NamedNode(EX + "a"), ox.NamedNode(EX + "p"), ox.NamedNode(EX + "c"))
+    kb = open_kb(
+        {
+            EX + "held": [triple],
+            EX + "store": tmp_path / "store",
+            EX + "far": "http://127.0.0.1:9/sparql",
+        }
+    )
+    copy = pickle.loads(pickle.dumps(kb))
+    assert copy.names == kb.names
+    assert list(copy.triples(ox.NamedNode(EX + "held"))) == [triple]
+    assert [s.name for s in copy.sources.values()] == [s.name for s in kb.sources.values()]

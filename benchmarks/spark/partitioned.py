@@ -1,0 +1,201 @@
+"""`match` on two cores beside the engine in one process: events per second, and Spark's share.
+
+On a machine that others use, look at the processor time: what is free decides the other.
+
+Readings of thousands of sensors, in a Parquet file with one row for each event, and in a file
+of N-Quads for the single process, which reads that as `spaseq run` does. Both count their
+matches, and the counts must agree. Beside the times stand what Spark takes to read the rows
+and hand them to Python, and to send each event to the task that needs it.
+
+    python benchmarks/spark/partitioned.py --events 5000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import spaseq
+from spaseq.kb.snapshot import open_kb
+from spaseq.rdf.time_text import date_time_text
+from spaseq.spark import chunks, events, match, session
+from spaseq.spark.division import Division
+from spaseq.spark.rows import columns_of
+from spaseq.spark.tasks import Dividing, Job
+
+STREAM = "http://example.org/readings"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
+START = 1_767_600_000_000_000
+HEAD = """
+PREFIX : <http://example.org/>
+SELECT ?sensor ?low ?high WITHIN 10 MINUTES PARTITION BY ?sensor
+FROM STREAM r <http://example.org/readings>
+"""
+GPMS = """
+  DEFINE GPM Low ON r { ?sensor :value ?low FILTER(?low < 100) }
+  DEFINE GPM Alarm ON r { ?sensor :value ?v ; :state "alarm" }
+  DEFINE GPM High ON r { ?sensor :value ?high FILTER(?high > ?low + 850) }
+}
+"""
+QUERIES = {
+    "contiguous": f"{HEAD} WHERE {{ SEQ(Low , Rising+ , High) {GPMS}".replace(
+        "DEFINE GPM Alarm ON r { ?sensor :value ?v ;",
+        "DEFINE GPM Rising ON r { ?sensor :value ?v . FILTER(?v > PREV(?v, ?low)) } #",
+    ),
+    "negation": f"{HEAD} WHERE {{ SEQ(Low ; !Alarm ; High) {GPMS}",
+    "compiled": f"{HEAD} WHERE {{ SEQ(Low ; High) {GPMS}".replace(
+        '  DEFINE GPM Alarm ON r { ?sensor :value ?v ; :state "alarm" }\n', ""
+    ),
+}
+ROWS = 100_000
+
+
+def written(folder: Path, count: int, keys: int) -> tuple[Path, Path]:
+    """The events, as a Parquet file and as N-Quads."""
+    chance = Random(1)
+    parquet, quads = folder / "events.parquet", folder / "events.nq"
+    schema = pa.schema(
+        [("time", pa.timestamp("us", tz="UTC")), ("ordinal", pa.int32()), ("graph", pa.string())]
+    )
+    with pq.ParquetWriter(parquet, schema) as table, quads.open("w") as text:
+        for first in range(0, count, ROWS):
+            numbers = range(first, min(first + ROWS, count))
+            times, graphs = [], []
+            for number in numbers:
+                sensor = f"<http://example.org/sensor/{chance.randrange(keys)}>"
+                value = f'"{chance.randrange(1000)}"^^<{XSD}integer>'
+                state = "alarm" if chance.random() < 0.02 else "ok"
+                triples = (
+                    f"{sensor} <http://example.org/value> {value}",
+                    f'{sensor} <http://example.org/state> "{state}"',
+                    f"{sensor} <http://example.org/room> <http://example.org/room/{number % 97}>",
+                )
+                times.append(START + 10_000 * number)
+                graphs.append("".join(f"{triple} .\n" for triple in triples))
+                name = f"<http://example.org/reading/{number}>"
+                stamp = date_time_text(times[-1])
+                text.write(f'{name} {AT} "{stamp}"^^<{XSD}dateTime> .\n')
+                text.write("".join(f"{triple} {name} .\n" for triple in triples))
+            columns = [pa.array(times, schema[0].type), pa.array([0] * len(times), pa.int32())]
+            table.write_table(pa.table([*columns, pa.array(graphs)], schema=schema))
+    return parquet, quads
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What some work took: seconds by the clock, and of processors; and what came out."""
+
+    seconds: float
+    cpu: float
+    count: int
+
+
+def timed(work: Callable[[], int]) -> Cost:
+    """Do the work."""
+    begin, before = time.perf_counter(), processors()
+    count = work()
+    return Cost(time.perf_counter() - begin, processors() - before, count)
+
+
+def processors() -> float:
+    """The processor time of this process and of all below it, the dead included (Linux)."""
+    children: dict[int, list[int]] = {}
+    spent: dict[int, float] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        pid = int(path.parent.name)
+        children.setdefault(int(fields[1]), []).append(pid)
+        spent[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    total, left = 0.0, [os.getpid()]
+    while left:
+        pid = left.pop()
+        total += spent.get(pid, 0.0)
+        left += children.get(pid, [])
+    return total
+
+
+def on_spark(query: str, parquet: Path, cores: int, scratch: str) -> dict[str, Cost]:
+    """The costs of `match`, and of what Spark does for it."""
+    found: dict[str, Cost] = {}
+
+    def start() -> int:
+        spark = session(
+            f"local[{cores}]",
+            spark_driver_memory="2g",
+            spark_ui_enabled="false",
+            spark_local_dir=scratch,
+            spark_driver_bindAddress="127.0.0.1",
+            spark_driver_host="127.0.0.1",
+        )
+        spark.sparkContext.setLogLevel("ERROR")
+        return spark.range(1).mapInArrow(lambda some: some, "id long").count()
+
+    starting = timed(start)
+    spark = session(f"local[{cores}]")
+    df = spark.read.parquet(str(parquet))
+    program = spaseq.compile(query)
+    prepared = events.prepared(df, program)
+    division = Division(("sensor",), ((),) * 3 * cores)
+    job = Job(program, open_kb({}), columns_of(program, "timestamp"), division)
+    dividing = Dividing(spark.sparkContext.broadcast(job))
+    found["match, from Parquet"] = timed(lambda: len(match(df, query).select("id").collect()))
+    found["  of it: rows to Python"] = timed(prepared.mapInArrow(_nothing, "n long").count)
+    found["  of it: that, and dividing"] = timed(
+        prepared.mapInArrow(dividing.__call__, chunks.CHUNKS).count
+    )
+    found["beside it: starting Spark"] = starting
+    spark.stop()
+    return found
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--keys", type=int, default=2000)
+    parser.add_argument("--query", choices=QUERIES, default="contiguous")
+    parser.add_argument("--cores", type=int, default=2)
+    given = parser.parse_args()
+    query = QUERIES[given.query]
+    with tempfile.TemporaryDirectory() as name:
+        parquet, quads = written(Path(name), given.events, given.keys)
+        single = timed(lambda: sum(1 for _ in spaseq.run(query, {STREAM: str(quads)})))
+        costs = {"single process, from N-Quads": single}
+        costs |= on_spark(query, parquet, given.cores, name)
+    print(
+        f"{given.events:,} events of {given.keys:,} sensors, query {given.query}, "
+        f"{given.cores} cores"
+    )
+    print(f"{'':30}{'seconds':>9}{'CPU s':>9}{'events/s':>12}{'x single':>10}{'matches':>10}")
+    for label, cost in costs.items():
+        rate = f"{given.events / cost.seconds:,.0f}"
+        ratio = single.seconds / cost.seconds
+        count = f"{cost.count:,}" if label.startswith(("single", "match")) else ""
+        print(
+            f"{label:30}{cost.seconds:9.1f}{cost.cpu:9.1f}{rate:>12}{ratio:10.2f}{count:>10}".rstrip()
+        )
+    assert single.count == costs["match, from Parquet"].count, "the matches differ"
+
+
+def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for some in batches:
+        yield pa.RecordBatch.from_pydict({"n": [len(some)]})
+
+
+if __name__ == "__main__":
+    main()

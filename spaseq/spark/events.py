@@ -1,0 +1,128 @@
+"""A DataFrame of events → the columns that jobs read, with clear words where one is missing.
+
+`time` is needed; `stream` where the queries read several; `graph` (N-Triples as text or
+bytes), `name` and `ordinal` are optional. Without ordinals, events of a stream with equal
+times are numbered in the order of their names and graphs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.window import Window
+
+from spaseq.engine.compiled import CompiledQueries
+from spaseq.errors import EventError
+from spaseq.spark import chunks, moments
+from spaseq.spark.moments import TimeKind
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_NUMERIC = (t.IntegralType, t.FractionalType)
+
+
+def time_kind(df: DataFrame) -> TimeKind:
+    """What the times of a DataFrame are.
+
+    Raises:
+        EventError: for a DataFrame without times, or with times of another type.
+    """
+    _needed(df, "time")
+    kind = df.schema["time"].dataType
+    if isinstance(kind, t.TimestampType | t.TimestampNTZType | t.DateType):
+        return "timestamp"
+    if isinstance(kind, t.StringType):
+        return "string"
+    if isinstance(kind, _NUMERIC):
+        return "decimal"
+    raise EventError(
+        f"the column time is {kind.simpleString()}: a timestamp, a number of seconds or a "
+        "string (a literal, or its lexical form) is needed"
+    )
+
+
+def prepared(df: DataFrame, program: CompiledQueries) -> DataFrame:
+    """The events that the queries read, with all columns there are."""
+    _needed(df, "graph")
+    streams = program.streams
+    if "stream" in df.columns:
+        df = df.where(f.col("stream").isin(list(streams)))
+    elif len(streams) > 1:
+        raise EventError(
+            "the queries read several streams, so the DataFrame of events needs a column "
+            f"stream with their IRIs: {', '.join(streams)}"
+        )
+    else:
+        df = df.withColumn("stream", f.lit(streams[0]))
+    if "name" not in df.columns:
+        df = df.withColumn("name", f.lit(None).cast("string"))
+    if "ordinal" not in df.columns:
+        df = df.withColumn("ordinal", _numbered(df))
+    return df.select(
+        "stream",
+        "time",
+        f.col("ordinal").cast("bigint"),
+        f.col("name").cast("string"),
+        f.coalesce(f.col("graph").cast("binary"), f.lit(b"")).alias("graph"),
+    )
+
+
+def micros(df: DataFrame) -> Column:
+    """The times in microseconds, near enough to divide a job by; without a zone in UTC."""
+    kind, column = time_kind(df), f.col("time")
+    exact = df.schema["time"].dataType
+    if isinstance(exact, t.TimestampNTZType):
+        return f.expr("timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', time)")
+    if isinstance(exact, t.DateType):
+        return f.expr("datediff(time, DATE'1970-01-01') * 86400000000L")
+    if kind == "timestamp":
+        return f.unix_micros(column)
+    if kind == "decimal":
+        return (column.cast("double") * 1_000_000).cast("bigint")
+    form = f.regexp_extract(column, '^"?([^"]*)', 1)
+    zoned = f.when(form.rlike("T.*(Z|[+-][0-9][0-9]:[0-9][0-9])$"), form)
+    zoned = zoned.when(form.contains("T"), f.concat(form, f.lit("Z")))
+    zoned = zoned.otherwise(f.concat(form, f.lit("T00:00:00Z")))
+    return f.coalesce(
+        f.unix_micros(zoned.try_cast("timestamp")),
+        (form.try_cast("double") * 1_000_000).cast("bigint"),
+    )
+
+
+def encoded(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.Table:
+    """A batch of prepared events as a table of `chunks.EVENTS`."""
+    read = moments.reader(batch.column("time"))
+    times = [read(place) for place in range(len(batch))]
+    numbers = {iri: number for number, iri in enumerate(streams)}
+    found = [numbers[iri] for iri in batch.column("stream").to_pylist()]
+    return pa.Table.from_arrays(
+        [
+            pa.array([time[0] for time in times], pa.int64()),
+            batch.column("ordinal").cast(pa.int64()).fill_null(0),
+            pa.array(found, pa.int16()),
+            pa.array([time[2] for time in times], pa.bool_()),
+            pa.array([time[1] for time in times], pa.string()),
+            batch.column("name").cast(pa.string()),
+            batch.column("graph").cast(pa.binary()),
+        ],
+        schema=chunks.EVENTS,
+    )
+
+
+def _numbered(df: DataFrame) -> Column:
+    if df.isStreaming:
+        return f.lit(0)
+    order = Window.partitionBy("stream", "time").orderBy("name", "graph")
+    return f.row_number().over(order) - 1
+
+
+def _needed(df: DataFrame, column: str) -> None:
+    if column not in df.columns:
+        raise EventError(
+            f"the DataFrame of events has no column {column}; it has {', '.join(df.columns)}. "
+            "spaseq.spark.from_quads and from_kafka make events of other shapes"
+        )

@@ -1,0 +1,134 @@
+"""DataFrames of other shapes ↔ events and quads.
+
+`from_quads`: rows of quads to events, one for each graph; `from_kafka`: rows as Kafka's source
+gives them to events, one for each; `quads`: the graphs of CONSTRUCT to quads, a graph for each
+match. Terms are N-Triples; where an IRI is expected, one without angle brackets will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyoxigraph as ox
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
+
+from spaseq.errors import SpaseqError
+from spaseq.io.options import GENERATED_AT
+from spaseq.rdf.time import canonical_literal, from_value
+from spaseq.spark.moments import moment_of_text
+from spaseq.spark.types import spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+QUADS = pa.schema([(name, pa.string()) for name in ("s", "p", "o", "g")])
+
+
+def from_quads(
+    df: DataFrame, stream: str, *, time_predicate: str = GENERATED_AT, times: str = "timestamp"
+) -> DataFrame:
+    """The events of quads in columns `s`, `p`, `o`, `g`: one for each named graph.
+
+    A graph's time is in a column `time` beside its quads, or the object of a triple about it in
+    the default graph (`g` null or empty), as in files; `times` is the type it is cast to, or
+    "string" for the literal as it is.
+    """
+    if df.isStreaming:
+        raise SpaseqError(
+            "a graph's quads may still come, so a stream of quads has no events yet: put each "
+            "event in one row (from_kafka), or read files (rdf-events)"
+        )
+    s, p, o, g = _iri("s"), _iri("p"), f.col("o"), _iri("g")
+    named = f.col("g").isNotNull() & (f.col("g") != "")
+    line = f.concat(s, f.lit(" "), p, f.lit(" "), o, f.lit(" .\n"))
+    keys: list[Column] = [g.alias("g")]
+    if "time" in df.columns:
+        keys.append(f.col("time"))
+    text = f.concat_ws("", f.sort_array(f.collect_set(line))).alias("graph")
+    events = df.where(named).groupBy(*keys).agg(text)
+    if "time" not in df.columns:
+        stamped = df.where(~named & (p == f.lit(f"<{time_predicate}>")))
+        literal = f.first(o) if times == "string" else f.first(f.regexp_extract(o, '^"([^"]*)"', 1))
+        stamps = stamped.groupBy(s.alias("g")).agg(literal.cast(times).alias("time"))
+        events = events.join(stamps, "g", "left")
+    name = f.when(f.col("g").startswith("<"), f.expr("substring(g, 2, length(g) - 2)"))
+    return events.select(
+        f.lit(stream).alias("stream"), "time", name.otherwise(f.col("g")).alias("name"), "graph"
+    )
+
+
+def from_kafka(
+    df: DataFrame, stream: str | None = None, *, time_predicate: str | None = None
+) -> DataFrame:
+    """The events of rows with `key`, `value`, `timestamp`: each value is a graph in N-Triples.
+
+    An event's time is the row's, or with `time_predicate` that of a triple in its graph; its
+    name is the key, where that is an IRI. `stream` may be left out where `topic` is the
+    stream's IRI. Events of one time are ordered by `partition` and `offset`, if they are there.
+    """
+    text = f.col("value").cast("string")
+    time = f.col("timestamp")
+    if time_predicate is not None:
+        found = f.regexp_extract(text, f'<{_escaped(time_predicate)}>\\s*"([^"]*)"', 1)
+        time = found.cast("timestamp")
+    key = f.col("key").cast("string")
+    columns = [
+        (f.col("topic") if stream is None else f.lit(stream)).alias("stream"),
+        time.alias("time"),
+        f.when(key.rlike("^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>]+$"), key).alias("name"),
+        f.coalesce(f.col("value").cast("binary"), f.lit(b"")).alias("graph"),
+    ]
+    if "offset" not in df.columns:
+        return df.select(*columns)
+    place = f.col("offset").cast("bigint")
+    if df.isStreaming:
+        return df.select(*columns, place.alias("ordinal"))
+    order = ["partition", "offset"] if "partition" in df.columns else ["offset"]
+    events = df.select(*columns, *order)
+    within = Window.partitionBy("stream", "time").orderBy(*order)
+    return events.withColumn("ordinal", f.row_number().over(within) - 1).drop(*order)
+
+
+def quads(matches: DataFrame) -> DataFrame:
+    """The graphs of CONSTRUCT as quads: those of a match in a graph of its own, with its time.
+
+    The time stands in front of the quads it is the time of, in the default graph (`g` null), so
+    that what `df.write.format("rdf")` makes of them can be read as a stream again.
+    """
+    if not {"id", "graph"} <= set(matches.columns):
+        raise SpaseqError("these matches have no graphs: quads are made of those of CONSTRUCT")
+    chosen = matches.where(f.col("graph").isNotNull()).select("id", "query", "end", "graph")
+    return chosen.mapInArrow(_quads, spark_schema(QUADS))
+
+
+def _quads(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = [quad for row in batch.to_pylist() for quad in _graph(**row)]
+        columns = [pa.array([row[i] for row in rows], pa.string()) for i in range(4)]
+        yield pa.RecordBatch.from_arrays(columns, schema=QUADS)
+
+
+def _graph(
+    id: str, query: str, end: object, graph: str
+) -> Iterator[tuple[str, str, str, str | None]]:
+    name = f"<urn:spaseq:{quote(query, safe='')}:{id}>"
+    time = moment_of_text(end) if isinstance(end, str) else from_value(end)
+    yield name, f"<{GENERATED_AT}>", str(canonical_literal(time)), None
+    for triple in ox.parse(graph, format=ox.RdfFormat.N_TRIPLES):
+        yield str(triple.subject), str(triple.predicate), str(triple.object), name
+
+
+def _iri(column: str) -> Column:
+    """A column whose IRIs have angle brackets."""
+    value = f.col(column)
+    return f.when(value.startswith("<") | value.startswith("_:"), value).otherwise(
+        f.concat(f.lit("<"), value, f.lit(">"))
+    )
+
+
+def _escaped(text: str) -> str:
+    return "".join(c if c.isalnum() else f"\\{c}" for c in text)

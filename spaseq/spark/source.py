@@ -1,0 +1,340 @@
+"""The data source `rdf-events`: RDF files and growing directories of them, one row per event.
+
+    spark.read.format("rdf-events").option("stream", iri).load(path)
+    spark.readStream.format("rdf-events").option("stream", iri).load(folder)
+
+Files are read as `spaseq run` reads them (docs/formats.md); large N-Quads files in several
+stretches. A streaming query takes a file whole, once, when it appears: write it elsewhere and
+move it in. Its offset is the files taken that are still there, so what a batch holds is the
+same after a restart. Readers run in processes of their own and know their options only.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import pyarrow as pa
+import pyoxigraph as ox
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxFiles,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from spaseq.errors import InputError, SpaseqError
+from spaseq.io.lines import syntax_of
+from spaseq.io.options import Framing, OnError, ReadOptions, Syntax
+from spaseq.io.source import Source
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.event import DATE_TIME
+from spaseq.rdf.time import TimeUnit, duration_micros
+from spaseq.spark import moments, splits
+from spaseq.spark.moments import TimeKind
+from spaseq.spark.rows import event_digest
+
+_MODES: Mapping[str, OnError] = {"FAILFAST": "stop", "DROPMALFORMED": "skip", "PERMISSIVE": "skip"}
+_KNOWN = (
+    "path", "stream", "events", "times", "mode", "syntax", "timePredicate", "timeUnit",
+    "lateness", "splitSize", "maxFilesPerTrigger",
+)  # fmt: skip
+_SPLIT = 64 << 20
+CORRUPT = "_corrupt_record"
+
+
+@dataclass(frozen=True, slots=True)
+class EventOptions:
+    """The options of the source, checked."""
+
+    stream: str
+    path: str
+    kind: TimeKind
+    mode: str
+    read: ReadOptions
+    split: int
+    files_per_trigger: int | None
+
+    @staticmethod
+    def parse(given: Mapping[str, str]) -> EventOptions:
+        """What the options mean.
+
+        Raises:
+            SpaseqError: for one that is not known, is missing, or makes no sense.
+        """
+        values = {name.lower(): value for name, value in given.items()}
+        unknown = values.keys() - {name.lower() for name in _KNOWN}
+        if unknown:
+            raise SpaseqError(
+                f"rdf-events has no option {sorted(unknown)[0]}; it has {', '.join(_KNOWN)}"
+            )
+        for name in ("stream", "path"):
+            if not values.get(name):
+                raise SpaseqError(f"rdf-events needs the option {name}")
+        kind = _one_of(
+            "times", values.get("times", "timestamp"), ("timestamp", "decimal", "string")
+        )
+        mode = _one_of("mode", values.get("mode", "FAILFAST").upper(), tuple(_MODES))
+        lateness = values.get("lateness")
+        syntax = values.get("syntax")
+        try:
+            read = ReadOptions(
+                framing=Framing.parse(values.get("events", "auto")),
+                time_predicate=values.get("timepredicate"),
+                unit=cast(
+                    TimeUnit, _one_of("timeUnit", values.get("timeunit", "s"), ("s", "ms", "us"))
+                ),
+                on_error=_MODES[mode],
+                lateness=None if lateness is None else duration_micros(lateness),
+                syntax=cast(Syntax, syntax) if syntax else None,
+            )
+            split = int(values.get("splitsize", _SPLIT))
+            most = values.get("maxfilespertrigger")
+            files = None if most is None else int(most)
+        except ValueError as error:
+            raise SpaseqError(f"an option of rdf-events: {error}") from error
+        return EventOptions(
+            values["stream"], _local(values["path"]), cast(TimeKind, kind), mode, read, split, files
+        )
+
+    def schema(self) -> str:
+        """The columns of the rows."""
+        corrupt = f", {CORRUPT} string" if self.mode == "PERMISSIVE" else ""
+        time = moments.sql_type(self.kind)
+        return f"stream string, time {time}, ordinal bigint, name string, graph string{corrupt}"
+
+    def files(self) -> list[str]:
+        """The files there are, in the order of their times and names."""
+        if os.path.isdir(self.path):
+            found = [os.path.join(self.path, name) for name in os.listdir(self.path)]
+        elif os.path.exists(self.path):
+            return [self.path]
+        else:
+            found = glob.glob(self.path)
+        return sorted(
+            (path for path in found if self._is_data(path)),
+            key=lambda path: (os.stat(path).st_mtime_ns, path),
+        )
+
+    def _is_data(self, path: str) -> bool:
+        if os.path.basename(path).startswith((".", "_")) or not os.path.isfile(path):
+            return False
+        try:
+            return self.read.syntax is not None or syntax_of(path) is not None
+        except InputError:
+            return False
+
+
+@dataclass
+class Stretch(InputPartition):
+    """A file, or a part of it by offsets that `splits.beginning` makes exact."""
+
+    path: str
+    first: int
+    behind: int | None
+
+
+class RdfEvents(DataSource):
+    """The data source."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` calls it."""
+        return "rdf-events"
+
+    def schema(self) -> str:
+        """The columns."""
+        return EventOptions.parse(self.options).schema()
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """For `spark.read`."""
+        return EventsReader(EventOptions.parse(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """For `spark.readStream`."""
+        return GrowingFolder(EventOptions.parse(self.options))
+
+
+class EventsReader(DataSourceReader):
+    """Everything there is."""
+
+    def __init__(self, options: EventOptions):
+        self._options = options
+
+    def partitions(self) -> Sequence[Stretch]:
+        """The stretches to be read apart."""
+        files = self._options.files()
+        if not files:
+            raise SpaseqError(f"rdf-events: there is no RDF file at {self._options.path}")
+        return [part for path in files for part in stretches(path, self._options)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The events of one."""
+        assert isinstance(partition, Stretch)
+        return rows(partition, self._options)
+
+
+class GrowingFolder(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Files as they appear."""
+
+    def __init__(self, options: EventOptions):
+        self._options = options
+        self._until: frozenset[str] | None = None
+        """The files there were when a query began that takes no more than these."""
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """From now on only the files there are now."""
+        self._until = frozenset(self._options.files())
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Nothing taken."""
+        return {"files": {}}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """As the option says."""
+        most = self._options.files_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxFiles(most)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """The files taken so far that are still there, and those to be taken now."""
+        there = self._options.files()
+        if self._until is not None:
+            there = [path for path in there if path in self._until or path in start["files"]]
+        taken = [path for path in there if path in start["files"]]
+        new = [path for path in there if path not in start["files"]]
+        if isinstance(limit, ReadMaxFiles):
+            new = new[: limit.max_files]
+        return {"files": dict.fromkeys([*taken, *new], 1)} if new else start
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[Stretch]:
+        """The stretches of the files that are new."""
+        new = [path for path in end["files"] if path not in start["files"]]
+        return [part for path in new for part in stretches(path, self._options)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The events of one."""
+        assert isinstance(partition, Stretch)
+        return rows(partition, self._options)
+
+
+def stretches(path: str, options: EventOptions) -> list[Stretch]:
+    """The parts of a file that are read apart."""
+    size = os.path.getsize(path)
+    if size <= options.split or not _divides(path, options):
+        return [Stretch(path, 0, None)]
+    offsets = list(range(0, size, options.split))
+    return [
+        Stretch(path, first, behind)
+        for first, behind in zip(offsets, [*offsets[1:], None], strict=True)
+    ]
+
+
+def _divides(path: str, options: EventOptions) -> bool:
+    syntax = options.read.syntax or syntax_of(path)
+    return syntax is not None and splits.is_divisible(path, syntax, options.read)
+
+
+def rows(part: Stretch, options: EventOptions) -> Iterator[pa.RecordBatch]:
+    """The events of a stretch as rows."""
+    troubles: list[str] = []
+    read = options.read
+    first, behind = part.first, part.behind
+    whole = (first, behind) == (0, None)
+    if not whole:
+        read = replace(read, framing=Framing("graph"))
+        first = splits.beginning(part.path, first, read)
+        behind = None if behind is None else splits.beginning(part.path, behind, read)
+    source = Source(
+        options.stream,
+        [part.path],
+        read,
+        log=troubles.append,
+        relevance=Relevance(Dictionary()),
+    )
+    if not whole:
+        source.open_lines = splits.stretch(first, behind)
+    for batch in source.batches():
+        yield _record_batch(batch, options, troubles)
+        troubles.clear()
+    if troubles and options.mode == "PERMISSIVE":
+        yield _record_batch(None, options, troubles)
+
+
+def _record_batch(
+    batch: EventBatch | None, options: EventOptions, troubles: Sequence[str]
+) -> pa.RecordBatch:
+    count = 0 if batch is None else len(batch)
+    values: list[list[Any]] = [[], [], [], [], []]
+    for index in range(count):
+        assert batch is not None
+        values[0].append(options.stream)
+        values[1].append(_time(batch, index, options.kind))
+        values[2].append(batch.ordinal(index))
+        values[3].append(_name(batch, index, options.stream))
+        values[4].append(batch.n_triples(index).decode())
+    fields = [
+        ("stream", pa.string()),
+        ("time", moments.arrow_type(options.kind)),
+        ("ordinal", pa.int64()),
+        ("name", pa.string()),
+        ("graph", pa.string()),
+    ]
+    if options.mode == "PERMISSIVE":
+        fields.append((CORRUPT, pa.string()))
+        values.append([None] * count + list(troubles))
+        for column, value in enumerate((options.stream, None, None, None, None)):
+            values[column] += [value] * len(troubles)
+    schema = pa.schema(fields)
+    arrays = [pa.array(some, field.type) for some, field in zip(values, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _name(batch: EventBatch, index: int, stream: str) -> str | None:
+    """The name of an event; a blank node is named by the event's place, wherever it is read."""
+    name = batch.name(index)
+    if isinstance(name, ox.BlankNode):
+        return f"_:e{event_digest(stream, batch.micros(index), batch.ordinal(index))}"
+    return None if name is None else name.value
+
+
+def _time(batch: EventBatch, index: int, kind: TimeKind) -> Any:
+    time = batch.time(index)
+    if kind == "string":
+        return str(time.term)
+    if (kind == "timestamp") != (time.domain == DATE_TIME):
+        shown = "a date" if time.domain == DATE_TIME else "a number"
+        raise InputError(
+            f'its timestamp is {shown}: read it with .option("times", '
+            f'"{"timestamp" if time.domain == DATE_TIME else "decimal"}"), or "string" for either',
+            batch.file,
+            batch.line(index),
+        )
+    return moments.written(time, kind)
+
+
+def _one_of(name: str, value: str, known: Sequence[str]) -> str:
+    if value not in known:
+        raise SpaseqError(f"rdf-events: {name} is one of {', '.join(known)}, not {value!r}")
+    return value
+
+
+def _local(path: str) -> str:
+    if path.startswith("file:"):
+        return path.removeprefix("file:").replace("///", "/", 1)
+    if "://" in path:
+        raise SpaseqError(
+            f"rdf-events reads files that every worker sees under one path, not {path}"
+        )
+    return path

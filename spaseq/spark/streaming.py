@@ -1,0 +1,278 @@
+"""`match_stream`: the matches of queries over a streaming DataFrame, exactly once.
+
+Events are looked at where they arrive and travel in few fat rows to a stateful operator, one
+group for each part of the keys (spaseq/spark/stateful.py). Its state is in Spark's checkpoint,
+which says after a failure which events are to be read again: so a query that was killed and
+started again gives what one would have given that was not. Event time decides: a result comes
+out when the watermark has passed all it depends on.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import pyarrow as pa
+from pyspark.core import broadcast
+from pyspark.sql import Row
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+)
+
+from spaseq.engine.program import Program
+from spaseq.errors import SpaseqError
+from spaseq.kb.snapshot import open_kb
+from spaseq.spark import chunks, events, moments
+from spaseq.spark.batch import SingleTaskWarning, compiled
+from spaseq.spark.distribution import ByKey, Single, distribution
+from spaseq.spark.division import Division
+from spaseq.spark.driver import PROVIDER, ROCKSDB
+from spaseq.spark.moments import TimeKind
+from spaseq.spark.rows import columns_of
+from spaseq.spark.stateful import Advance, Saved, advance
+from spaseq.spark.tasks import Dividing, Job
+from spaseq.spark.types import Types, spark_schema, typed
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.stateful_processor import (
+        ExpiredTimerInfo,
+        ListState,
+        TimerValues,
+        ValueState,
+    )
+
+Late: TypeAlias = Literal["log", "rows"]
+
+_OUT = "is_late boolean, payload binary"
+_PARTS_PER_TASK = 2
+
+
+def match_stream(
+    df: DataFrame,
+    query: Program | str | Sequence[str],
+    kb: Mapping[str, Any] | None = None,
+    *,
+    lateness: str = "0 seconds",
+    late: Late = "log",
+    bind: Mapping[str, object] | None = None,
+    types: Types | None = None,
+    parts: int | None = None,
+) -> DataFrame:
+    """The matches of queries over a streaming DataFrame of events.
+
+    Args:
+        df: as for `match`.
+        query: as for `match`.
+        kb: as for `match`; read now, and again only when the query is started anew.
+        lateness: how far behind the greatest time so far an event may come, in Spark's words.
+        late: what becomes of events that come later: a warning in the log of the worker, or
+            "rows", with a column `late` that holds them and is null in matches.
+        bind: as for `match`.
+        types: what the columns of variables are to be.
+        parts: into how many groups of state the keys are divided; the same for the life of a
+            checkpoint.
+
+    Raises:
+        QueryError, KbError, EventError: at once, for what does not fit together.
+    """
+    if not df.isStreaming:
+        raise SpaseqError("match_stream takes a streaming DataFrame; match takes any other")
+    program = compiled(query, bind)
+    background = open_kb(kb or {})
+    program.start(background)
+    spark = df.sparkSession
+    if spark.conf.get(PROVIDER, "") != ROCKSDB:
+        raise SpaseqError(
+            f'the state of match_stream needs RocksDB: spark.conf.set("{PROVIDER}", "{ROCKSDB}"), '
+            "or make the session by spaseq.spark.session()"
+        )
+    kind = events.time_kind(df)
+    wanted = parts or _PARTS_PER_TASK * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    columns = columns_of(program, kind)
+    job = spark.sparkContext.broadcast(
+        Job(program, background, columns, _division(program, wanted), uuid.uuid4().hex)
+    )
+    timed = df.withColumn("__event_time", f.timestamp_micros(events.micros(df)))
+    prepared = events.prepared(timed.withWatermark("__event_time", lateness), program)
+    out = (
+        prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS)
+        .groupBy("part")
+        .transformWithState(PartProcessor(Shared(job), late), _OUT, "Append", "EventTime")
+    )
+    schema = columns.schema()
+    if late == "rows":
+        schema = schema.append(pa.field("late", _late_type(kind)))
+    found = out.mapInArrow(Unpacking(job, late).__call__, spark_schema(schema))
+    return found if types is None else typed(found, types)
+
+
+def _division(program: Program, parts: int) -> Division:
+    how = distribution(program)
+    if isinstance(how, ByKey):
+        return Division(how.variables, ((),) * parts)
+    reason = how.reason if isinstance(how, Single) else how.why_not_by_key
+    warnings.warn(f"one task does all the work: {reason}", SingleTaskWarning, stacklevel=3)
+    return Division((), ((),))
+
+
+class Shared:
+    """A broadcast job, looked for when it is needed.
+
+    Spark also unpickles a stateful operator in a process that has no broadcasts, to ask for
+    its state; a `Broadcast` itself would end that.
+    """
+
+    def __init__(self, job: Broadcast[Job] | None, number: int = -1):
+        self._job = job
+        self._number = number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        assert self._job is not None
+        # Enters the broadcast among those that go to the workers with the operator.
+        (number,) = self._job.__reduce__()[1]
+        return Shared, (None, number)
+
+    @property
+    def value(self) -> Job:
+        """The job."""
+        if self._job is None:
+            self._job = broadcast._broadcastRegistry[self._number]
+        return self._job.value
+
+
+class PartProcessor(StatefulProcessor):
+    """The stateful operator; a group of rows is a part."""
+
+    def __init__(self, job: Shared, late: Late):
+        self._job = job
+        self._late = late
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Once in each task."""
+        self._handle = handle
+        self._part: ValueState = handle.getValueState(
+            "part", "header string, last bigint, run binary"
+        )
+        self._waiting: ListState = handle.getListState("waiting", "first bigint, chunk binary")
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[Row], timerValues: TimerValues
+    ) -> Iterator[Row]:
+        """New events of a part."""
+        fresh = [chunks.read(bytes(row.chunk)) for row in rows]
+        yield from self._advance(key[0], fresh, timerValues)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[Row]:
+        """The watermark has passed something of a part."""
+        yield from self._advance(key[0], [], timerValues)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _advance(self, part: int, fresh: list[pa.Table], timers: TimerValues) -> Iterator[Row]:
+        watermark = max(0, timers.getCurrentWatermarkInMs())
+        saved = self._part.get() if self._part.exists() else None
+        before = list(self._waiting.get()) if self._waiting.exists() else []
+        found = advance(
+            self._job.value,
+            part,
+            None if saved is None else Saved(saved[0], saved[1], bytes(saved[2])),
+            [chunks.read(bytes(chunk)) for _, chunk in before],
+            fresh,
+            1000 * watermark,
+        )
+        self._keep(found, bool(before))
+        self._set_timer(found.wake, watermark)
+        yield from self._rows(found)
+
+    def _keep(self, found: Advance, waited: bool) -> None:
+        if found.saved is None:
+            self._part.clear()
+        else:
+            self._part.update((found.saved.header, found.saved.last, found.saved.run))
+        if len(found.waiting):
+            first = found.waiting.column("micros")[0].as_py()
+            self._waiting.put([(first, chunks.written(found.waiting))])
+        elif waited:
+            self._waiting.clear()
+
+    def _set_timer(self, wake: int | None, watermark: int) -> None:
+        for timer in list(self._handle.listTimers()):
+            self._handle.deleteTimer(timer)
+        if wake is not None:
+            self._handle.registerTimer(max(watermark + 1, wake // 1000))
+
+    def _rows(self, found: Advance) -> Iterator[Row]:
+        for batch in self._job.value.columns.batches(found.matches):
+            yield Row(is_late=False, payload=chunks.written(pa.Table.from_batches([batch])))
+        if not len(found.late):
+            return
+        if self._late == "rows":
+            yield Row(is_late=True, payload=chunks.written(found.late))
+        else:
+            logging.getLogger("spaseq.spark").warning(
+                "%d late events were left out: they came behind the watermark", len(found.late)
+            )
+
+
+class Unpacking:
+    """What the stateful operator gives → rows of matches, and of late events."""
+
+    def __init__(self, job: Broadcast[Job], late: Late):
+        self._job = job
+        self._late = late
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        columns = self._job.value.columns
+        schema = columns.schema()
+        if self._late == "rows":
+            schema = schema.append(pa.field("late", _late_type(columns.kind)))
+        for batch in batches:
+            for is_late, payload in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+                table = pa.ipc.open_stream(payload).read_all()
+                if is_late:
+                    streams = self._job.value.program.streams
+                    table = _late_rows(table, schema, streams, columns.kind)
+                elif self._late == "rows":
+                    nothing = pa.nulls(len(table), schema.field("late").type)
+                    table = table.append_column(schema.field("late"), nothing)
+                yield from table.to_batches()
+
+
+def _late_type(kind: TimeKind) -> pa.DataType:
+    return pa.struct(
+        [
+            ("stream", pa.string()),
+            ("time", moments.arrow_type(kind)),
+            ("ordinal", pa.int64()),
+            ("name", pa.string()),
+            ("graph", pa.string()),
+        ]
+    )
+
+
+def _late_rows(
+    table: pa.Table, schema: pa.Schema, streams: Sequence[str], kind: TimeKind
+) -> pa.Table:
+    rows = [
+        {
+            "late": {
+                "stream": streams[row["stream"]],
+                "time": moments.written(moments.timestamp_of(row), kind),
+                "ordinal": row["ordinal"],
+                "name": row["name"],
+                "graph": row["graph"].decode(),
+            }
+        }
+        for row in table.to_pylist()
+    ]
+    return pa.Table.from_pylist(rows, schema=schema)

@@ -1,0 +1,188 @@
+"""Streaming queries on Spark: as the engine alone, also when the driver is killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from streaming_driver import LATENESS, QUERY, STREAM
+
+import spaseq
+from spaseq.errors import SpaseqError
+from spaseq.rdf.time import date_time_text
+from spaseq.spark import SingleTaskWarning, match_stream
+from spaseq.spark.rows import columns_of
+
+DRIVER = Path(__file__).with_name("streaming_driver.py")
+AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+KILLS = int(os.environ.get("SPASEQ_KILLS", "1"))
+MORNING = 1_767_600_000_000_000
+IN_FILE = 20
+
+
+@dataclass(frozen=True)
+class Reading:
+    number: int
+    micros: int
+    quad: str
+
+    @property
+    def name(self) -> str:
+        return f"http://example.org/event/{self.number}"
+
+    @property
+    def text(self) -> str:
+        stamp = f'<{self.name}> {AT} "{date_time_text(self.micros)}"^^<{XSD}dateTime> .\n'
+        return stamp + (f"{self.quad} <{self.name}> .\n" if self.quad else "")
+
+
+def readings(count: int, seed: int) -> list[Reading]:
+    """Values of five keys, some of them alarms; every time is different."""
+    chance, found = random.Random(seed), []
+    for number in range(count):
+        key = f"<http://example.org/k{chance.randrange(5)}>"
+        quad = f'{key} <http://example.org/value> "{chance.randrange(10)}"^^<{XSD}integer>'
+        if chance.random() < 0.08:
+            quad = f"{key} <http://example.org/alarm> _:x"
+        found.append(Reading(number, MORNING + 750_000 * number, quad))
+    return found
+
+
+def write_files(folder: Path, events: Sequence[Reading], seed: int) -> None:
+    """The events in files, disordered by less than the lateness from file to file.
+
+    The last file is a heartbeat far ahead: the watermark passes everything.
+    """
+    chance = random.Random(seed)
+    arriving = sorted(events, key=lambda e: e.micros + chance.random() * 4_900_000)
+    folder.mkdir()
+    starts = range(0, len(arriving), IN_FILE)
+    parts = [sorted(arriving[s : s + IN_FILE], key=lambda e: e.micros) for s in starts]
+    parts.append([Reading(10**6, MORNING + 10**10, "")])
+    for number, part in enumerate(parts):
+        path = folder / f"{number:03}.nq"
+        path.write_text("".join(event.text for event in part))
+        os.utime(path, ns=(number * 10**9, number * 10**9))
+
+
+def wanted(events: Sequence[Reading]) -> Counter[str]:
+    run = spaseq.compile(QUERY).start()
+    columns = columns_of(run.program, "timestamp")
+    found = [
+        match
+        for event in events
+        for match in run.push(STREAM, _moment(event.micros), f"{event.quad} .\n", event.name)
+    ]
+    rows = [row for b in columns.batches([*found, *run.finish()]) for row in b.to_pylist()]
+    return Counter(f"{row['id']} {row['k']} {row['low']} {row['high']} {row['n']}" for row in rows)
+
+
+def _moment(micros: int) -> object:
+    from spaseq.rdf.time import from_micros
+
+    return from_micros(micros, "dateTime")
+
+
+def shown(matches: DataFrame) -> Counter[str]:
+    rows = matches.select("id", "k", "low", "high", "n").collect()
+    return Counter(" ".join(row) for row in rows)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    events = readings(160, 7)
+    write_files(tmp_path / "events", events, 7)
+    return tmp_path
+
+
+def test_a_stream_gives_what_the_engine_gives(spark: SparkSession, folder: Path) -> None:
+    stream = (
+        spark.readStream.format("rdf-events")
+        .option("stream", STREAM)
+        .option("maxFilesPerTrigger", "3")
+        .load(str(folder / "events"))
+    )
+    query = (
+        match_stream(stream, QUERY, lateness=LATENESS, parts=3)
+        .writeStream.format("json")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(folder / "out"))
+    )
+    query.awaitTermination()
+    found = wanted(readings(160, 7))
+    assert len(found) > 20
+    assert shown(spark.read.json(str(folder / "out"))) == found
+
+
+def test_a_driver_that_is_killed_and_started_again(spark: SparkSession, folder: Path) -> None:
+    chance = random.Random(int(os.environ.get("SPASEQ_SEED", "0")))
+    names = ("events", "checkpoint", "out", "scratch")
+    command = [sys.executable, str(DRIVER), *(str(folder / name) for name in names)]
+    commits, batches = folder / "checkpoint" / "commits", 9
+    for kill in range(KILLS):
+        with (folder / "log").open("ab") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        until = 1 + (batches - 2) * (kill + 1) // (KILLS + 1)
+        while process.poll() is None:
+            done = len(list(commits.glob("[0-9]*"))) if commits.exists() else 0
+            if done >= until:
+                break
+            time.sleep(0.02)
+        time.sleep(chance.random())
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    complete = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert complete.stdout.endswith("complete\n"), complete.stderr[-3000:]
+    assert shown(spark.read.json(str(folder / "out"))) == wanted(readings(160, 7))
+
+
+def test_late_events_are_rows_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    source = tmp_path / "events"
+    source.mkdir()
+    early = readings(1, 1)[0]
+    for number, micros in enumerate((MORNING + 10**8, MORNING, MORNING + 10**10)):
+        event = Reading(number, micros, early.quad)
+        (source / f"{number}.nq").write_text(event.text)
+        os.utime(source / f"{number}.nq", ns=(number * 10**9, number * 10**9))
+    stream = (
+        spark.readStream.format("rdf-events")
+        .option("stream", STREAM)
+        .option("maxFilesPerTrigger", "1")
+        .load(str(source))
+    )
+    query = (
+        match_stream(stream, QUERY, late="rows", parts=1)
+        .writeStream.format("memory")
+        .queryName("late")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    (row,) = spark.sql("SELECT late.stream, late.name FROM late WHERE late IS NOT NULL").collect()
+    assert (row.stream, row.name) == (STREAM, "http://example.org/event/1")
+
+
+def test_what_cannot_be_is_told_at_once(spark: SparkSession) -> None:
+    batch = spark.createDataFrame([("2026-01-05", "")], "time string, graph string")
+    with pytest.raises(SpaseqError, match="match takes any other"):
+        match_stream(batch, QUERY)
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(SpaseqError, match="no column time"):
+        match_stream(stream, QUERY)
+    timed = stream.selectExpr("timestamp AS time", "'' AS graph")
+    with pytest.warns(SingleTaskWarning, match="EVENTS counts the events of all keys"):
+        match_stream(timed, QUERY.replace("20 SECONDS", "20 EVENTS"))

