@@ -2,9 +2,10 @@
 
 A row costs a place the groups it is compared with. One group waits where no register is
 live, and an index finds one where every live register is bound on both sides; any other
-live register multiplies the groups that a row visits one by one. A guard that the compiled
-core decides on sight ends groups it finds likewise; others, and conjunctions, look through
-the buffered rows of the window. The matches themselves come on top:
+live register multiplies the groups that a row visits one by one, but for one that a filter
+compares: the compiled core keeps groups in its order, and visits those that may fit. A guard
+that the core decides on sight ends groups it finds likewise; others, and conjunctions, look
+through the buffered rows of the window. The matches themselves come on top:
 each takes time linear in its length.
 """
 
@@ -18,8 +19,8 @@ from spaseq.engine.notation import Notation
 from spaseq.nfa.automaton import Edge
 from spaseq.plan.logical import Condition, Occurrence, Register
 
-Kind = Literal["constant", "indexed", "looks back", "groups"]
-_ORDER: tuple[Kind, ...] = ("constant", "indexed", "looks back", "groups")
+Kind = Literal["constant", "indexed", "ordered", "looks back", "groups"]
+_ORDER: tuple[Kind, ...] = ("constant", "indexed", "ordered", "looks back", "groups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ def _sentence(kind: Kind, costs: list[EdgeCost]) -> str:
             "constant time per event and mapping, however long the window and however many "
             "partial matches wait: shared variables find their groups in an index"
         )
+    if kind == "ordered":
+        return (
+            "logarithmic in the groups that wait, and linear in those that an event is joined to: "
+            "an index keeps them in the order of what a filter compares"
+        )
     if kind == "looks back":
         return "linear in the buffered rows of the window that an event makes it look through"
     places = sorted({cost.place for cost in costs if cost.kind == "groups"})
@@ -104,7 +110,10 @@ class _Edge:
         registers = self.notation.plan.registers
         apart = [registers[n] for n in self.place.live if n not in self.keys]
         unbounded = [register for register in apart if register.kind != "iterations"]
-        if unbounded:
+        order = self.place.orders[self.position] if self.compiled else None
+        if order is not None and unbounded == [registers[order[0]]]:
+            yield self._cost("ordered", self._visited(unbounded))
+        elif unbounded:
             yield self._cost("groups", self._visited(unbounded))
         elif self.keys:
             yield self._cost("indexed", ())
@@ -121,6 +130,10 @@ class _Edge:
     def _visited(self, apart: list[Register]) -> tuple[str, ...]:
         index = self.notation.index(self.number, self.position)
         which = f"those with the same {', '.join(index)}" if index else "all of them"
+        order = self.place.orders[self.position] if self.compiled else None
+        if order is not None:
+            shown = self.notation.register(self.notation.plan.registers[order[0]])
+            which += f" whose {shown} is {'no greater' if order[2] else 'no less'} than ?{order[1]}"
         if self.place.operator == "," and not self.notation.plan.partition:
             which += ", which are of the last instant only"
         reasons = dict.fromkeys(reason for r in apart for reason in self._reasons(r))

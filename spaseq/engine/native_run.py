@@ -42,6 +42,7 @@ def native_run(compiled: CompiledQuery, registers: RegisterFile, matchers: Match
     core = AutomatonCore(
         tables,
         matchers.window,
+        matchers.dictionary,
         matchers.dictionary.intern(TRUE),
         matchers.dictionary.intern(FALSE),
     )
@@ -86,7 +87,7 @@ class NativeRun:
 
     def open_instant(self, micros: int) -> None:
         """The next instant begins, at a timestamp not before the last one's."""
-        self.core.open_instant(micros)
+        self.core.open(micros)
 
     def feed(self, event: Event, gpms: Sequence[int]) -> None:
         """One event of the open instant."""
@@ -104,7 +105,7 @@ class NativeRun:
 
     def close_instant(self) -> None:
         """Nothing more comes at the open instant: what it brought becomes visible."""
-        self.core.close_instant()
+        self.core.close()
 
     def take(self, *, one: bool = False) -> Iterator[Path]:
         """The matches accepted since the last call; `one` for each last step is enough."""

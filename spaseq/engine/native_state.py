@@ -65,10 +65,10 @@ def snapshot(native: NativeRun, run: AutomatonRun) -> AutomatonRun:
 
 def _count(native: NativeRun, run: AutomatonRun) -> None:
     for number, state in enumerate(run.places):
-        for name, value in native.core.tables.counters(number).items():
+        for name, value in native.core.counters(number).items():
             setattr(state, name, value)
     for occurrence, acceptor in enumerate(run.acceptors):
-        acceptor.disagreed = native.core.tables.disagreed(occurrence)
+        acceptor.disagreed = native.core.disagreed(occurrence)
         acceptor.untrue = native.step.untrue_counts(occurrence)
 
 

@@ -39,29 +39,12 @@ cdef struct Touched:
 
 
 @cython.final
-cdef class AutomatonCore:
+cdef class AutomatonCore(Tables):
     cdef readonly Tecs tecs
     cdef Walk walk
     cdef list groups            # per place, its Groups; None at the start
     cdef WindowTerms window
     cdef Conditions* conditions
-    cdef readonly Tables tables          # and what it points to
-    cdef Place* places
-    cdef uint32_t place_count
-    cdef Edge* edges
-    cdef Link* links
-    cdef Bound* bounds
-    cdef Effect* effects
-    cdef Binding* bindings
-    cdef Occurrence* occurrences
-    cdef uint32_t occurrence_count
-    cdef uint32_t* numbers      # live registers, key columns
-    cdef uint32_t* way_first    # per GPM and one more, into `ways`
-    cdef Way* ways
-    cdef uint32_t* sighting_first   # per GPM and one more, into `sightings`
-    cdef Sighting* sightings
-    cdef uint32_t* firsts       # pairs: iteration register, the cell that says whether it is 1
-    cdef uint32_t first_count
     cdef uint32_t cells         # of an environment: registers, then views
     cdef term_t* env
     cdef term_t truth, falsehood
@@ -70,10 +53,6 @@ cdef class AutomatonCore:
     cdef bint row_kept
     cdef uint32_t row_room
     cdef term_t* key
-    cdef uint32_t* required_first   # per GPM and one more, into `required`
-    cdef uint32_t* required         # columns that a row must bind
-    cdef uint32_t* compared_first   # per GPM and one more, into `compared`
-    cdef uint32_t* compared         # columns that are compared with what registers hold
     # The clock: see spaseq.nfa.window.
     cdef int64_t size
     cdef bint tumbling
@@ -111,7 +90,7 @@ cdef class AutomatonCore:
     cdef bint closes(self, int64_t micros) noexcept
     cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1
     cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1
-    cdef int open(self, int64_t micros) except -1
+    cpdef int open(self, int64_t micros) except -1
     cdef int count(self) noexcept
     cpdef int skip(self) except -1
     cdef instant_t _since(self) noexcept nogil
@@ -119,11 +98,11 @@ cdef class AutomatonCore:
     cdef int present(self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file) except -1
     cdef bint waits(self, uint32_t gpm) noexcept
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1
-    cdef int close(self) except -1
+    cpdef int close(self) except -1
     cdef int _keep_row(self, uint32_t width) except -1
     cdef int _settle(self, Occurrence* occurrence) noexcept
-    cdef int _point_to(self, Tables tables) except -1
     cdef bint _environment(self, Place* place, Groups groups, uint32_t number) noexcept
+    cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1
     cdef int _see(self, Sighting* sighting, uint32_t width) except -1
     cdef int _end(self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width) except -1
     cdef int _take(self, Way* way, uint32_t group, uint32_t width, Label** label) except -1

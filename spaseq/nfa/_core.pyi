@@ -1,9 +1,10 @@
 from spaseq.nfa._tables import Tables
 from spaseq.nfa._tecs import Tecs
 from spaseq.nfa.native import CoreTables
+from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._window import WindowTerms
 
-class AutomatonCore:
+class AutomatonCore(Tables):
     now: int
     bound: int
     timestamp_start: int
@@ -12,16 +13,19 @@ class AutomatonCore:
     forbidden: int
     waited: int
     def __init__(
-        self, tables: CoreTables, window: WindowTerms, truth: int, falsehood: int
+        self,
+        tables: CoreTables,
+        window: WindowTerms,
+        dictionary: Dictionary,
+        truth: int,
+        falsehood: int,
     ) -> None: ...
     @property
     def tecs(self) -> Tecs: ...
     @property
-    def tables(self) -> Tables: ...
-    @property
     def counted(self) -> bool: ...
     @property
     def complete(self) -> int: ...
-    def open_instant(self, micros: int) -> None: ...
-    def close_instant(self) -> None: ...
+    def open(self, micros: int) -> int: ...
+    def close(self) -> int: ...
     def skip(self) -> None: ...

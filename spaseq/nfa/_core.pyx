@@ -18,21 +18,31 @@ Automata.
 
 from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MIN
+from libc.math cimport INFINITY, fabs
 from libc.string cimport memcpy, memset
 
-from spaseq.nfa._groups cimport NOBODY, Group, values_of
+from spaseq.nfa._groups cimport NOBODY, Group, latest_of, values_of
+from spaseq.nfa._order cimport Rank, Registers, rank_of
 from spaseq.nfa._tables cimport CLOSING
 from spaseq.nfa._tecs cimport Cell, Walk
+from spaseq.rdf._batch cimport record_of
+from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport give_back, resized, zeroed
 from spaseq.rdf._terms cimport LOCAL
 
 cdef uint32_t FEWEST_SWEPT = 256
+# More than rounding to a float moves a number: of its size, and where it is hardly any.
+cdef double ROUNDING = 2.0 ** -20
+cdef double LEAST_FLOAT = 1e-37
 
 
-cdef class AutomatonCore:
+cdef class AutomatonCore(Tables):
     """The state of one automaton; `tables` come from `spaseq.nfa.native`."""
 
-    def __cinit__(self, tables, WindowTerms window not None, term_t truth, term_t falsehood):
+    def __cinit__(
+        self, tables, WindowTerms window not None, Dictionary dictionary not None, term_t truth,
+        term_t falsehood,
+    ):
         cdef uint32_t i
         self.tecs = Tecs()
         self.walk = Walk()
@@ -50,34 +60,11 @@ cdef class AutomatonCore:
         self.awaited = <Awaited**>zeroed(64, sizeof(Awaited*))
         self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
         self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
-        self._point_to(Tables(tables))
+        kept = Registers(window, dictionary)
         self.groups = [
-            None if operator is None else Groups(end - first, indexes)
+            None if operator is None else Groups(end - first, indexes, kept)
             for operator, first, end, indexes, _ in tables.places
         ]
-
-    cdef int _point_to(self, Tables tables) except -1:
-        self.tables = tables
-        self.places = tables.places
-        self.place_count = tables.place_count
-        self.edges = tables.edges
-        self.links = tables.links
-        self.bounds = tables.bounds
-        self.effects = tables.effects
-        self.bindings = tables.bindings
-        self.occurrences = tables.occurrences
-        self.numbers = tables.numbers
-        self.way_first = tables.way_first
-        self.ways = tables.ways
-        self.sighting_first = tables.sighting_first
-        self.sightings = tables.sightings
-        self.firsts = tables.firsts
-        self.first_count = tables.first_count
-        self.required_first = tables.required_first
-        self.required = tables.required
-        self.compared_first = tables.compared_first
-        self.compared = tables.compared
-        return 0
 
     def __dealloc__(self):
         give_back(self.env)
@@ -100,18 +87,17 @@ cdef class AutomatonCore:
 
     cdef bint closes(self, int64_t micros) noexcept:
         """Whether a window with waiting matches is over when `micros` comes."""
-        cdef int64_t earliest
+        cdef int64_t earliest = self._opening(micros)
         cdef instant_t i = self.bound
         if self.awaited_count == 0:
             return False
-        earliest = self._opening(micros)
         while i <= self.now and self.times[i & self.times_mask] < earliest:
             if self.awaited[i & self.times_mask] != NULL:
                 return True
             i += 1
         return False
 
-    cdef int open(self, int64_t micros) except -1:
+    cpdef int open(self, int64_t micros) except -1:
         """The next instant begins, at a time not before the last one's."""
         cdef int64_t earliest = self._opening(micros)
         self.now += 1
@@ -162,7 +148,7 @@ cdef class AutomatonCore:
             self.bound += 1
         return 0
 
-    cdef int close(self) except -1:
+    cpdef int close(self) except -1:
         """Nothing more comes at the open instant: what it brought becomes visible."""
         cdef uint32_t i, living = 0
         for i in range(self.touched_count):
@@ -208,6 +194,10 @@ cdef class AutomatonCore:
         cdef Groups groups = <Groups>self.groups[target]
         cdef uint32_t number = groups.find(values)
         cdef Group* group
+        if number != NOBODY and latest_of(&groups.groups[number]) < self.bound:
+            # The numbers of its registers may stand for other terms by now.
+            groups.drop(number)
+            number = NOBODY
         if number == NOBODY:
             number = groups.make(values)
         group = &groups.groups[number]
@@ -362,7 +352,9 @@ cdef class AutomatonCore:
                 self._take(way, NOBODY, width, &label)
                 continue
             groups = <Groups>self.groups[way.place]
-            if edge.index:
+            if edge.compared >= 0:
+                self._take_ordered(way, width, &label)
+            elif edge.index:
                 for j in range(edge.key_first, edge.key_end):
                     self.key[j - edge.key_first] = self.row[self.numbers[j]]
                 group = groups.first(edge.index, self.key)
@@ -375,6 +367,28 @@ cdef class AutomatonCore:
                 for j in range(groups.living):
                     self._take(way, groups.alive[j], width, &label)
         return 0
+
+    cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1:
+        """A row meets the groups whose registers its filter may find less, or greater."""
+        cdef Edge* edge = &self.edges[way.edge]
+        cdef Groups groups = <Groups>self.groups[way.place]
+        cdef double value = 0, least = -INFINITY, most = INFINITY
+        cdef Rank rank
+        cdef uint32_t i, group = NOBODY
+        if self.row[edge.compared] == 0:
+            return 0
+        rank = rank_of(record_of(self.batch, self.row[edge.compared]), &value)
+        if rank == Rank.NUMERIC and edge.greater and fabs(value) < INFINITY:
+            most = value + ROUNDING * fabs(value) + LEAST_FLOAT
+        elif rank == Rank.NUMERIC and fabs(value) < INFINITY:
+            least = value - ROUNDING * fabs(value) - LEAST_FLOAT
+        for i in range(edge.key_first, edge.key_end):
+            self.key[i - edge.key_first] = self.row[self.numbers[i]]
+        while True:
+            group = groups.first_in(edge.index, self.key, rank, least, group)
+            if group == NOBODY or not groups.within(edge.index, group, self.key, rank, most):
+                return 0
+            self._take(way, group, width, label)
 
     cdef int _see(self, Sighting* sighting, uint32_t width) except -1:
         """A row that a guard looks for: it ends the groups it agrees with."""
@@ -433,7 +447,7 @@ cdef class AutomatonCore:
         if number != NOBODY:
             groups = <Groups>self.groups[way.place]
             group = &groups.groups[number]
-            if (group.latest if group.latest >= 0 else ~group.latest) < bound:
+            if latest_of(group) < bound:
                 place.outside += 1
                 return 0
             self._environment(place, groups, number)
@@ -562,14 +576,6 @@ cdef class AutomatonCore:
         return 0
 
     # ---------------------------------------------------------------- for Python
-
-    def open_instant(self, int64_t micros):
-        """The next instant begins, at a time not before the last one's."""
-        self.open(micros)
-
-    def close_instant(self):
-        """Nothing more comes at the open instant."""
-        self.close()
 
     cpdef int skip(self) except -1:
         """Only what starts after the present instant may still match."""

@@ -1,8 +1,10 @@
 """The groups that wait in one place; see _groups.pyx."""
 
 cimport cython
-from libc.stdint cimport uint32_t, uint64_t
+from cpython.ref cimport PyObject
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
+from spaseq.nfa._order cimport Order, Rank, Registers
 from spaseq.nfa._tecs cimport Cell, instant_t
 from spaseq.rdf._terms cimport term_t
 
@@ -27,6 +29,7 @@ cdef struct Chains:
     uint32_t* next          # per group
     uint32_t* previous      # per group; NOBODY: it is a head
     uint32_t* hashes        # per group
+    int32_t ordered         # the live register it is ordered by, -1: it is hashed
 
 
 @cython.final
@@ -42,13 +45,23 @@ cdef class Groups:
     cdef readonly uint32_t living
     cdef Chains* chains         # first by all registers, then one for each index
     cdef uint32_t chain_count
+    cdef list orders            # per index its Order, None where it is hashed
+    cdef PyObject** orders_at   # the same
+    cdef Registers registers
 
     cdef uint32_t find(self, const term_t* values) noexcept nogil
     cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF
     cdef int drop(self, uint32_t group) except -1
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
+    cdef uint32_t first_in(
+        self, uint32_t index, const term_t* key, Rank rank, double least, uint32_t after
+    ) noexcept nogil
+    cdef bint within(
+        self, uint32_t index, uint32_t group, const term_t* key, Rank rank, double most
+    ) noexcept nogil
     cdef int _grow(self) except -1
+    cdef int _enter_order(self, uint32_t index, uint32_t group) noexcept nogil
     cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil
     cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil
     cdef bint _agrees(self, Chains* chains, uint32_t group, const term_t* key) noexcept nogil
@@ -56,3 +69,8 @@ cdef class Groups:
 
 cdef inline term_t* values_of(Groups groups, uint32_t group) noexcept nogil:
     return groups.values + <size_t>group * groups.width
+
+
+cdef inline instant_t latest_of(const Group* group) noexcept nogil:
+    """The greatest start of the members; of those there were, where `,` has passed them over."""
+    return group.latest if group.latest >= 0 else ~group.latest

@@ -2,10 +2,12 @@
 """The configurations of one place: a group for each valuation of its live registers.
 
 A group is found by all its registers, or, through an index, by those that some edge shares
-with the rows it takes. Groups that went leave their places to others, so memory is that of
-the most groups there ever were. Cost: constant for each of them.
+with the rows it takes, and by the order of one that a filter compares. Groups that went leave their places to others, so memory is that of
+the most groups there ever were. Cost: constant for each of them; where there is an order,
+logarithmic.
 """
 
+from cpython.ref cimport PyObject
 from libc.string cimport memcpy, memset
 
 from spaseq.rdf._memory cimport give_back, resized, zeroed
@@ -22,13 +24,19 @@ cdef inline uint32_t _hash(const term_t* values, uint32_t count) noexcept nogil:
 cdef class Groups:
     """`indexes` says for each index which of the `width` live registers it reads."""
 
-    def __cinit__(self, uint32_t width, indexes):
+    def __cinit__(self, uint32_t width, indexes, Registers registers not None):
         cdef uint32_t i, j
+        self.registers = registers
+        self.orders = [None] + [Order() if ordered >= 0 else None for _, ordered in indexes]
+        self.orders_at = <PyObject**>zeroed(len(self.orders), sizeof(PyObject*))
+        for i, order in enumerate(self.orders):
+            self.orders_at[i] = <PyObject*>order
         self.width = width
         self.free = NOBODY
         self.chain_count = 1 + <uint32_t>len(indexes)
         self.chains = <Chains*>zeroed(self.chain_count, sizeof(Chains))
-        for i, columns in enumerate([list(range(width)), *indexes]):
+        for i, (columns, ordered) in enumerate([(list(range(width)), -1), *indexes]):
+            self.chains[i].ordered = ordered
             self.chains[i].width = <uint32_t>len(columns)
             self.chains[i].columns = <uint32_t*>zeroed(len(columns), sizeof(uint32_t))
             for j, column in enumerate(columns):
@@ -45,6 +53,7 @@ cdef class Groups:
                 give_back(self.chains[i].previous)
                 give_back(self.chains[i].hashes)
         give_back(self.chains)
+        give_back(self.orders_at)
         give_back(self.groups)
         give_back(self.values)
         give_back(self.alive)
@@ -59,6 +68,9 @@ cdef class Groups:
         self.alive = <uint32_t*>_longer(self.alive, room, sizeof(uint32_t))
         for i in range(self.chain_count):
             chains = &self.chains[i]
+            if chains.ordered >= 0:
+                (<Order>self.orders[i]).reserve(room)
+                continue
             chains.next = <uint32_t*>_longer(chains.next, room, sizeof(uint32_t))
             chains.previous = <uint32_t*>_longer(chains.previous, room, sizeof(uint32_t))
             chains.hashes = <uint32_t*>_longer(chains.hashes, room, sizeof(uint32_t))
@@ -67,6 +79,8 @@ cdef class Groups:
             memset(chains.heads, 0xFF, room * sizeof(uint32_t))
         self.room = room
         for i in range(self.chain_count):
+            if self.chains[i].ordered >= 0:
+                continue
             for group in range(self.count):
                 if self.groups[group].alive:
                     self._enter(&self.chains[i], group)
@@ -148,14 +162,55 @@ cdef class Groups:
         if self.width:
             memcpy(values_of(self, group), values, self.width * sizeof(term_t))
         for i in range(self.chain_count):
-            self._enter(&self.chains[i], group)
+            if self.chains[i].ordered >= 0:
+                self._enter_order(i, group)
+            else:
+                self._enter(&self.chains[i], group)
         return group
+
+    cdef int _enter_order(self, uint32_t index, uint32_t group) noexcept nogil:
+        cdef Chains* chains = &self.chains[index]
+        cdef term_t* values = values_of(self, group)
+        cdef double value
+        cdef Rank rank = self.registers.rank(values[chains.ordered], &value)
+        cdef size_t hash = 0
+        cdef uint32_t i
+        for i in range(chains.width):
+            hash = (hash ^ values[chains.columns[i]]) * 0x9E3779B97F4A7C15u
+        return (<Order>self.orders_at[index]).enter(
+            group, <uint32_t>(hash >> 32), rank, value
+        )
+
+    cdef uint32_t first_in(
+        self, uint32_t index, const term_t* key, Rank rank, double least, uint32_t after
+    ) noexcept nogil:
+        """The first group of an ordered index with a key and a rank, or the next one.
+
+        That is no less than `least`, or than the group `after` and behind it; see `within`.
+        """
+        cdef uint32_t hash = _hash(key, self.chains[index].width)
+        if after != NOBODY:
+            least = (<Order>self.orders_at[index]).values[after]
+        return (<Order>self.orders_at[index]).at(hash, rank, least, after + 1)
+
+    cdef bint within(
+        self, uint32_t index, uint32_t group, const term_t* key, Rank rank, double most
+    ) noexcept nogil:
+        """Whether a group that `first_in` gave has the key, the rank and at most a value."""
+        return (
+            (<Order>self.orders_at[index]).hashes[group] == _hash(key, self.chains[index].width)
+            and (<Order>self.orders_at[index]).ranks[group] == rank
+            and (<Order>self.orders_at[index]).values[group] <= most
+        )
 
     cdef int drop(self, uint32_t group) except -1:
         cdef Group* gone = &self.groups[group]
         cdef uint32_t i, last
         for i in range(self.chain_count):
-            self._leave(&self.chains[i], group)
+            if self.chains[i].ordered >= 0:
+                (<Order>self.orders_at[i]).leave(group)
+            else:
+                self._leave(&self.chains[i], group)
         self.living -= 1
         last = self.alive[self.living]
         self.alive[gone.place] = last

@@ -1,6 +1,5 @@
 """The tables of an automaton as the compiled core reads them; see _tables.pyx."""
 
-cimport cython
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 cdef enum:
@@ -37,6 +36,8 @@ cdef struct Edge:
     uint32_t index      # of the groups' indexes, 0: all groups are visited
     uint32_t key_first  # the row's columns that the index reads
     uint32_t key_end
+    int32_t compared    # the row's column that an ordered index compares, -1: there is none
+    bint greater        # whether it must be the greater
 
 # A column of a row, the register that takes its value, and one that takes it too.
 cdef struct Binding:
@@ -81,7 +82,6 @@ cdef struct Place:
     uint64_t ended      # groups that a guard ended
 
 
-@cython.final
 cdef class Tables:
     cdef Place* places
     cdef uint32_t place_count

@@ -10,7 +10,7 @@ from spaseq.rdf._memory cimport give_back, zeroed
 cdef class Tables:
     """`rows` are `CoreTables`."""
 
-    def __cinit__(self, rows):
+    def __cinit__(self, rows, *others):
         self.numbers = _numbers(rows.numbers)
         self.way_first = _numbers(rows.way_first)
         self.required_first = _numbers(rows.required_first)
@@ -37,6 +37,7 @@ cdef class Tables:
                 self.edges[i].occurrence, self.edges[i].effect_first, self.edges[i].effect_end,
                 self.edges[i].link_first, self.edges[i].link_end, self.edges[i].index,
                 self.edges[i].key_first, self.edges[i].key_end,
+                self.edges[i].compared, self.edges[i].greater,
             ) = entry
         self.links = <Link*>zeroed(len(rows.links), sizeof(Link))
         for i, entry in enumerate(rows.links):

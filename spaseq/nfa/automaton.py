@@ -108,6 +108,9 @@ class Place:
     """Per edge: (register, variable) pairs bound on both sides: the equality index."""
     equal: tuple[tuple[tuple[int, str], ...], ...] = ()
     """Per edge: (register, variable) pairs that the index compares by value, not as terms."""
+    orders: tuple[tuple[int, str, bool] | None, ...] = ()
+    """Per edge: (register, variable, whether that must be the greater), where an ordered index
+    serves a comparison."""
     sightings: tuple[Sighting, ...] = ()
     """The guards that are decided on sight."""
 

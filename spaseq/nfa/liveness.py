@@ -224,8 +224,30 @@ def _indexed(place: Place, flow: _Flow, sure: Names) -> Place:
                 (flow.numbers[other], own) for own, other in occurrence.equalities if other in kept
             )
         )
-    sightings = () if place.start else tuple(_sightings(place, flow, sure))
-    return replace(place, keys=tuple(keys), equal=tuple(equal), sightings=sightings)
+    return replace(
+        place,
+        keys=tuple(keys),
+        equal=tuple(equal),
+        orders=tuple(None if place.start else _order(edge, flow) for edge in place.edges),
+        sightings=() if place.start else tuple(_sightings(place, flow, sure)),
+    )
+
+
+def _order(edge: Edge, flow: _Flow) -> tuple[int, str, bool] | None:
+    """A register that a filter of the edge compares, as those who wait remember it."""
+    atom = flow.automaton.atoms[edge.atom]
+    if atom.kind != "single":
+        return None
+    entered = {action.unit for action in edge.actions}
+    again = {action.unit for action in edge.actions if action.again}
+    for own, greater, other in flow.plan.occurrences[atom.occurrences[0]].comparisons:
+        register = flow.registers[other]
+        if register.kind == "previous" and register.unit in again:
+            # It becomes what the variable was in the iteration before.
+            return flow.numbers[register.variable], own, greater
+        if register.kind == "value" and not {register.unit, register.scope} & entered:
+            return flow.numbers[other], own, greater
+    return None
 
 
 def _sightings(place: Place, flow: _Flow, sure: Names) -> Iterator[Sighting]:

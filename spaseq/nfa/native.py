@@ -23,6 +23,9 @@ _KINDS = frozenset(("value", "previous", "last", "iterations"))
 
 Range = tuple[int, int]
 
+Index = tuple[list[int], int]
+"""The positions of live registers that an index reads, and of the one it is ordered by or -1."""
+
 CLOSING = "w"
 """The operator of the places where matches wait for their windows to close."""
 
@@ -36,11 +39,11 @@ class CoreTables:
     counted: bool
     cells: int
     """Of an environment: registers, then what expressions see of some of them."""
-    places: list[tuple[str | None, int, int, list[list[int]], int]] = field(default_factory=list)
-    """(operator, live registers as a range of `numbers`, indexes: places of their registers,
-    first edge)."""
+    places: list[tuple[str | None, int, int, list[Index], int]] = field(default_factory=list)
+    """(operator, live registers as a range of `numbers`, indexes, first edge)."""
     edges: list[tuple[int, ...]] = field(default_factory=list)
-    """(occurrence, effects, links, index of the place's groups or 0, key columns)."""
+    """(occurrence, effects, links, index of the place's groups or 0, key columns, the column
+    that an ordered index compares, whether it must be the greater)."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
     bounds: list[tuple[int, int, int]] = field(default_factory=list)
     effects: list[tuple[int, int, int]] = field(default_factory=list)
@@ -131,7 +134,7 @@ class _Writing:
         self._automaton = automaton
         self._registers = registers
         self._edges: dict[tuple[int, int], int] = {}
-        self._closing: list[tuple[str | None, int, int, list[list[int]], int]] = []
+        self._closing: list[tuple[str | None, int, int, list[Index], int]] = []
         self._waiting: dict[tuple[int, ...], int] = {}
         self._sightings: dict[int, list[tuple[int, int, int, int, int, bool]]] = {}
         window = plan.window
@@ -155,7 +158,7 @@ class _Writing:
         self.tables.compared_first.append(len(self.tables.compared))
         for number, place in enumerate(self._automaton.places):
             live = self._listed(place.live)
-            indexes: list[list[int]] = []
+            indexes: list[Index] = []
             first = len(self.tables.edges)
             for position, edge in enumerate(place.edges):
                 self._edges[number, position] = len(self.tables.edges)
@@ -205,7 +208,7 @@ class _Writing:
         place: int,
         live: Sequence[int],
         sightings: Sequence[Sighting],
-        indexes: list[list[int]],
+        indexes: list[Index],
     ) -> None:
         for sighting in sightings:
             guard = self._automaton.guards[sighting.guard]
@@ -213,7 +216,7 @@ class _Writing:
             gpm = self._plan.occurrences[guard.occurrence].gpm
             index = 0
             if sighting.keys:
-                indexes.append([live.index(register) for register, _ in sighting.keys])
+                indexes.append(([live.index(register) for register, _ in sighting.keys], -1))
                 index = len(indexes)
             variables = self._plan.gpms[gpm].variables
             columns = self._listed([variables.index(name) for _, name in sighting.keys])
@@ -241,7 +244,7 @@ class _Writing:
         return column, register, last[0] if last else _NOBODY
 
     def _edge(
-        self, number: int, position: int, edge: Edge, indexes: list[list[int]]
+        self, number: int, position: int, edge: Edge, indexes: list[Index]
     ) -> tuple[int, ...]:
         place = self._automaton.places[number]
         atom = self._automaton.atoms[edge.atom]
@@ -252,11 +255,15 @@ class _Writing:
         links = len(self.tables.links)
         self.tables.links += [self._link(link) for link in atom.links]
         keys = () if place.start else place.keys[position]
-        index = 0
-        if keys:
-            indexes.append([place.live.index(register) for register, _ in keys])
+        index, ordered = 0, -1
+        order = None if place.start else place.orders[position]
+        if order is not None and order[0] in place.live:
+            ordered = place.live.index(order[0])
+        if keys or ordered >= 0:
+            indexes.append(([place.live.index(register) for register, _ in keys], ordered))
             index = len(indexes)
         variables = self._plan.gpms[self._plan.occurrences[occurrence].gpm].variables
+        compared = -1 if ordered < 0 or order is None else variables.index(order[1])
         key_columns = self._listed([variables.index(name) for _, name in keys])
         return (
             occurrence,
@@ -266,6 +273,8 @@ class _Writing:
             len(self.tables.links),
             index,
             *key_columns,
+            compared,
+            order is not None and order[2],
         )
 
     def _link(self, link: Link) -> tuple[int, int, int]:
@@ -287,7 +296,7 @@ class _Writing:
         number = len(self._automaton.places) + len(self._closing)
         self._waiting[link.guards] = number
         live = closing_registers(self._automaton, link)
-        indexes: list[list[int]] = []
+        indexes: list[Index] = []
         self._add_sightings(number, live, self._shared_sightings(link), indexes)
         self._closing.append((CLOSING, *self._listed(live), indexes, 0))
         self.tables.closing.append(link)

@@ -90,6 +90,7 @@ class _Planner:
                 residual,
                 tuple(r.name for r in counts if r.variable == place.name),
                 tuple(self._equalities(self.scopes[place.name], residual)),
+                tuple(self._comparisons(self.scopes[place.name], residual)),
             )
             for index, (place, (gpm, assignments, residual)) in enumerate(
                 zip(self.places.occurrences, drafts, strict=True)
@@ -198,6 +199,21 @@ class _Planner:
                 ):
                     yield own, other
 
+    def _comparisons(
+        self, scope: GpmScope, residual: tuple[Condition, ...]
+    ) -> Iterator[tuple[str, bool, str]]:
+        """Filters `?own > ?other` and the like that an index can serve."""
+        for less, greater in chain.from_iterable(_compared(c.expression) for c in residual):
+            for own, other in ((less, greater), (greater, less)):
+                register = self.resolver.registers.get(other)
+                if (
+                    own in scope.certain
+                    and other not in scope.binds
+                    and register is not None
+                    and register.kind in ("value", "previous")
+                ):
+                    yield own, own == greater, other
+
     def _output(self) -> Output:
         form = self.query.form
         limit = self.query.limit.count if self.query.limit else None
@@ -244,3 +260,18 @@ def _window(within: ast.Within | None) -> Window:
     assert within is not None
     size = within.events if within.kind == "events" else within.microseconds
     return Window(within.kind, size)
+
+
+def _compared(expression: ast.Expr) -> Iterator[tuple[str, str]]:
+    """The variables that an expression can be true of only where the second is no less."""
+    if not isinstance(expression, ast.Binary):
+        return
+    if expression.operator == "&&":
+        yield from _compared(expression.left)
+        yield from _compared(expression.right)
+    elif isinstance(expression.left, ast.Var) and isinstance(expression.right, ast.Var):
+        names = expression.left.name, expression.right.name
+        if expression.operator in ("<", "<="):
+            yield names
+        elif expression.operator in (">", ">="):
+            yield names[1], names[0]

@@ -152,7 +152,7 @@ def test_groups_are_a_dictionary_of_their_registers(seed: int) -> None:
         built.parts.put_waiting(built.place, values, [node], drop, False)
         model[values] = model.get(values, 0) + 1
         if drop:
-            built.core.close_instant()
+            built.core.close()
             del model[values]
         assert sum(1 for _ in built.parts.waiting()) == len(model)
     found = {

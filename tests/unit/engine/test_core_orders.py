@@ -1,0 +1,116 @@
+"""Comparisons that an ordered index serves: nothing is missed, and little is looked at in vain."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pyoxigraph as ox
+import pytest
+from core_runs import Taken, encoded, in_python
+from engine_runs import EX, S, program
+from oracle import comparable, timestamp
+
+import spaseq
+from spaseq.rdf.event import NUMBER, Event
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+NUMBERS = {
+    "integer": ("0", "1", "-1", "16777216", "16777217", "9" * 30),
+    "decimal": ("0.0", "0.5", "1.0", "16777216.5", "0." + "0" * 17 + "1"),
+    "float": ("0", "1", "1.6777216E7", "INF", "-INF", "NaN", "1E-40"),
+    "double": ("0", "-0.0", "1", "1.6777217E7", "INF", "NaN", "1E300", "1E-300"),
+    "boolean": ("true", "false"),
+    "dateTime": ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00", "2025-12-31T20:00:00-05:00"),
+    "string": ("a", "b"),
+    "date": ("2026-01-01",),
+}
+VALUES = [
+    ox.Literal(text, datatype=ox.NamedNode(XSD + kind))
+    for kind, texts in NUMBERS.items()
+    for text in texts
+] + [ox.Literal("a", language="en"), ox.NamedNode(EX + "a")]
+
+
+def gpms(operator: str, keyed: bool = True) -> str:
+    k = "?k" if keyed else "[]"
+    return (
+        f"DEFINE GPM A ON s {{ {k} :a ?x }} "
+        f"DEFINE GPM B ON s {{ {k} :b ?y FILTER(?y {operator} ?x) }}"
+    )
+
+
+def event(number: int, letter: str, key: str, value: ox.Literal | ox.NamedNode) -> Event:
+    fact = (ox.NamedNode(EX + key), ox.NamedNode(EX + letter), value)
+    return Event(S, timestamp(number * 1_000_000, NUMBER), 0, [fact])
+
+
+def drawn(chance: random.Random, letters: str, keys: str, length: int) -> list[Event]:
+    return [
+        event(n, chance.choice(letters), chance.choice(keys), chance.choice(VALUES))
+        for n in range(length)
+    ]
+
+
+def results(run: spaseq.Run, events: list[Event], whole: bool) -> Counter[object]:
+    given = encoded(run, events) if whole else events
+    return Counter(map(repr, comparable(list(run.push_batch(given)) + run.finish())))
+
+
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
+@pytest.mark.parametrize("seq", ["SEQ(A : B)", "SEQ(A ; B)", "SEQ(A ; B ; B)"])
+@pytest.mark.parametrize("seed", range(4))
+def test_values_of_all_kinds_are_compared_as_without_an_index(
+    operator: str, seq: str, seed: int
+) -> None:
+    events = drawn(random.Random(seed), "aab", "kj", 160)
+    compiled = program(seq, gpms(operator), clauses="WITHIN 40 SECONDS")
+    places = compiled.queries[0].automaton.places
+    assert any(order is not None for place in places for order in place.orders)
+    run = compiled.start()
+    taken = Taken(run)
+    found = results(run, events, True)
+    assert taken.events == len(events)
+    assert found == results(in_python(compiled), events, False)
+    assert found
+
+
+@pytest.mark.parametrize("operator", ["<", ">="])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_iteration_before_is_compared_through_an_index(operator: str, seed: int) -> None:
+    many = f"DEFINE GPM A ON s {{ ?k :a ?x FILTER(?x {operator} PREV(?x, ?x)) }} "
+    last = "DEFINE GPM B ON s { ?k :b ?y FILTER(?y > LAST(?x)) }"
+    compiled = program("SEQ(A+ ; B)", many + last, clauses="WITHIN 12 SECONDS")
+    events = drawn(random.Random(seed), "aaab", "kj", 120)
+    run = compiled.start()
+    assert run.queries[0].native is not None
+    assert results(run, events, True) == results(in_python(compiled), events, False)
+
+
+def visited(run: spaseq.Run) -> int:
+    return sum(state.visited for state in run.queries[0].snapshot().places)
+
+
+def test_what_does_not_fit_is_not_visited() -> None:
+    seen = []
+    for waiting in (50, 500):
+        run = program("SEQ(A : B)", gpms(">", keyed=False), clauses="WITHIN 9999 SECONDS").start()
+        rising = [event(n, "a", "k", ox.Literal(n + 100)) for n in range(waiting)]
+        list(run.push_batch(encoded(run, rising)))
+        before = visited(run)
+        low = [event(waiting + n, "b", "k", ox.Literal(100 + n % 3)) for n in range(30)]
+        list(run.push_batch(encoded(run, low)))
+        seen.append(visited(run) - before)
+    assert seen[0] == seen[1] == 60  # 0, 1 or 2 that are less, and the one that equals
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_go_from_the_index_with_the_window(seed: int) -> None:
+    chance = random.Random(seed)
+    compiled = program("SEQ(A ; B)", gpms(">"), clauses="WITHIN 7 SECONDS")
+    events = [
+        event(n, chance.choice("aaab"), chance.choice("kjl"), ox.Literal(chance.randint(0, 9)))
+        for n in range(3000)
+    ]
+    run = compiled.start()
+    assert results(run, events, True) == results(in_python(compiled), events, False)
