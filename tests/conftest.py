@@ -11,7 +11,7 @@ from endpoints import RealServer, real_server
 from hypothesis import settings
 
 # One verdict for one commit: what is drawn anew belongs to longer runs (SPASEQ_EXAMPLES).
-settings.register_profile("ci", derandomize=True)
+settings.register_profile("ci", derandomize=True, deadline=None)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 

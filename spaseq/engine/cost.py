@@ -212,4 +212,6 @@ class _Edge:
         closing = [link.guards for link in self.notation.ways(self.edge) if link.guards]
         for guards in closing:
             shown = self.notation.guards(guards)
-            yield f"each match waits for its window to close, then the rows of {shown} are read"
+            then = "unless a row" if self.compiled else "then the rows"
+            end = "ends it" if self.compiled else "are read"
+            yield f"each match waits for its window to close, {then} of {shown} {end}"

@@ -241,7 +241,7 @@ def _query_text(query: Data) -> Iterator[str]:
     for edge in query["guarantee"]["edges"]:
         what = f"place {edge['place']}, {edge['gpm']}"
         reasons = "; ".join(edge["because"])
-        visits = "groups visited: " if edge["kind"] == "groups" else ""
+        visits = "groups visited: " if edge["kind"] in ("groups", "ordered") else ""
         yield f"    {what}: {visits}{reasons}"
     yield from _indented(_emission_cost(query), 4)
 

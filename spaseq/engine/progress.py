@@ -220,6 +220,9 @@ class _Inquiry:
     def _index(self, state: PlaceState) -> str:
         edges = range(len(state.place.edges))
         names = [name for edge in edges for name in self.notation.index(state.number, edge)]
+        for order in filter(None, state.place.orders):
+            register = self.notation.register(self.query.plan.registers[order[0]])
+            names.append(f"?{order[1]} {'>=' if order[2] else '<='} {register}")
         return ", ".join(dict.fromkeys(names))
 
     def _needed(self, state: PlaceState, edge: Edge, index: list[str]) -> str:

@@ -16,15 +16,13 @@ constant for each group it meets. Source: Bucchi et al., CORE; Alevizos et al., 
 Automata.
 """
 
-from cpython.ref cimport PyObject
-from libc.stdint cimport INT64_MIN
 from libc.math cimport INFINITY, fabs
+from libc.stdint cimport INT64_MIN
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa._groups cimport NOBODY, Group, latest_of, values_of
 from spaseq.nfa._order cimport Rank, Registers, rank_of
 from spaseq.nfa._tables cimport CLOSING
-from spaseq.nfa._tecs cimport Cell, Walk
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport give_back, resized, zeroed
@@ -374,7 +372,7 @@ cdef class AutomatonCore(Tables):
         cdef Groups groups = <Groups>self.groups[way.place]
         cdef double value = 0, least = -INFINITY, most = INFINITY
         cdef Rank rank
-        cdef uint32_t i, group = NOBODY
+        cdef uint32_t i, found, group = NOBODY
         if self.row[edge.compared] == 0:
             return 0
         rank = rank_of(record_of(self.batch, self.row[edge.compared]), &value)
@@ -385,10 +383,14 @@ cdef class AutomatonCore(Tables):
         for i in range(edge.key_first, edge.key_end):
             self.key[i - edge.key_first] = self.row[self.numbers[i]]
         while True:
-            group = groups.first_in(edge.index, self.key, rank, least, group)
-            if group == NOBODY or not groups.within(edge.index, group, self.key, rank, most):
-                return 0
+            found = groups.first_in(edge.index, self.key, rank, least, group)
+            if found == NOBODY or not groups.within(edge.index, found, self.key, rank, most):
+                break
+            group = found
             self._take(way, group, width, label)
+        if group == NOBODY and groups.living:
+            self.places[way.place].unjoined += 1
+        return 0
 
     cdef int _see(self, Sighting* sighting, uint32_t width) except -1:
         """A row that a guard looks for: it ends the groups it agrees with."""
@@ -537,12 +539,10 @@ cdef class AutomatonCore(Tables):
             for j in range(link.bound_first, link.bound_end):
                 number = self.env[self.bounds[j].register]
                 open &= self.bounds[j].least <= number < self.bounds[j].below
-            if not open:
-                continue
-            if link.target >= 0:
+            if open and link.target >= 0:
                 self._wait(link.target, node)
-                continue
-            self._accept(node)
+            elif open:
+                self._accept(node)
         return 0
 
     cdef int _accept(self, Node* node) except -1:

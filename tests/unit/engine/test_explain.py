@@ -55,7 +55,8 @@ PLAIN = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y }"
         ("A ; B", GPMS, "", "indexed"),
         ("A ; B+", GPMS, "PARTITION BY ?k", "indexed"),
         ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y = ?x) }"), "", "indexed"),
-        ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y > ?x) }"), "", "groups"),
+        ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y > ?x) }"), "", "ordered"),
+        ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y > ?x + 1) }"), "", "groups"),
         ("A ; B+", PLAIN.replace("?y }", "?y FILTER(?y > PREV(?y, 0)) }"), "", "groups"),
         ("A : B : A", GPMS, "", "groups"),
         ("A & B", GPMS, "", "looks back"),
@@ -79,8 +80,8 @@ def test_the_reason_is_the_filter_that_makes_it_so() -> None:
     assert edge == {
         "place": 2,
         "gpm": "B",
-        "kind": "groups",
-        "because": ["all of them", "FILTER(?y > ?x) of B"],
+        "kind": "ordered",
+        "because": ["all of them whose ?x is no greater than ?y", "FILTER(?y > ?x) of B"],
     }
 
 

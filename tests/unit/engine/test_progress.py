@@ -112,7 +112,15 @@ def test_a_residual_filter_was_never_true() -> None:
         push(run, time, f"k b {time}")
     lines = told(run)
     assert "B: 4 rows in the events" in lines
-    assert "B: FILTER(?y > ?x) was not true 4 times" in lines
+    assert "4 rows agreed with nobody waiting on ?k, ?y >= ?x" in lines
+
+
+def test_a_residual_filter_that_no_index_serves_was_never_true() -> None:
+    run = program(gpms=FILTERED.replace("> ?x", "> ?x + 0")).start()
+    push(run, 1, "k a 7")
+    for time in range(2, 6):
+        push(run, time, f"k b {time}")
+    assert "B: FILTER(?y > ?x + 0) was not true 4 times" in told(run)
 
 
 def test_nobody_waited_yet() -> None:
