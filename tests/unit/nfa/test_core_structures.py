@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from itertools import count
 
+import pyoxigraph as ox
 import pytest
 
 import spaseq
@@ -35,6 +36,8 @@ class Building:
     def __init__(self) -> None:
         self.native, self.place = native()
         self.core, self.parts = self.native.core, self.native.parts
+        for number in range(64):  # so that the numbers registers hold here stand for terms
+            self.native.matchers.dictionary.intern(ox.Literal(number))
         self.instants = count()
         self.unions: list[tuple[int, Paths]] = []
 
