@@ -24,6 +24,8 @@ FORMATS = ("jsonl", "csv", "tsv", "srj", "trig", "nquads")
 SYNTAXES = ("nq", "nt", "trig", "ttl")
 DATASETS = ("smart-home", "stock", "cards", "traffic")
 SHELLS = ("bash", "zsh", "fish")
+REGIMES = ("rdfs", "owl-ql")
+ENTAIL = "Match what follows from the schema of the knowledge base, too."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class RunOptions:
     limit: int | None
     progress: bool
     stats: bool
+    entail: str | None
 
 
 @click.command(
@@ -59,6 +62,7 @@ class RunOptions:
 @click.option(
     "--kb", "kbs", multiple=True, metavar="IRI=FILE", help="A graph of the knowledge base."
 )
+@click.option("--entail", type=click.Choice(REGIMES), help=ENTAIL)
 @click.option(
     "--format",
     "format_",
@@ -121,6 +125,7 @@ def run(
     queries: Sequence[str],
     streams: Sequence[str],
     kbs: Sequence[str],
+    entail: str | None,
     bound: Sequence[str],
     format_: str,
     output: str | None,
@@ -149,7 +154,7 @@ def run(
     for warning in kb_warnings(read, program.sources, graphs):
         reports.say(warning, prefix="")
     sources = file_sources(files, options, log=reports.say)
-    _run(program, graphs, sources, RunOptions(format_, output, limit, progress, stats))
+    _run(program, graphs, sources, RunOptions(format_, output, limit, progress, stats, entail))
 
 
 def _run(
@@ -159,7 +164,7 @@ def _run(
     from spaseq.io.sinks import open_sink
     from spaseq.pipeline import BATCH, pump, shapes
 
-    started = program.start(kb=kb)
+    started = program.start(kb=kb, entail=options.entail)
     for source in sources:
         source.relevance = started.relevance
     live = any(source.live for source in sources)
@@ -252,12 +257,26 @@ def check(queries: Sequence[str]) -> None:
 @click.argument("queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path())
 @click.option("--dot", is_flag=True, help="The automaton in the language of Graphviz.")
 @click.option("--svg", is_flag=True, help="The automaton as a picture.")
-def explain(queries: Sequence[str], dot: bool, svg: bool) -> None:
+@click.option(
+    "--kb",
+    "kbs",
+    multiple=True,
+    metavar="IRI=FILE",
+    help="A graph of the knowledge base, for --entail.",
+)
+@click.option("--entail", type=click.Choice(REGIMES), help="What patterns are widened to.")
+def explain(
+    queries: Sequence[str], dot: bool, svg: bool, kbs: Sequence[str], entail: str | None
+) -> None:
     """Show how queries will be evaluated: graph patterns, places, registers, indexes."""
     if dot and svg:
         raise click.UsageError("--dot and --svg exclude each other")
     program = compiled(arguments.read_queries(queries))
-    text = program.to_dot() if dot else program.to_svg() if svg else program.explain()
+    graphs = arguments.kb_files(kbs, program)
+    if dot or svg:
+        text = program.to_dot() if dot else program.to_svg()
+    else:
+        text = program.explain(graphs, entail)
     reports.tell(text.rstrip("\n"))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.entailing import entailed
 from spaseq.engine.fitness import unfit
 from spaseq.engine.matching import EventRows
 from spaseq.engine.query_run import QueryRun
@@ -35,6 +36,7 @@ class Evaluation:
         program: CompiledQueries,
         kb: Mapping[str, Any] | Any = None,
         bound: Mapping[str, ox.NamedNode | ox.Literal] | None = None,
+        entail: str | None = None,
     ):
         self.program = program
         self.bound = dict(bound or {})
@@ -47,9 +49,17 @@ class Evaluation:
                 f"the query reads the KB graph <{absent[0]}> (FROM), but it was not given; "
                 f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
             )
-        self.rows = EventRows(program, self.kb)
+        self.entail = entail
+        """The regime of entailment, if there is one; saved with the state."""
+        self.entailed = entailed(program, self.kb, entail)
+        self.rows = EventRows(program, self.kb, self.entailed)
         self.queries = [
-            QueryRun(query, self.kb, self.rows.matchers, unfit(program, query) is None)
+            QueryRun(
+                query,
+                self.entailed.get(query.plan.kb_graphs, self.kb),
+                self.rows.matchers,
+                unfit(program, query) is None,
+            )
             for query in program.queries
         ]
         self._external = program.streams

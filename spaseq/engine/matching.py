@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.entailing import Entailed
 from spaseq.engine.fitness import counts_events
 from spaseq.gpm.match import Matchers
 from spaseq.kb.snapshot import Kb
@@ -14,7 +15,7 @@ from spaseq.rdf.event import Event
 class EventRows:
     """Evaluates tasks, and remembers the rows of the last event only."""
 
-    def __init__(self, program: CompiledQueries, kb: Kb):
+    def __init__(self, program: CompiledQueries, kb: Kb, entailed: Entailed):
         plans = [query.plan for query in program.queries]
         conditions = [
             condition.expression
@@ -24,7 +25,7 @@ class EventRows:
         ]
         counted = counts_events(program)
         horizon = _horizon(plans, counted)
-        self.matchers = Matchers(program.tasks, kb, conditions, horizon, counted)
+        self.matchers = Matchers(program.tasks, kb, conditions, horizon, counted, entailed)
         self._event: Event | None = None
         self._known: dict[int, tuple[list[Row], list[Row]]] = {}
 

@@ -15,8 +15,8 @@ import pyoxigraph as ox
 
 from spaseq.gpm.aggregate import order_key
 from spaseq.gpm.expression import Scope, compile_expression
+from spaseq.gpm.graphs import NamedGraphs
 from spaseq.gpm.terms import constant
-from spaseq.kb.snapshot import Kb
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.emission import choose
@@ -59,7 +59,7 @@ class OutputStage:
         plan: QueryPlan,
         registers: RegisterFile,
         acceptors: Sequence[Acceptor],
-        kb: Kb,
+        kb: NamedGraphs,
         remembers: bool,
     ):
         """`remembers`: whether a match can come up again when its window closes."""

@@ -15,15 +15,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from spaseq.errors import EventError
 from spaseq.gpm import algebra
+from spaseq.gpm._derive import Deriver
 from spaseq.gpm._graph import SummaryGraph
 from spaseq.gpm._match import NativeMatcher
 from spaseq.gpm.compile import compile_group
 from spaseq.gpm.context import Scope
 from spaseq.gpm.describe import Observed
+from spaseq.gpm.entail import widened
 from spaseq.gpm.evaluate import Evaluator
 from spaseq.gpm.expression import Test, compile_filter
 from spaseq.gpm.flatten import Rows, flatten
-from spaseq.gpm.graphs import NamedGraphs
+from spaseq.gpm.graphs import EntailedGraphs, NamedGraphs
 from spaseq.gpm.native import NativePattern, Pattern
 from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.relation import Row
@@ -34,7 +36,10 @@ from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._window import WindowTerms
 from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.entailment import View
 from spaseq.rdf.event import DATE_TIME, Event, Term
+
+_PLAIN: Mapping[tuple[str, ...] | None, EntailedGraphs] = {}
 
 
 class Matchers:
@@ -46,6 +51,7 @@ class Matchers:
         others: what else looks at events (EXISTS in conditions across events).
         horizon: how far back an event may lie whose terms are still needed.
         counted: whether that is a number of events; else it is microseconds.
+        entailed: by the KB graphs that a pattern sees, those graphs under entailment.
     """
 
     def __init__(
@@ -55,23 +61,30 @@ class Matchers:
         others: Iterable[ast.Node] = (),
         horizon: int = 0,
         counted: bool = False,
+        entailed: Mapping[tuple[str, ...] | None, EntailedGraphs] = _PLAIN,
     ):
         self._kb = kb
-        self.patterns = patterns
+        self._entailed = entailed
+        self.patterns = [
+            widened(pattern, entailed[pattern.program.kb_graphs].rules) if entailed else pattern
+            for pattern in patterns
+        ]
         self.dictionary = Dictionary()
         self.window = WindowTerms(horizon)
         self.counted = counted
         self.graph, views = self._summary()
         self._native = [
             None if pattern.native is None else self._linked(pattern.program, pattern.native, views)
-            for pattern in patterns
+            for pattern in self.patterns
         ]
         self._evaluators = [
-            Evaluator(pattern.program, kb) if pattern.native is None else None
+            Evaluator(pattern.program, self._seen(pattern.program))
+            if pattern.native is None
+            else None
             for pattern in patterns
         ]
         self._tests = [_tests(pattern) for pattern in patterns]
-        used = uses((*(p.program.pattern for p in patterns), *_conditions(patterns), *others))
+        used = self._uses((*(p.program.pattern for p in patterns), *_conditions(patterns), *others))
         self.relevance = Relevance(self.dictionary, used)
         self._useful = None if used is None else frozenset(predicate for predicate, _ in used)
         self._batch = EventBatch(self.dictionary)
@@ -83,7 +96,23 @@ class Matchers:
 
     # ------------------------------------------------------------------ linking
 
-    def _summary(self) -> tuple[SummaryGraph, Mapping[Term, int]]:
+    def _seen(self, program: GpmProgram) -> NamedGraphs | None:
+        """The background graphs as a program sees them."""
+        return self._entailed.get(program.kb_graphs, self._kb)
+
+    def _uses(self, nodes: Iterable[ast.Node]) -> frozenset[tuple[Term, Term | None]] | None:
+        """What the patterns can use of an event, also by what follows from it."""
+        if not self._entailed:
+            return uses(nodes)
+        found: set[tuple[Term, Term | None]] = set()
+        for graphs in self._entailed.values():
+            inputs = graphs.rules.inputs()
+            if inputs is None:
+                return None
+            found |= inputs
+        return frozenset(found)
+
+    def _summary(self) -> tuple[SummaryGraph, Mapping[Term | View, int]]:
         steps = [
             step
             for pattern in self.patterns
@@ -93,13 +122,19 @@ class Matchers:
             if isinstance(node, algebra.Basic)
             for step in node.steps
         ]
-        named = dict.fromkeys(s.predicate for s in steps if not isinstance(s.predicate, int))
-        whole = any(isinstance(step.predicate, int) for step in steps)
-        views = {predicate: view for view, predicate in enumerate(named, 1)}
-        return SummaryGraph(self.dictionary, named, whole), views
+        keys = dict.fromkeys(step.key for step in steps)
+        named = [key for key in keys if not isinstance(key, int | View)]
+        derived = [key for key in keys if isinstance(key, View)]
+        views = {key: view for view, key in enumerate((*named, *derived), 1)}
+        deriver = None
+        if derived:
+            groups = [graphs.rules for graphs in self._entailed.values()]
+            deriver = Deriver(self.dictionary, groups, views)
+        whole = any(isinstance(key, int) for key in keys)
+        return SummaryGraph(self.dictionary, named, whole, deriver, len(derived)), views
 
     def _linked(
-        self, program: GpmProgram, native: NativePattern, views: Mapping[Term, int]
+        self, program: GpmProgram, native: NativePattern, views: Mapping[Term | View, int]
     ) -> NativeMatcher:
         flat = flatten(native.root, native.exists, lambda node: self._kb_rows(program, node))
         expressions = (*flat.expressions, *native.filters)
@@ -118,7 +153,7 @@ class Matchers:
         """The distinct rows of a pattern that only the KB decides."""
         node = compile_group(ast.GroupGraphPattern((table.pattern,)))
         columns = [node.schema.index(name) for name in table.variables]
-        rows = node.run(Scope(None, self._kb, program.kb_graphs))
+        rows = node.run(Scope(None, self._seen(program), program.kb_graphs))
         return list(dict.fromkeys(tuple(row[column] for column in columns) for row in rows))
 
     # ------------------------------------------------------------------ events
@@ -134,7 +169,8 @@ class Matchers:
             self._tried[number] += 1
             self._found[number] += len(rows)
         if kept and self._tests[number]:
-            scope = Scope(event, self._kb, self.patterns[number].program.kb_graphs)
+            program = self.patterns[number].program
+            scope = Scope(event, self._seen(program), program.kb_graphs)
             for place, test in enumerate(self._tests[number]):
                 passed = [row for row in kept if test(row, scope)]
                 self._untrue[number][place] += len(kept) - len(passed)

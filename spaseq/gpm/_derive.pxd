@@ -1,0 +1,98 @@
+"""What an event's triples stand for under entailment; see _derive.pyx."""
+
+cimport cython
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._terms cimport term_t
+
+# In place of a term: that part of the triple the rule is applied to.
+cdef enum:
+    THE_SUBJECT = 0xFFFFFFFFu
+    THE_PREDICATE = 0xFFFFFFFEu
+    THE_OBJECT = 0xFFFFFFFDu
+# Targets that are no views: properties of chains, and from AGAIN on, by group, the triples that
+# chains make, which go through the rules themselves.
+cdef enum:
+    LINK = 0x80000000u
+    AGAIN = 0xC0000000u
+
+# A triple for a view, or of a property of a chain.
+cdef struct Derived:
+    uint32_t target
+    term_t subject
+    term_t predicate
+    term_t object
+    uint32_t next_of_subject    # links: the next with the same end, plus 1; 0 ends a list
+    uint32_t next_of_object
+
+cdef struct Span:
+    uint32_t first
+    uint32_t end
+
+# Which spans a predicate has beside its own, in the table by ends.
+cdef enum:
+    BY_SUBJECTS = 1
+    BY_OBJECTS = 2
+
+cdef struct Rule:
+    Span emissions
+    uint8_t keyed
+
+# An entry of a hash table of spans; no entry has the kind 0.
+cdef struct Keyed:
+    uint32_t kind
+    term_t name
+    term_t end
+    Span span
+
+cdef struct Joined:
+    uint32_t other      # the link that goes on from this one
+    term_t result
+
+
+@cython.final
+cdef class Deriver:
+    cdef readonly Dictionary dictionary
+    cdef Rule* rules                # of each group: one per permanent term below `known`
+    cdef Rule* otherwise            # per group: of all other predicates
+    cdef term_t known
+    cdef uint32_t groups
+    cdef Derived* emissions
+    cdef Keyed* keyed
+    cdef uint32_t keyed_mask
+    cdef term_t* beyond             # the ends that the background leads to
+    cdef Span* ahead                # per link: the joins it begins
+    cdef Span* back                 # per link: the joins it ends
+    cdef Joined* joins
+    cdef Derived* found             # of the event at hand
+    cdef uint32_t count, room
+    cdef uint32_t* places           # of `found` by hash, plus 1
+    cdef uint32_t place_mask
+    cdef uint32_t* heads            # of links, plus 1: by subject, then as many by object
+    cdef uint32_t head_mask
+    cdef uint32_t linked            # links of the event at hand
+    cdef uint32_t again             # the target of what chains make
+    cdef readonly uint32_t most     # triples that may follow from one event
+
+    cdef int derive(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef int _apply(
+        self, EventBatch batch, uint32_t group, term_t subject, term_t predicate, term_t object
+    ) except -1 nogil
+    cdef int _emit(
+        self, EventBatch batch, Span span, term_t subject, term_t predicate, term_t object
+    ) except -1 nogil
+    cdef int _enter(
+        self, uint32_t target, term_t subject, term_t predicate, term_t object
+    ) except -1 nogil
+    cdef int _link(self, uint32_t at) except -1 nogil
+    cdef int _hang(self, uint32_t number) noexcept nogil
+    cdef int _relink(self, uint32_t before) except -1 nogil
+    cdef Span _span(self, uint32_t kind, term_t name, term_t end) noexcept nogil
+    cdef int _rehash(self) except -1 nogil
+    cdef int _enter_rules(
+        self, uint32_t group, rules, list numbers, list emissions, dict keyed
+    ) except -1
+    cdef Span _entered(self, given, list numbers, list emissions) except *
+    cdef int _take(self, emissions, keyed, beyond, ahead, back) except -1
