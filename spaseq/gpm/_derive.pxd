@@ -18,6 +18,14 @@ cdef enum:
     LINK = 0x80000000u
     AGAIN = 0xC0000000u
 
+# A triple that a rule makes.
+cdef struct Emission:
+    uint32_t target
+    term_t subject
+    term_t predicate
+    term_t object
+    bint named          # only where the object of the triple at hand is no literal
+
 # A triple for a view, or of a property of a chain.
 cdef struct Derived:
     uint32_t target
@@ -59,7 +67,7 @@ cdef class Deriver:
     cdef Rule* otherwise            # per group: of all other predicates
     cdef term_t known
     cdef uint32_t groups
-    cdef Derived* emissions
+    cdef Emission* emissions
     cdef Keyed* keyed
     cdef uint32_t keyed_mask
     cdef term_t* beyond             # the ends that the background leads to

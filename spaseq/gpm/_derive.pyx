@@ -92,9 +92,9 @@ cdef class Deriver:
     cdef Span _entered(self, given, list numbers, list emissions) except *:
         cdef Span span
         span.first = <uint32_t>len(emissions)
-        for number, *symbols in given:
+        for number, *symbols, named in given:
             if numbers[number]:
-                emissions.append((numbers[number], *map(self._symbol, symbols)))
+                emissions.append((numbers[number], *map(self._symbol, symbols), named))
         span.end = <uint32_t>len(emissions)
         return span
 
@@ -134,9 +134,9 @@ cdef class Deriver:
     cdef int _take(self, emissions, keyed, beyond, ahead, back) except -1:
         """Lay out the tables."""
         cdef uint32_t i, at, size = 16
-        self.emissions = <Derived*>zeroed(len(emissions), sizeof(Derived))
-        for i, (target, subject, predicate, object) in enumerate(emissions):
-            self.emissions[i] = Derived(target, subject, predicate, object, 0, 0)
+        self.emissions = <Emission*>zeroed(len(emissions), sizeof(Emission))
+        for i, (target, subject, predicate, object, named) in enumerate(emissions):
+            self.emissions[i] = Emission(target, subject, predicate, object, named)
         while size < 2 * len(keyed):
             size *= 2
         self.keyed_mask = size - 1
@@ -245,15 +245,15 @@ cdef class Deriver:
     cdef int _emit(
         self, EventBatch batch, Span span, term_t subject, term_t predicate, term_t object
     ) except -1 nogil:
-        cdef Derived emission
+        cdef Emission emission
         cdef uint32_t i
         for i in range(span.first, span.end):
             emission = self.emissions[i]
+            if emission.named and record_of(batch, object).text[0] == c'"':
+                continue
             if emission.subject == THE_SUBJECT:
                 emission.subject = subject
             elif emission.subject == THE_OBJECT:
-                if record_of(batch, object).text[0] == c'"':
-                    continue  # no literal is a subject
                 emission.subject = object
             if emission.predicate == THE_PREDICATE:
                 emission.predicate = predicate

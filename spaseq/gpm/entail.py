@@ -127,19 +127,20 @@ def widenings(pattern: ast.Node, rules: Rules) -> tuple[Widening, ...]:
 
 
 def _counts(rules: Rules) -> Mapping[Target, Counter[str]]:
-    sources: dict[Target, set[tuple[str, object]]] = {target: set() for target in rules.targets}
-    for where, end, (number, *symbols) in rules.emissions():
+    sources: dict[Target, dict[tuple[str, object], None]]
+    sources = {target: {} for target in rules.targets}
+    for where, end, (number, *symbols, _) in rules.emissions():
         if number < len(rules.targets):
             target = rules.targets[number]
             kind = _kind(where, end, symbols)
             if kind and not where.value.startswith(_VOCABULARIES):
-                sources[target].add((kind, end or where))
+                sources[target][kind, end or where] = None
             results = (
                 join
                 for join in rules.joins
                 if join.result == where and not join.result.value.startswith(_VOCABULARIES)
             )
-            sources[target].update(("chain", join) for join in results)
+            sources[target] |= {("chain", join): None for join in results}
     return {target: Counter(kind for kind, _ in found) for target, found in sources.items()}
 
 

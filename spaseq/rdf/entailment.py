@@ -49,8 +49,11 @@ Symbolic: TypeAlias = tuple[Symbol, Term, Symbol]
 Target: TypeAlias = tuple[Term | None, Term | None]
 """A predicate (None: any), and an object where only one is asked for."""
 EVERYTHING: Target = (None, None)
-Emission: TypeAlias = tuple[int, Symbol, Symbol, Symbol]
-"""The number of a target, or beyond these of a property in a chain, and a triple for it."""
+Emission: TypeAlias = tuple[int, Symbol, Symbol, Symbol, bool]
+"""The number of a target, or beyond these of a property in a chain, and a triple for it.
+
+Last, whether there is one only where the object is no literal: it is a subject on the way.
+"""
 Ends: TypeAlias = Mapping[Term, Sequence[Term]]
 Pairs: TypeAlias = Mapping[Term, tuple[Ends, Ends]]
 """By predicate: from subjects to objects, and from objects to subjects."""
@@ -94,7 +97,7 @@ class Rules:
         """The targets of which there are more triples than those that say so themselves."""
         results = {join.result for join in self.joins}
         found = {EVERYTHING}
-        for where, end, (number, *symbols) in self.emissions():
+        for where, end, (number, *symbols, _) in self.emissions():
             if number < len(self.targets):
                 predicate, object = self.targets[number]
                 itself = [SUBJECT, predicate, OBJECT if object is None else object]
@@ -153,12 +156,13 @@ class _Deriving:
         out: dict[Fact, None] = {}
         self._waiting += facts
         for fact in self._waiting:  # it grows meanwhile
-            for number, *symbols in rules.of(fact):
+            literal = isinstance(fact[2], ox.Literal)
+            for number, *symbols, named in rules.of(fact):
+                if named and literal:
+                    continue
                 start, link, end = (
                     fact[symbol.value] if isinstance(symbol, Part) else symbol for symbol in symbols
                 )
-                if isinstance(start, ox.Literal):
-                    continue
                 if number < targets:
                     out[start, link, end] = None
                 else:
@@ -210,33 +214,41 @@ def rules_of(schema: Schema, targets: Iterable[Target], background: Pairs) -> Ru
     return _Making(schema, tuple(dict.fromkeys(targets))).rules(background)
 
 
-def consequences(schema: Schema, start: Symbolic) -> dict[Symbolic, None]:
-    """What follows from one triple by rules of one premise, itself included."""
-    found = {start: None}
-    waiting = [start]
+def consequences(schema: Schema, start: Symbolic) -> dict[Symbolic, bool]:
+    """What follows from one triple by rules of one premise, itself included.
 
-    def add(triple: Symbolic, further: bool = True) -> None:
-        if triple not in found and not isinstance(triple[0], ox.Literal):
-            found[triple] = None
+    With each, whether the object must be no literal for it: on every way to it (so that one
+    that was found so may be found again), that is a subject somewhere.
+    """
+    found: dict[Symbolic, bool] = {}
+    waiting: list[Symbolic] = []
+
+    def add(triple: Symbolic, named: bool, further: bool = True) -> None:
+        named |= triple[0] is OBJECT
+        if found.get(triple, True) > named or triple not in found:
+            found[triple] = named
             if further:
                 waiting.append(triple)
 
+    add(start, False)
     while waiting:
-        subject, predicate, object = waiting.pop()
+        triple = waiting.pop()
+        subject, predicate, object = triple
+        named = found[triple]
         for above in schema.superproperties.get(predicate, ()):
-            add((subject, above, object))
+            add((subject, above, object), named)
         for inverse in schema.inverses.get(predicate, ()):
-            add((object, inverse, subject))
+            add((object, inverse, subject), named)
         for kind in schema.domains.get(predicate, ()):
-            add((subject, TYPE, kind))
+            add((subject, TYPE, kind), named)
         for kind in schema.ranges.get(predicate, ()):
-            add((object, TYPE, kind))
+            add((object, TYPE, kind), named)
         if predicate == TYPE and not isinstance(object, Part):
             # A class has all classes above it: only what types themselves entail goes on.
             typed = TYPE in schema.superproperties or TYPE in schema.inverses
             typed |= TYPE in schema.domains or TYPE in schema.ranges
             for above in schema.superclasses.get(object, ()):
-                add((subject, TYPE, above), further=typed)
+                add((subject, TYPE, above), named, typed)
     return found
 
 
@@ -270,7 +282,7 @@ class _Making:
                     self._by_class(predicate, other, emissions, keyed)
         # A predicate that nothing is known of stands for itself.
         otherwise = tuple(
-            (number, SUBJECT, Part.PREDICATE, OBJECT) for number in self._numbers[EVERYTHING]
+            (number, SUBJECT, Part.PREDICATE, OBJECT, False) for number in self._numbers[EVERYTHING]
         )
         joins = tuple(Join(linked.index(p), linked.index(q), result) for p, q, result in chains)
         return Rules(
@@ -293,16 +305,15 @@ class _Making:
         known = (name for table in tables for name in table)
         return dict.fromkeys((TYPE, *asked, *linked, *results, *known))
 
-    def _emissions(
-        self, symbols: Iterable[Symbolic], but: Sequence[Emission] = ()
-    ) -> tuple[Emission, ...]:
+    def _emissions(self, symbols: Mapping[Symbolic, bool]) -> tuple[Emission, ...]:
         numbers = self._numbers
         every = numbers[EVERYTHING]
         found = [
-            (number, subject, predicate, object)
-            for subject, predicate, object in symbols
+            (number, subject, predicate, object, named)
+            for (subject, predicate, object), named in symbols.items()
             for keys in (
-                every,
+                # A property without a name leads on to others, but is in no triple.
+                every if isinstance(predicate, ox.NamedNode) else (),
                 numbers.get((predicate, None), ()),
                 () if isinstance(object, Part) else numbers.get((predicate, object), ()),
             )
@@ -315,7 +326,7 @@ class _Making:
                 "(MOST_RULES): name the classes and predicates that patterns ask for, or give "
                 "the run the part of the schema that the queries need"
             )
-        return tuple(emission for emission in found if emission not in but) if but else tuple(found)
+        return tuple(found)
 
     def _by_class(
         self,
@@ -330,8 +341,8 @@ class _Making:
         for kind in dict.fromkeys((*self._schema.superclasses, *named)):
             symbols = consequences(self._schema, (typed, TYPE, kind))
             # The class stands where the triple has it: what is known without it is left out.
-            said = {(n, *(kind if s is end else s for s in symbols)) for n, *symbols in known}
-            emissions = tuple(e for e in self._emissions(symbols) if e not in said)
+            said = {(n, *(kind if s is end else s for s in symbols)) for n, *symbols, _ in known}
+            emissions = tuple(e for e in self._emissions(symbols) if e[:4] not in said)
             if emissions:
                 keyed[predicate, kind] = emissions
 
