@@ -36,8 +36,7 @@ def closed_kb(graphs: Mapping[str, Iterable[Fact]], regime: str) -> dict[str, Fa
     while True:
         schema = frozenset().union(*found.values())
         grown = {
-            name: facts | _once(facts, schema, frozenset(), regime)
-            for name, facts in found.items()
+            name: facts | _once(facts, schema, frozenset(), regime) for name, facts in found.items()
         }
         if regime == "owl-ql":
             grown = {name: facts | _equalled(facts, schema) for name, facts in grown.items()}
@@ -118,9 +117,7 @@ def _chains(schema: Facts) -> Iterator[tuple[Term, Term, Term]]:
             yield first, second, term
 
 
-def _joined(
-    facts: Facts, pairs: Facts, first: Term, second: Term, result: Term
-) -> Iterator[Fact]:
+def _joined(facts: Facts, pairs: Facts, first: Term, second: Term, result: Term) -> Iterator[Fact]:
     """What a chain makes of two triples, one of them at least of `facts`."""
     for left, right in ((facts, facts), (facts, pairs), (pairs, facts)):
         for s, p, o in left:
