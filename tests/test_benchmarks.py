@@ -102,3 +102,31 @@ def test_window_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     # 3,000 IRIs are in the window at any time, and at most half as many more wait to go.
     assert all(3_000 <= count <= 5_000 for count in live)
     assert shown[-1].startswith("30,000 rows, ")
+
+
+def test_entailment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All ways find as many matches, and some."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "kb"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    import entailment
+
+    result = subprocess.run(
+        [
+            *(sys.executable, str(ROOT / "benchmarks" / "kb" / "entailment.py")),
+            *("--events", "5000", "--classes", "50", "--repeat", "1"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = result.stdout.splitlines()[2:]
+    assert [row.split("  ")[0] for row in rows] == [
+        "no entailment",
+        "entailed",
+        "told outright",
+        "all types in the file",
+        "materialised by hand",
+    ]
+    (found,) = {int(row.split()[-1]) for row in rows}
+    assert found > 0
+    assert entailment.above(49) == ["C49", "C4", "Root"]

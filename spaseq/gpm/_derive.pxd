@@ -1,7 +1,7 @@
 """What an event's triples stand for under entailment; see _derive.pyx."""
 
 cimport cython
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
@@ -39,19 +39,20 @@ cdef struct Span:
     uint32_t first
     uint32_t end
 
-# Which spans a predicate has beside its own, in the table by ends.
-cdef enum:
-    BY_SUBJECTS = 1
-    BY_OBJECTS = 2
-
+# What follows from a predicate, and the columns, plus 1, that say what follows from it with a
+# class for subject or object; 0 for none.
 cdef struct Rule:
     Span emissions
-    uint8_t keyed
+    uint32_t by_subject
+    uint32_t by_object
 
-# An entry of a hash table of spans; no entry has the kind 0.
+cdef enum Side:
+    AHEAD = 1
+    BACK = 2
+
+# An entry of the hash table of the background's pairs: what a link leads to from an end.
 cdef struct Keyed:
-    uint32_t kind
-    term_t name
+    uint32_t kind       # twice the link, and the Side: never 0
     term_t end
     Span span
 
@@ -68,8 +69,11 @@ cdef class Deriver:
     cdef term_t known
     cdef uint32_t groups
     cdef Emission* emissions
-    cdef Keyed* keyed
-    cdef uint32_t keyed_mask
+    cdef uint32_t emission_count
+    cdef Span* columns              # each with a span for every permanent term below `ends`
+    cdef term_t ends
+    cdef Keyed* pairs
+    cdef uint32_t pair_mask
     cdef term_t* beyond             # the ends that the background leads to
     cdef Span* ahead                # per link: the joins it begins
     cdef Span* back                 # per link: the joins it ends
@@ -97,10 +101,11 @@ cdef class Deriver:
     cdef int _link(self, uint32_t at) except -1 nogil
     cdef int _hang(self, uint32_t number) noexcept nogil
     cdef int _relink(self, uint32_t before) except -1 nogil
-    cdef Span _span(self, uint32_t kind, term_t name, term_t end) noexcept nogil
+    cdef Span _pairs(self, uint32_t link, Side side, term_t end) noexcept nogil
     cdef int _rehash(self) except -1 nogil
     cdef int _enter_rules(
-        self, uint32_t group, rules, list numbers, list emissions, dict keyed
+        self, uint32_t group, rules, list numbers, dict emissions, dict columns
     ) except -1
-    cdef Span _entered(self, given, list numbers, list emissions) except *
-    cdef int _take(self, emissions, keyed, beyond, ahead, back) except -1
+    cdef Span _entered(self, given, list numbers, dict emissions) except *
+    cdef int _take_rules(self, emissions, columns) except -1
+    cdef int _take_joins(self, pairs, beyond, ahead, back) except -1

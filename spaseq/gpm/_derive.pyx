@@ -17,14 +17,6 @@ from spaseq.rdf._memory cimport give_back, resized, zeroed
 from spaseq.errors import LimitExceeded
 from spaseq.rdf.entailment import MOST_DERIVED, Part, View
 
-# Kinds of keys; the number of the group or link stands above the lowest three bits.
-cdef enum:
-    RULE_BY_SUBJECT = 1
-    RULE_BY_OBJECT = 2
-    PAIRS_AHEAD = 3
-    PAIRS_BACK = 4
-
-
 cdef inline uint32_t _mixed(uint32_t a, term_t b, term_t c, term_t d) noexcept nogil:
     cdef uint64_t hash = (<uint64_t>a << 32 | b) * 0x9E3779B97F4A7C15u
     hash = (hash ^ (<uint64_t>c << 32 | d)) * 0xD6E8FEB86659FD93u
@@ -42,20 +34,22 @@ cdef class Deriver:
         self.known = max(numbers, default=0) + 1
         self.rules = <Rule*>zeroed(self.known * self.groups, sizeof(Rule))
         self.otherwise = <Rule*>zeroed(self.groups, sizeof(Rule))
-        emissions, keyed, beyond, ahead, back = [], {}, [], [], []
+        emissions, columns, pairs, beyond, ahead, back = {}, {}, {}, [], [], []
         for group, rules in enumerate(groups):
             first = len(ahead)
             numbers = [views.get(view, 0) for view in _views(rules)]
             numbers += [<uint32_t>LINK + first + link for link in range(len(rules.linked))]
-            self._enter_rules(group, rules, numbers, emissions, keyed)
-            self._enter_joins(rules, first, ahead, back, keyed, beyond)
-        self._take(emissions, keyed, beyond, ahead, back)
+            self._enter_rules(group, rules, numbers, emissions, columns)
+            self._enter_joins(rules, first, ahead, back, pairs, beyond)
+        self._take_rules(emissions, columns)
+        self._take_joins(pairs, beyond, ahead, back)
 
     def __dealloc__(self):
         give_back(self.rules)
         give_back(self.otherwise)
         give_back(self.emissions)
-        give_back(self.keyed)
+        give_back(self.columns)
+        give_back(self.pairs)
         give_back(self.beyond)
         give_back(self.ahead)
         give_back(self.back)
@@ -65,7 +59,7 @@ cdef class Deriver:
         give_back(self.heads)
 
     cdef int _enter_rules(
-        self, uint32_t group, rules, list numbers, list emissions, dict keyed
+        self, uint32_t group, rules, list numbers, dict emissions, dict columns
     ) except -1:
         """The rules of a group, of targets with a number."""
         cdef term_t name
@@ -76,26 +70,38 @@ cdef class Deriver:
         for predicate, given in rules.plain.items():
             name = self.dictionary.intern(predicate)
             rule[name].emissions = self._entered(given, numbers, emissions)
-        for kind, flag, table in (
-            (RULE_BY_SUBJECT, BY_SUBJECTS, rules.by_subject),
-            (RULE_BY_OBJECT, BY_OBJECTS, rules.by_object),
-        ):
-            for (predicate, term), given in table.items():
-                span = self._entered(given, numbers, emissions)
-                if span.first < span.end:
-                    name = self.dictionary.intern(predicate)
-                    rule[name].keyed |= <uint8_t>flag
-                    key = group << 3 | <uint32_t>kind, name, self.dictionary.intern(term)
-                    keyed[key] = span.first, span.end
+        for by_object, table in enumerate((rules.by_subject, rules.by_object)):
+            for predicate, column in self._columns_of(table, numbers, emissions).items():
+                name = self.dictionary.intern(predicate)
+                number = columns.setdefault(frozenset(column.items()), len(columns) + 1)
+                if by_object:
+                    rule[name].by_object = number
+                else:
+                    rule[name].by_subject = number
         return 0
 
-    cdef Span _entered(self, given, list numbers, list emissions) except *:
+    def _columns_of(self, table, numbers, emissions):
+        """By predicate: the spans of the classes that have rules with it."""
+        found = {}
+        for (predicate, term), given in table.items():
+            span = self._entered(given, numbers, emissions)
+            if span.first < span.end:
+                column = found.setdefault(predicate, {})
+                column[self.dictionary.intern(term)] = span.first, span.end
+        return found
+
+    cdef Span _entered(self, given, list numbers, dict emissions) except *:
+        """The place of some emissions: all classes that lead to the same have the same."""
         cdef Span span
-        span.first = <uint32_t>len(emissions)
-        for number, *symbols, named in given:
-            if numbers[number]:
-                emissions.append((numbers[number], *map(self._symbol, symbols), named))
-        span.end = <uint32_t>len(emissions)
+        made = tuple([
+            (numbers[number], *map(self._symbol, symbols), named)
+            for number, *symbols, named in given if numbers[number]
+        ])
+        if made not in emissions:
+            emissions[made] = self.emission_count
+            self.emission_count += <uint32_t>len(made)
+        span.first = emissions[made]
+        span.end = span.first + <uint32_t>len(made)
         return span
 
     def _symbol(self, symbol):
@@ -107,7 +113,7 @@ cdef class Deriver:
             return <uint32_t>THE_OBJECT
         return self.dictionary.intern(symbol)
 
-    def _enter_joins(self, rules, first_link, ahead, back, keyed, beyond):
+    def _enter_joins(self, rules, first_link, ahead, back, pairs, beyond):
         """The joins of each link, and the background's pairs that they need."""
         dictionary = self.dictionary
         for number, name in enumerate(rules.linked):
@@ -121,31 +127,44 @@ cdef class Deriver:
                 for join in rules.joins if join.right == number
             ])
             sides = (
-                (PAIRS_AHEAD, 0, any(j.right == number for j in rules.joins)),
-                (PAIRS_BACK, 1, any(j.left == number for j in rules.joins)),
+                (AHEAD, 0, any(j.right == number for j in rules.joins)),
+                (BACK, 1, any(j.left == number for j in rules.joins)),
             )
             for kind, side, used in sides:
                 if used:
                     for term, others in rules.background[name][side].items():
                         first = len(beyond)
                         beyond.extend(dictionary.intern(other) for other in others)
-                        keyed[link << 3 | kind, 0, dictionary.intern(term)] = first, len(beyond)
+                        pairs[2 * link + kind, dictionary.intern(term)] = first, len(beyond)
 
-    cdef int _take(self, emissions, keyed, beyond, ahead, back) except -1:
-        """Lay out the tables."""
+    cdef int _take_rules(self, emissions, columns) except -1:
+        """Lay out the rules."""
+        cdef uint32_t i, number
+        cdef Span* column
+        self.emissions = <Emission*>zeroed(self.emission_count, sizeof(Emission))
+        for made, first in emissions.items():
+            for i, (target, subject, predicate, object, named) in enumerate(made, first):
+                self.emissions[i] = Emission(target, subject, predicate, object, named)
+        self.ends = self.dictionary.permanent.count
+        self.columns = <Span*>zeroed(len(columns) * <size_t>self.ends, sizeof(Span))
+        for content, number in columns.items():
+            column = self.columns + (number - 1) * <size_t>self.ends
+            for end, (first, last) in content:
+                column[<term_t>end] = Span(first, last)
+        return 0
+
+    cdef int _take_joins(self, pairs, beyond, ahead, back) except -1:
+        """Lay out the chains and their background."""
         cdef uint32_t i, at, size = 16
-        self.emissions = <Emission*>zeroed(len(emissions), sizeof(Emission))
-        for i, (target, subject, predicate, object, named) in enumerate(emissions):
-            self.emissions[i] = Emission(target, subject, predicate, object, named)
-        while size < 2 * len(keyed):
+        while size < 2 * len(pairs):
             size *= 2
-        self.keyed_mask = size - 1
-        self.keyed = <Keyed*>zeroed(size, sizeof(Keyed))
-        for (kind, name, end), (first, last) in keyed.items():
-            at = _mixed(kind, name, end, 0) & self.keyed_mask
-            while self.keyed[at].kind:
-                at = (at + 1) & self.keyed_mask
-            self.keyed[at] = Keyed(kind, name, end, Span(first, last))
+        self.pair_mask = size - 1
+        self.pairs = <Keyed*>zeroed(size, sizeof(Keyed))
+        for (kind, end), (first, last) in pairs.items():
+            at = _mixed(kind, end, 0, 0) & self.pair_mask
+            while self.pairs[at].kind:
+                at = (at + 1) & self.pair_mask
+            self.pairs[at] = Keyed(kind, end, Span(first, last))
         self.beyond = <term_t*>zeroed(len(beyond), sizeof(term_t))
         for i, number in enumerate(beyond):
             self.beyond[i] = number
@@ -213,32 +232,29 @@ cdef class Deriver:
     ) except -1 nogil:
         """All that one triple stands for."""
         cdef Rule rule = self.otherwise[group]
+        cdef Span span
         if predicate < self.known:
             rule = self.rules[group * self.known + predicate]
         self._emit(batch, rule.emissions, subject, predicate, object)
-        if rule.keyed & BY_SUBJECTS:
-            self._emit(
-                batch,
-                self._span(group << 3 | RULE_BY_SUBJECT, predicate, subject),
-                subject, predicate, object,
-            )
-        if rule.keyed & BY_OBJECTS:
-            self._emit(
-                batch,
-                self._span(group << 3 | RULE_BY_OBJECT, predicate, object),
-                subject, predicate, object,
-            )
+        if rule.by_subject and subject < self.ends:
+            span = self.columns[(rule.by_subject - 1) * <size_t>self.ends + subject]
+            self._emit(batch, span, subject, predicate, object)
+        if rule.by_object and object < self.ends:
+            span = self.columns[(rule.by_object - 1) * <size_t>self.ends + object]
+            self._emit(batch, span, subject, predicate, object)
         return 0
 
-    cdef Span _span(self, uint32_t kind, term_t name, term_t end) noexcept nogil:
-        cdef uint32_t at = _mixed(kind, name, end, 0) & self.keyed_mask
-        cdef Keyed* entry = &self.keyed[at]
+    cdef Span _pairs(self, uint32_t link, Side side, term_t end) noexcept nogil:
+        """Where the background leads from an end of a link."""
+        cdef uint32_t kind = 2 * link + <uint32_t>side
+        cdef uint32_t at = _mixed(kind, end, 0, 0) & self.pair_mask
+        cdef Keyed* entry = &self.pairs[at]
         cdef Span none
         while entry.kind:
-            if entry.end == end and entry.name == name and entry.kind == kind:
+            if entry.end == end and entry.kind == kind:
                 return entry.span
-            at = (at + 1) & self.keyed_mask
-            entry = &self.keyed[at]
+            at = (at + 1) & self.pair_mask
+            entry = &self.pairs[at]
         none.first = none.end = 0
         return none
 
@@ -342,7 +358,7 @@ cdef class Deriver:
         self._hang(number)
         for i in range(self.ahead[link].first, self.ahead[link].end):
             join = self.joins[i]
-            span = self._span((join.other << 3) | PAIRS_AHEAD, 0, object)
+            span = self._pairs(join.other, AHEAD, object)
             for j in range(span.first, span.end):
                 self._enter(self.again, subject, join.result, self.beyond[j])
             at = self.heads[_mixed(LINK + join.other, object, 0, 0) & self.head_mask]
@@ -353,7 +369,7 @@ cdef class Deriver:
                 at = self.found[at - 1].next_of_subject
         for i in range(self.back[link].first, self.back[link].end):
             join = self.joins[i]
-            span = self._span((join.other << 3) | PAIRS_BACK, 0, subject)
+            span = self._pairs(join.other, BACK, subject)
             for j in range(span.first, span.end):
                 self._enter(self.again, self.beyond[j], join.result, object)
             at = _mixed(LINK + join.other, subject, 0, 1) & self.head_mask
