@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,6 +143,7 @@ def run(
     program = compiled(read, arguments.bound_values(bound, read))
     files = arguments.stream_files(streams, program)
     graphs = arguments.kb_files(kbs, program)
+    needs_schema(entail, graphs)
     if output not in (None, arguments.STDIN):
         inputs = [path for paths in files.values() for path in paths]
         arguments.check_output(output, [*inputs, *graphs.values(), *queries])
@@ -151,7 +152,7 @@ def run(
     from spaseq.cli.kb_graphs import kb_warnings
     from spaseq.pipeline import file_sources
 
-    for warning in kb_warnings(read, program.sources, graphs):
+    for warning in kb_warnings(read, program.sources, graphs, entail is not None):
         reports.say(warning, prefix="")
     sources = file_sources(files, options, log=reports.say)
     _run(program, graphs, sources, RunOptions(format_, output, limit, progress, stats, entail))
@@ -217,6 +218,14 @@ def read_options(
     )
 
 
+def needs_schema(entail: str | None, graphs: Collection[str]) -> None:
+    """Refuse an entailment that nothing could follow from."""
+    if entail is not None and not graphs:
+        raise click.UsageError(
+            f"--entail {entail} takes the schema from the knowledge base: add --kb 'IRI=FILE'"
+        )
+
+
 def compiled(queries: Sequence[QueryFile], values: dict[str, Any] | None = None) -> Program:
     """The program of some query files; its warnings are printed, its errors name the files."""
     from spaseq.engine.program import compile_queries
@@ -273,6 +282,9 @@ def explain(
         raise click.UsageError("--dot and --svg exclude each other")
     program = compiled(arguments.read_queries(queries))
     graphs = arguments.kb_files(kbs, program)
+    needs_schema(entail, graphs)
+    if graphs and entail is None:
+        raise click.UsageError("--kb is for --entail here: plans are made without the knowledge")
     if dot or svg:
         text = program.to_dot() if dot else program.to_svg()
     else:
