@@ -70,6 +70,10 @@ class Program(CompiledQueries):
         saved.restore(run)
         return run
 
+    def _widened(self, kb: Any, entail: str | None) -> list[list[dict[str, Any]]]:
+        opened = kb if isinstance(kb, Kb) else open_kb(kb or {})
+        return widened_patterns(self, entailed(self, opened, entail))
+
     def _as_bound(self, saved: SavedState) -> Program:
         try:
             program = self.bind(saved.bound)
@@ -87,13 +91,13 @@ class Program(CompiledQueries):
 
         With `entail`, also what patterns are widened to by the schema of the KB.
         """
-        opened = kb if isinstance(kb, Kb) else open_kb(kb or {})
-        widened = widened_patterns(self, entailed(self, opened, entail))
-        return explanation.explain(self, widened=widened)
+        return explanation.explain(self, widened=self._widened(kb, entail))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as plain data."""
-        return explanation.to_dict(self)
+    def to_dict(
+        self, kb: Mapping[str, Any] | Any = None, entail: str | None = None
+    ) -> dict[str, Any]:
+        """The plan as plain data; the arguments are those of `explain`."""
+        return explanation.to_dict(self, widened=self._widened(kb, entail))
 
     def to_dot(self) -> str:
         """The automata in Graphviz's language."""
