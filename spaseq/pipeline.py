@@ -153,12 +153,14 @@ def run(
     kb: Mapping[str, Any] | None = None,
     bind: Mapping[str, object] | None = None,
     options: ReadOptions | None = None,
+    entail: str | None = None,
 ) -> Iterator[Match]:
     """The matches of queries over streams: the whole package in one call.
 
     `streams` gives each stream, by IRI or by the name a query calls it, its file, a list
     of files, or an iterable in the order of time: of `Event`s, or of (timestamp, graph) or
-    (timestamp, graph, name) as `Run.push` takes them. `options` says how files are read.
+    (timestamp, graph, name) as `Run.push` takes them. `options` says how files are read,
+    `entail` what patterns match by the schema of the KB (see `Program.start`).
 
     Raises:
         QueryError, SpaseqError: at once, for a query or streams that do not fit together.
@@ -169,7 +171,7 @@ def run(
     elif bind:
         program = program.bind(bind)
     given = _by_iri(program, streams)
-    started = program.start(kb=kb)
+    started = program.start(kb=kb, entail=entail)
     domain, sources = TimeDomain(), list[Iterable[Event]]()
     for number, (iri, content) in enumerate(given.items()):
         files = _files(content)

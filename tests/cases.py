@@ -29,7 +29,7 @@ PREFIXES = f"@prefix : <{EXAMPLE}> . @prefix xsd: <{XSD}> . "
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 KEYS = {
     "name", "section", "query", "queries", "events", "kb", "matches", "alternatives",
-    "error", "line", "column", "warnings", "skip",
+    "error", "line", "column", "warnings", "skip", "entail",
 }  # fmt: skip
 
 
@@ -97,6 +97,7 @@ class Case:
     column: int | None
     warnings: tuple[str, ...]
     skip: Mapping[str, str]
+    entail: str | None = None
 
     def __str__(self) -> str:
         return f"{self.file}/{self.name}"
@@ -177,6 +178,7 @@ def _case(table: Mapping[str, object], file: str) -> Case:
         column=_optional(table, "column", int),
         warnings=tuple(warnings),
         skip=dict(table.get("skip", {})),  # type: ignore[call-overload]
+        entail=_optional(table, "entail", str),
     )
 
 

@@ -105,6 +105,34 @@ def test_window_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown[-1].startswith("30,000 rows, ")
 
 
+def test_entailment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All ways find as many matches, and some."""
+    monkeypatch.syspath_prepend(str(KB))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    import entailment
+
+    result = subprocess.run(
+        [
+            *(sys.executable, str(KB / "entailment.py")),
+            *("--events", "5000", "--classes", "50", "--repeat", "1"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = result.stdout.splitlines()[2:]
+    assert [row.split("  ")[0] for row in rows] == [
+        "no entailment",
+        "entailed",
+        "told outright",
+        "all types in the file",
+        "materialised by hand",
+    ]
+    (found,) = {int(row.split()[-1]) for row in rows}
+    assert found > 0
+    assert entailment.above(49) == ["C49", "C4", "Root"]
+
+
 def test_remote_kb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     result = subprocess.run(

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import pickle
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from cases import (
     load,
     micros_of,
 )
+from entailed import closed_kb, entailed
 from oracle import evaluate
 
 import spaseq
@@ -51,10 +53,24 @@ def oracle(case: Case, tmp_path: Path) -> list[Result]:
     single = len(case.queries) == 1
     queries = case.queries[0] if single else list(case.queries)
     results = []
-    for match in evaluate(queries, case.streams, case.kb, "q1" if single else "q"):
+    for match in evaluate(queries, *_materialised(case), "q1" if single else "q"):
         witnesses = [Witness(*chosen[:4]) for chosen in match.witnesses]
         results.append(_result(case, match.query, witnesses, match.end, match.solution))
     return results
+
+
+def _materialised(case: Case) -> tuple[Mapping[str, list[Event]], Mapping[str, Iterable[Fact]]]:
+    """The events and the KB of a case, with what follows from them where it asks for that."""
+    if case.entail is None:
+        return case.streams, case.kb
+    assert len(case.queries) == 1, "queries that see other graphs have other schemas"
+    seen = {kb.iri.value for kb in parse(case.queries[0]).kbs} or case.kb.keys()
+    kb = closed_kb({iri: facts for iri, facts in case.kb.items() if iri in seen}, case.entail)
+    streams = {
+        iri: [replace(e, facts=tuple(entailed(e.facts, kb, case.entail))) for e in events]
+        for iri, events in case.streams.items()
+    }
+    return streams, {iri: tuple(facts) for iri, facts in kb.items()}
 
 
 def _result(
@@ -73,14 +89,14 @@ def _result(
 
 def engine(case: Case, tmp_path: Path) -> list[Result]:
     """All events in one batch."""
-    run = _program(case).start(kb=_knowledge(case))
+    run = _program(case).start(kb=_knowledge(case), entail=case.entail)
     events = [case.streams[a.stream][_position(case, a)] for a in case.merged]
     return _results(case, [*run.push_batch(events), *run.finish()])
 
 
 def event_by_event(case: Case, tmp_path: Path) -> list[Result]:
     """Events as N-Triples, one at a time; what needs no more events comes out at once."""
-    run = _program(case).start(kb=_knowledge(case))
+    run = _program(case).start(kb=_knowledge(case), entail=case.entail)
     seen: list[Match] = []
     for arrival in case.merged:
         found = list(run.push(arrival.stream, arrival.python_time, _n_triples(arrival.facts)))
@@ -120,7 +136,7 @@ def interleavings(case: Case, tmp_path: Path) -> list[Result]:
     program = _program(case)
     orders = []
     for seed in range(SEEDS):
-        run = program.start(kb=_knowledge(case))
+        run = program.start(kb=_knowledge(case), entail=case.entail)
         seen: list[Match] = []
         for arrival in _shuffled(case.merged, random.Random(seed)):
             facts = [ox.Triple(*fact) for fact in arrival.facts]  # type: ignore[arg-type]
@@ -148,7 +164,7 @@ def _shuffled(arrivals: Sequence[Arrival], chance: random.Random) -> Iterator[Ar
 def save_and_resume(case: Case, tmp_path: Path) -> list[Result]:
     """The state put down and taken up by a copy of the program after each event."""
     program = pickle.loads(pickle.dumps(_program(case)))
-    run = program.start(kb=_knowledge(case))
+    run = program.start(kb=_knowledge(case), entail=case.entail)
     seen: list[Match] = []
     for arrival in case.merged:
         run = program.resume(run.save(), kb=_knowledge(case))
@@ -212,6 +228,8 @@ def command_line(case: Case, tmp_path: Path) -> list[Result]:
         path = tmp_path / f"kb{number}.nt"
         path.write_bytes(_n_triples(facts))
         arguments += ["--kb", f"{iri}={path}"]
+    if case.entail is not None:
+        arguments += ["--entail", case.entail]
     output = tmp_path / "matches.jsonl"
     assert main([*arguments, "--output", str(output)]) == 0
     lines = output.read_text(encoding="utf-8").splitlines()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ FORMATS = ("jsonl", "csv", "tsv", "srj", "trig", "nquads")
 SYNTAXES = ("nq", "nt", "trig", "ttl", "jelly")
 DATASETS = ("smart-home", "stock", "cards", "traffic")
 SHELLS = ("bash", "zsh", "fish")
+REGIMES = ("rdfs", "owl-ql")
+ENTAIL = "Match what follows from the schema of the knowledge base, too."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class RunOptions:
     limit: int | None
     progress: bool
     stats: bool
+    entail: str | None
 
 
 @click.command(
@@ -64,6 +67,7 @@ class RunOptions:
     help="A graph of the knowledge base: an RDF file, the folder of a pyoxigraph store, or a "
     "SPARQL endpoint (credentials from the environment: SPASEQ_KB_AUTH).",
 )
+@click.option("--entail", type=click.Choice(REGIMES), help=ENTAIL)
 @click.option(
     "--format",
     "format_",
@@ -126,6 +130,7 @@ def run(
     queries: Sequence[str],
     streams: Sequence[str],
     kbs: Sequence[str],
+    entail: str | None,
     bound: Sequence[str],
     format_: str,
     output: str | None,
@@ -143,6 +148,7 @@ def run(
     program = compiled(read, arguments.bound_values(bound, read))
     files = arguments.stream_files(streams, program)
     graphs = arguments.kb_files(kbs, program)
+    needs_schema(entail, graphs)
     if output not in (None, arguments.STDIN):
         inputs = [path for paths in files.values() for path in paths]
         arguments.check_output(output, [*inputs, *graphs.values(), *queries])
@@ -151,10 +157,10 @@ def run(
     from spaseq.cli.kb_graphs import kb_warnings
     from spaseq.pipeline import file_sources
 
-    for warning in kb_warnings(read, program.sources, graphs):
+    for warning in kb_warnings(read, program.sources, graphs, entail is not None):
         reports.say(warning, prefix="")
     sources = file_sources(files, options, log=reports.say)
-    _run(program, graphs, sources, RunOptions(format_, output, limit, progress, stats))
+    _run(program, graphs, sources, RunOptions(format_, output, limit, progress, stats, entail))
 
 
 def _run(
@@ -164,7 +170,7 @@ def _run(
     from spaseq.io.sinks import open_sink
     from spaseq.pipeline import BATCH, pump, shapes
 
-    started = program.start(kb=kb)
+    started = program.start(kb=kb, entail=options.entail)
     for source in sources:
         source.relevance = started.relevance
     live = any(source.live for source in sources)
@@ -217,6 +223,14 @@ def read_options(
     )
 
 
+def needs_schema(entail: str | None, graphs: Collection[str]) -> None:
+    """Refuse an entailment that nothing could follow from."""
+    if entail is not None and not graphs:
+        raise click.UsageError(
+            f"--entail {entail} takes the schema from the knowledge base: add --kb 'IRI=FILE'"
+        )
+
+
 def compiled(queries: Sequence[QueryFile], values: dict[str, Any] | None = None) -> Program:
     """The program of some query files; its warnings are printed, its errors name the files."""
     from spaseq.engine.program import compile_queries
@@ -257,12 +271,29 @@ def check(queries: Sequence[str]) -> None:
 @click.argument("queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path())
 @click.option("--dot", is_flag=True, help="The automaton in the language of Graphviz.")
 @click.option("--svg", is_flag=True, help="The automaton as a picture.")
-def explain(queries: Sequence[str], dot: bool, svg: bool) -> None:
+@click.option(
+    "--kb",
+    "kbs",
+    multiple=True,
+    metavar="IRI=FILE",
+    help="A graph of the knowledge base, for --entail.",
+)
+@click.option("--entail", type=click.Choice(REGIMES), help="What patterns are widened to.")
+def explain(
+    queries: Sequence[str], dot: bool, svg: bool, kbs: Sequence[str], entail: str | None
+) -> None:
     """Show how queries will be evaluated: graph patterns, places, registers, indexes."""
     if dot and svg:
         raise click.UsageError("--dot and --svg exclude each other")
     program = compiled(arguments.read_queries(queries))
-    text = program.to_dot() if dot else program.to_svg() if svg else program.explain()
+    graphs = arguments.kb_files(kbs, program)
+    needs_schema(entail, graphs)
+    if graphs and entail is None:
+        raise click.UsageError("--kb is for --entail here: plans are made without the knowledge")
+    if dot or svg:
+        text = program.to_dot() if dot else program.to_svg()
+    else:
+        text = program.explain(graphs, entail)
     reports.tell(text.rstrip("\n"))
 
 

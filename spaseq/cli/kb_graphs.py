@@ -15,16 +15,24 @@ from spaseq.parser import ast
 
 
 def kb_warnings(
-    files: Sequence[QueryFile], queries: Sequence[ast.Query], given: Collection[str]
+    files: Sequence[QueryFile],
+    queries: Sequence[ast.Query],
+    given: Collection[str],
+    schema: bool = False,
 ) -> list[str]:
-    """The warnings as text: of each query by what it reads, then of the graphs nobody reads."""
+    """The warnings as text: of each query by what it reads, then of the graphs nobody reads.
+
+    `schema`: whether a query reads the schema of all graphs it sees.
+    """
     found: list[str] = []
     read: dict[str, None] = {}
     reads_all = False
     for file, query in zip(files, queries, strict=True):
         graphs = [node for node in ast.walk(query) if isinstance(node, ast.Graph)]
         seen = [kb.iri.value for kb in query.kbs]
-        reads_all |= not seen and any(isinstance(graph.name, ast.Var) for graph in graphs)
+        reads_all |= not seen and (
+            schema or any(isinstance(graph.name, ast.Var) for graph in graphs)
+        )
         services = [node for node in ast.walk(query) if isinstance(node, ast.Service)]
         names = [graph.name for graph in graphs] + [service.name for service in services]
         read |= dict.fromkeys(seen) | dict.fromkeys(

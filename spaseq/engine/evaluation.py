@@ -13,11 +13,12 @@ from typing import Any
 import pyoxigraph as ox
 
 from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.entailing import Entailment
 from spaseq.engine.fitness import unfit
 from spaseq.engine.matching import EventRows
 from spaseq.engine.query_run import QueryRun
 from spaseq.engine.triples import facts_of
-from spaseq.errors import EventError, KbError
+from spaseq.errors import EventError, KbError, SpaseqError
 from spaseq.kb.knowledge import Knowledge
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
@@ -35,11 +36,13 @@ class Evaluation:
         program: CompiledQueries,
         kb: Mapping[str, Any] | Any = None,
         bound: Mapping[str, ox.NamedNode | ox.Literal] | None = None,
+        entail: str | None = None,
     ):
         self.program = program
         self.bound = dict(bound or {})
         """The variables that were fixed to make this program; saved with the state."""
-        self.kb = Knowledge(kb or {})
+        self._entailment = Entailment(program, entail)
+        self.kb = Knowledge(kb or {}, self._entailment.closures)
         """The background graphs, and what changes them (`load`, `replace`, `reload`)."""
         absent = [iri for iri in program.kb_graphs if iri not in self.kb.graphs]
         if absent:
@@ -48,9 +51,17 @@ class Evaluation:
                 f"the query reads the KB graph <{absent[0]}> (FROM), but it was not given; "
                 f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
             )
-        self.rows = EventRows(program, self.kb)
+        self.entail = entail
+        """The regime of entailment, if there is one; saved with the state."""
+        self.entailed = self._entailment.graphs(self.kb, self.kb.current)
+        self.rows = EventRows(program, self.kb, self.entailed)
         self.queries = [
-            QueryRun(query, self.kb, self.rows.matchers, unfit(program, query) is None)
+            QueryRun(
+                query,
+                self.entailed.get(query.plan.kb_graphs, self.kb),
+                self.rows.matchers,
+                unfit(program, query) is None,
+            )
             for query in program.queries
         ]
         self._external = program.streams
@@ -111,6 +122,7 @@ class Evaluation:
 
         The batches it makes are encoded for this run, and for no other.
         """
+        self._entailment.read_with(self.rows.matchers.used)
         return self.rows.matchers.relevance
 
     def push_batch(self, events: Iterable[Event] | EventBatch) -> Iterator[Match]:
@@ -243,21 +255,29 @@ class Evaluation:
         """Take up the next version of the KB, between two events and all at once.
 
         Raises:
-            KbError: if the queries cannot run on it; they go on with the one before.
+            KbError, LimitExceeded: if the queries cannot run on it; they go on with the one
+                before.
         """
         if self._waiting or any(self.delayed):
             return
+        matchers = self.rows.matchers
+        terms = matchers.dictionary.version
         before = self.kb.current, self.kb.version
         self.kb.exchange()
         try:
-            grown = self.rows.renew()
-        except KbError:
+            self._renew()
+        except SpaseqError:
             self.kb.current, self.kb.version = before
-            self.rows.renew()
+            self._renew()
             raise
-        if grown:
-            for query in self.queries:
-                query.renew(self.rows.matchers)
+        finally:
+            # Terms that a failure has made permanent stay so.
+            if self.rows.matchers is not matchers or matchers.dictionary.version > terms:
+                for query in self.queries:
+                    query.renew(self.rows.matchers)
+
+    def _renew(self) -> None:
+        self.rows.renew(self._entailment.closures(self.kb.current))
 
     def _possible(self, event: Event) -> Event:
         """The event; an empty one where a remote KB fails that may be done without.

@@ -27,20 +27,29 @@ _UNITS = (
     ("SECOND", 1_000_000),
     ("MILLISECOND", 1_000),
 )
+_PLURALS = {"class": "classes", "subproperty": "subproperties"}
 
 
 # ------------------------------------------------------------------ as data
 
 
-def to_dict(program: CompiledQueries, observed: Sequence[Observed] | None = None) -> Data:
-    """The plan as data that JSON can hold, with what each task was observed to cost."""
+def to_dict(
+    program: CompiledQueries,
+    observed: Sequence[Observed] | None = None,
+    widened: Sequence[Sequence[Data]] | None = None,
+) -> Data:
+    """The plan as data that JSON can hold.
+
+    With what each task was observed to cost, and the triples that entailment widens.
+    """
     users: list[list[str]] = [[] for _ in program.tasks]
     for query in program.queries:
         for gpm, task in zip(query.plan.gpms, query.tasks, strict=True):
             users[task].append(f"{query.plan.name}.{gpm.name}")
     return {
         "queries": [
-            _query(program, number, users, observed) for number in range(len(program.queries))
+            _query(program, number, users, observed, widened)
+            for number in range(len(program.queries))
         ],
         "evaluations_per_event": len(program.tasks),
         "gpms": sum(len(query.plan.gpms) for query in program.queries),
@@ -52,6 +61,7 @@ def _query(
     number: int,
     users: Sequence[Sequence[str]],
     observed: Sequence[Observed] | None,
+    widened: Sequence[Sequence[Data]] | None,
 ) -> Data:
     query = program.queries[number]
     plan, notation = query.plan, Notation(query)
@@ -86,6 +96,7 @@ def _query(
                 {
                     "task": task,
                     "shared_with": [u for u in users[task] if u != f"{plan.name}.{gpm.name}"],
+                    "entailed": [] if widened is None else list(widened[task]),
                 },
                 None if observed is None else observed[task],
             )
@@ -200,9 +211,13 @@ def _window(window: Window) -> str:
 # ------------------------------------------------------------------ as text
 
 
-def explain(program: CompiledQueries, observed: Sequence[Observed] | None = None) -> str:
-    """The plan as text, with what each task was observed to cost."""
-    data = to_dict(program, observed)
+def explain(
+    program: CompiledQueries,
+    observed: Sequence[Observed] | None = None,
+    widened: Sequence[Sequence[Data]] | None = None,
+) -> str:
+    """The plan as text, with what each task was observed to cost and is widened to."""
+    data = to_dict(program, observed, widened)
     lines: list[str] = []
     if len(data["queries"]) > 1:
         names = ", ".join(query["name"] for query in data["queries"])
@@ -273,6 +288,7 @@ def _gpm_text(query: Data, gpm: Data) -> Iterator[str]:
         head += " on " + ", ".join(f"<{iri}>" for iri in gpm["streams"])
     yield head
     yield from _indented(gpm["plan"])
+    yield from map(_widened_text, gpm["entailed"])
     for text in gpm["local_filters"]:
         yield f"  local FILTER({text})"
     seen = gpm["observed"]
@@ -290,6 +306,16 @@ def _gpm_text(query: Data, gpm: Data) -> Iterator[str]:
         yield f"  computed by pyoxigraph: {function}"
     if gpm["shared_with"]:
         yield f"  shared with {', '.join(gpm['shared_with'])}"
+
+
+def _widened_text(widened: Data) -> str:
+    """What a triple pattern is widened to, in words: `{"class": 12}` is 12 classes."""
+    words = [
+        f"{count:,} {name if count == 1 else _PLURALS.get(name, name + 's')}"
+        for name, count in widened.items()
+        if name != "triple"
+    ]
+    return f"  entailed {widened['triple']}  (also by {', '.join(words)})"
 
 
 def _stateful_text(steps: Sequence[Data]) -> list[str]:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.entailing import Closure, Entailed, Seen
 from spaseq.engine.fitness import counts_events
 from spaseq.errors import KbError
 from spaseq.gpm.binding import BindJoin
+from spaseq.gpm.graphs import NamedGraphs
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.tecs import Row
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.entailment import Rules
 from spaseq.rdf.event import Event
 
 
 class EventRows:
     """Evaluates tasks, and remembers the rows of the last event only."""
 
-    def __init__(self, program: CompiledQueries, kb: Knowledge):
+    def __init__(self, program: CompiledQueries, kb: Knowledge, entailed: Entailed):
         plans = [query.plan for query in program.queries]
         conditions = [
             condition.expression
@@ -28,13 +31,12 @@ class EventRows:
             for occurrence in plan.occurrences
             for condition in occurrence.conditions
         ]
-        counted = counts_events(program)
-        horizon = _horizon(plans, counted)
         self._program = program
-        whole = dict.fromkeys(_behind_others(program), "a query that reads what another registers")
+        self._kb = kb
+        self._entailed = entailed
         shown = [column.value for plan in plans for column in plan.output.columns]
-        looked_at = (*conditions, *shown)
-        self.matchers = Matchers(program.tasks, kb, looked_at, horizon, counted, whole)
+        self._looked_at = (*conditions, *shown)
+        self.matchers = self._matchers(None)
         self._joins = self._by_stream()
         self._event: Event | None = None
         self._known: dict[int, tuple[list[Row], list[Row]]] = {}
@@ -48,6 +50,21 @@ class EventRows:
         if known is None:
             known = self._known[task] = self.matchers.rows(event, task)
         return known
+
+    def _matchers(self, before: Matchers | None) -> Matchers:
+        """The matchers for the graphs as they are now."""
+        program = self._program
+        counted = counts_events(program)
+        return Matchers(
+            program.tasks,
+            self._kb,
+            self._looked_at,
+            _horizon([query.plan for query in program.queries], counted),
+            counted,
+            dict.fromkeys(_behind_others(program), "a query that reads what another registers"),
+            self._entailed,
+            before,
+        )
 
     # ------------------------------------------------------------------ the KB
 
@@ -63,17 +80,29 @@ class EventRows:
                             some.append(join)
         return joins
 
-    def renew(self) -> bool:
-        """Enter the KB as it is now; whether terms have become permanent that were not.
+    def renew(self, closures: Mapping[Seen, Closure]) -> None:
+        """Enter the KB as it is now; with other closures there are other matchers then.
 
         Raises:
             KbError: if the patterns cannot be matched over it.
         """
-        before = self.matchers.dictionary.version
-        self.matchers.fill()
+        after = {seen: (closure.kb, closure.rules) for seen, closure in closures.items()}
+        before = {seen: (graphs.closed, graphs.rules) for seen, graphs in self._entailed.items()}
+        if any(after[seen][1] is not rules for seen, (_, rules) in before.items()):
+            try:
+                self._take(after)
+                self.matchers = self._matchers(self.matchers)
+            except BaseException:
+                self._take(before)
+                raise
+        else:
+            self.matchers.fill()
         self._joins = self._by_stream()
         self._event = None
-        return self.matchers.dictionary.version > before
+
+    def _take(self, closures: Mapping[Seen, tuple[NamedGraphs, Rules]]) -> None:
+        for seen, (closed, rules) in closures.items():
+            self._entailed[seen].take(closed, rules)
 
     def prepare(self, batch: EventBatch, hold: bool) -> bool:
         """Ask the KB for what the events of a batch need; whether all of it could be had."""

@@ -15,8 +15,8 @@ import pyoxigraph as ox
 
 from spaseq.gpm.aggregate import order_key
 from spaseq.gpm.expression import Scope, compile_expression
+from spaseq.gpm.graphs import CurrentGraphs
 from spaseq.gpm.terms import constant
-from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import Automaton
 from spaseq.nfa.contiguity import Contiguity
@@ -60,7 +60,7 @@ class OutputStage:
         plan: QueryPlan,
         registers: RegisterFile,
         acceptors: Sequence[Acceptor],
-        kb: Knowledge,
+        kb: CurrentGraphs,
         automaton: Automaton,
     ):
         self._plan = plan

@@ -13,12 +13,14 @@ from typing import Any
 from spaseq.engine import draw
 from spaseq.engine import explain as explanation
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
+from spaseq.engine.entailing import Entailment, widened_patterns
 from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
 from spaseq.errors import Diagnostic, QuerySemanticError, StateError
 from spaseq.gpm.native import Pattern, compile_pattern
 from spaseq.gpm.program import compile_gpm
+from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.nfa.compile import compile_automaton
 from spaseq.parser import ast, parse
 from spaseq.plan.check import check_program
@@ -43,26 +45,35 @@ class Program(CompiledQueries):
         return _compile(bind_parameters(self.sources, values), self.names)
 
     def start(
-        self, kb: Mapping[str, Any] | Any = None, bind: Mapping[str, object] | None = None
+        self,
+        kb: Mapping[str, Any] | Any = None,
+        bind: Mapping[str, object] | None = None,
+        entail: str | None = None,
     ) -> Run:
         """A new run over a knowledge base.
 
         `kb` maps graph IRIs to paths, stores, graphs or iterables of triples, or is an
-        opened `Kb`; `bind` fixes query variables to terms or plain Python values.
+        opened `Kb`; `bind` fixes query variables to terms or plain Python values; `entail`
+        is `rdfs` or `owl-ql` where patterns shall match what follows from the KB's schema.
         """
-        return Run(self.bind(bind or {}), kb, parameter_terms(bind or {}))
+        return Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail)
 
     def resume(self, blob: bytes, kb: Mapping[str, Any] | Any = None) -> Run:
-        """The run that `Run.save` put down, its bound variables included.
+        """The run that `Run.save` put down, its bound variables and entailment included.
 
         Raises:
             StateError: if the blob is damaged, of another version, or of another program.
         """
         saved = SavedState(blob)
         program = self if saved.fits(self) else self._as_bound(saved)
-        run = Run(program, kb, saved.bound)
+        run = Run(program, kb, saved.bound, saved.entail)
         saved.restore(run)
         return run
+
+    def _widened(self, kb: Any, entail: str | None) -> list[list[dict[str, Any]]]:
+        opened = kb if isinstance(kb, Kb) else open_kb(kb or {})
+        closures = Entailment(self, entail).closures(opened)
+        return widened_patterns(self, {seen: each.rules for seen, each in closures.items()})
 
     def _as_bound(self, saved: SavedState) -> Program:
         try:
@@ -76,13 +87,18 @@ class Program(CompiledQueries):
             )
         return program
 
-    def explain(self) -> str:
-        """The plan as text: GPMs, places, registers, indexes."""
-        return explanation.explain(self)
+    def explain(self, kb: Mapping[str, Any] | Any = None, entail: str | None = None) -> str:
+        """The plan as text: GPMs, places, registers, indexes.
 
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as plain data."""
-        return explanation.to_dict(self)
+        With `entail`, also what patterns are widened to by the schema of the KB.
+        """
+        return explanation.explain(self, widened=self._widened(kb, entail))
+
+    def to_dict(
+        self, kb: Mapping[str, Any] | Any = None, entail: str | None = None
+    ) -> dict[str, Any]:
+        """The plan as plain data; the arguments are those of `explain`."""
+        return explanation.to_dict(self, widened=self._widened(kb, entail))
 
     def to_dot(self) -> str:
         """The automata in Graphviz's language."""

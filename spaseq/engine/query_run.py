@@ -17,8 +17,8 @@ from spaseq.engine.native_run import native_run
 from spaseq.engine.native_state import adopt, snapshot
 from spaseq.engine.output import OutputStage
 from spaseq.gpm.expression import Scope, compile_expression, compile_filter
+from spaseq.gpm.graphs import CurrentGraphs, NamedGraphs
 from spaseq.gpm.match import Matchers
-from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.acceptor import Acceptor, Compiled
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.run import AutomatonRun
@@ -34,7 +34,7 @@ from spaseq.results import Match
 class QueryRun:
     """The state of one query."""
 
-    def __init__(self, compiled: CompiledQuery, kb: Knowledge, matchers: Matchers, fit: bool):
+    def __init__(self, compiled: CompiledQuery, kb: CurrentGraphs, matchers: Matchers, fit: bool):
         """`fit`: whether the compiled core can run the automaton."""
         plan = compiled.plan
         self.plan = plan
@@ -245,7 +245,7 @@ class QueryRun:
 
 
 def _scopes(
-    occurrence: Occurrence, kb: Knowledge, kb_graphs: tuple[str, ...] | None
+    occurrence: Occurrence, kb: NamedGraphs, kb_graphs: tuple[str, ...] | None
 ) -> Callable[[Event], Scope]:
     """What the occurrence's expressions are evaluated over; only EXISTS asks for the event."""
     if not _looks_at_graphs(occurrence):

@@ -6,6 +6,7 @@ from typing import Any
 
 from spaseq.engine import explain as explanation
 from spaseq.engine import progress
+from spaseq.engine.entailing import widened_patterns
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.state import save
 
@@ -26,7 +27,13 @@ class Run(Evaluation):
         """The plan as text, with what each graph pattern has cost and found so far."""
         matchers = self.rows.matchers
         tasks = range(len(self.program.tasks))
-        return explanation.explain(self.program, [matchers.observed(task) for task in tasks])
+        return explanation.explain(
+            self.program,
+            [matchers.observed(task) for task in tasks],
+            widened_patterns(
+                self.program, {seen: graphs.rules for seen, graphs in self.entailed.items()}
+            ),
+        )
 
     def why_not(self, query: str | None = None) -> str:
         """How far each pattern got: which places hold partial matches, which saw none."""

@@ -41,6 +41,7 @@ def save(run: Evaluation) -> bytes:
     writer = Writer()
     data: dict[str, Any] = {
         "program": fingerprint(run.program),
+        "entail": run.entail,
         "bound": {name: writer.term(term) for name, term in run.bound.items()},
         "time": None if run.time is None else writer.time(run.time),
         "closed": run.closed,
@@ -74,6 +75,8 @@ class SavedState:
             name: _fixed(self._reader.term(number)) for name, number in self._data["bound"].items()
         }
         """The variables that had been fixed when it was saved."""
+        self.entail: str | None = self._data.get("entail")
+        """The regime of entailment it was saved under."""
 
     def fits(self, program: CompiledQueries) -> bool:
         """Whether it was saved by a run of these very queries."""

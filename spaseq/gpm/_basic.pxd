@@ -13,7 +13,8 @@ cdef struct End:
     uint32_t number     # the slot of a variable, or a term
 
 cdef struct Step:
-    uint32_t view       # 0: the predicate is a variable
+    uint32_t view
+    bint open           # the predicate is a variable
     End subject
     End predicate
     End object

@@ -50,7 +50,8 @@ cdef class BasicJoin:
         for i, step in enumerate(steps):
             flat = &self.steps[first + <uint32_t>i]
             memset(flat, 0, sizeof(Step))
-            flat.view = 0 if isinstance(step.predicate, int) else self.views[step.predicate]
+            flat.view = 0 if isinstance(step.key, int) else self.views[step.key]
+            flat.open = isinstance(step.predicate, int)
             flat.subject = self._end(step.subject)
             flat.predicate = self._end(step.predicate)
             flat.object = self._end(step.object)
@@ -131,7 +132,7 @@ cdef class BasicJoin:
                 cursor.position = position + 2 if position + 1 < view.count else 0
             at = view.first + position
             if self._fits(&step.subject, self.graph.subjects[at], &cursor.bound_subject):
-                if step.view != 0 or self._fits(
+                if not step.open or self._fits(
                     &step.predicate, self.graph.predicates[at], &cursor.bound_predicate
                 ):
                     if self._fits(&step.object, self.graph.objects[at], &cursor.bound_object):

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
+from spaseq.gpm._derive cimport Deriver
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport Arena
@@ -38,15 +39,18 @@ cdef class SummaryGraph:
     cdef uint32_t room          # triples the columns have room for
     cdef View* views
     cdef readonly uint32_t view_count
+    cdef uint32_t plain         # views up to here are of one predicate, or view 0
     cdef uint16_t* view_of      # per permanent term below `known`: its view as a predicate, or 0
     cdef term_t known
     cdef readonly bint whole    # whether view 0 is filled
+    cdef Deriver deriver        # fills the last views, by entailment; None where there are none
     cdef Arena scratch
     cdef readonly uint64_t built    # events so far
     cdef uint64_t serial            # of the batch whose event the views hold
     cdef uint32_t event
 
     cdef int load(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef uint32_t fill_derived(self, uint32_t place) noexcept nogil
     cdef int grow(self, uint32_t triples) except -1 nogil
     cdef int link(self, uint32_t view, Side side) except -1 nogil
 

@@ -1,12 +1,18 @@
 from collections.abc import Collection
 
+from spaseq.gpm._derive import Deriver
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.event import Term
 
 class SummaryGraph:
     def __init__(
-        self, dictionary: Dictionary, predicates: Collection[Term], whole: bool
+        self,
+        dictionary: Dictionary,
+        predicates: Collection[Term],
+        whole: bool,
+        deriver: Deriver | None = None,
+        derived: int = 0,
     ) -> None: ...
     @property
     def dictionary(self) -> Dictionary: ...

@@ -15,20 +15,29 @@ Source: Gillani et al., SPECTRA (2016), sections 4 and 5.
 
 from libc.string cimport memset
 
+from spaseq.gpm._derive cimport LINK, Derived
 from spaseq.rdf._memory cimport arena_free, arena_reset, arena_take, give_back, resized, take
 
 
 cdef class SummaryGraph:
-    """The views of the event loaded last; `predicates` are pyoxigraph terms."""
+    """The views of the event loaded last; `predicates` are pyoxigraph terms.
 
-    def __cinit__(self, Dictionary dictionary not None, predicates, bint whole):
+    After the views of predicates come `derived` ones, which the deriver fills.
+    """
+
+    def __cinit__(
+        self, Dictionary dictionary not None, predicates, bint whole,
+        Deriver deriver=None, uint32_t derived=0,
+    ):
         cdef uint32_t i
+        self.deriver = deriver
         self.dictionary = dictionary
         self.whole = whole
         numbers = [dictionary.intern(predicate) for predicate in predicates]
-        if len(numbers) >= 0xFFFF:
+        if len(numbers) + derived >= 0xFFFF:
             raise OverflowError("a program's patterns can name at most 65,534 predicates")
-        self.view_count = <uint32_t>len(numbers) + 1
+        self.view_count = <uint32_t>len(numbers) + 1 + derived
+        self.plain = <uint32_t>len(numbers) + 1
         self.known = max(numbers, default=0) + 1
         self.views = <View*>take(self.view_count * sizeof(View))
         self.view_of = <uint16_t*>take(self.known * sizeof(uint16_t))
@@ -36,7 +45,7 @@ cdef class SummaryGraph:
             raise MemoryError
         memset(self.views, 0, self.view_count * sizeof(View))
         memset(self.view_of, 0, self.known * sizeof(uint16_t))
-        for i in range(1, self.view_count):
+        for i in range(1, <uint32_t>len(numbers) + 1):
             self.view_of[<term_t>numbers[i - 1]] = i
         self.grow(64)
 
@@ -86,7 +95,7 @@ cdef class SummaryGraph:
         """Fill the views with the triples of an event, if they do not hold it already."""
         cdef uint32_t first = batch.events[event].first
         cdef uint32_t count = batch.events[event].end - first
-        cdef uint32_t i, at, place = 0
+        cdef uint32_t i, at, place = 0, room = count
         cdef term_t predicate
         cdef View* view
         if self.serial == batch.serial and self.event == event:
@@ -97,8 +106,11 @@ cdef class SummaryGraph:
             with gil:
                 raise ValueError("the batch was not encoded for this run")
         self.serial = 0
-        if self.room < count:
-            self.grow(2 * count)
+        if self.deriver is not None:
+            self.deriver.derive(batch, event)
+            room += (self.deriver.count + 1) // 2  # the columns hold twice the room
+        if self.room < room:
+            self.grow(2 * room)
         arena_reset(&self.scratch)
         for i in range(self.view_count):
             self.views[i].count = 0
@@ -109,7 +121,7 @@ cdef class SummaryGraph:
             self.kinds[i] = self.view_of[predicate] if predicate < self.known else 0
             self.views[self.kinds[i]].count += 1
         self.views[0].count = 0
-        for i in range(1, self.view_count):
+        for i in range(1, self.plain):
             view = &self.views[i]
             view.first = place
             view.seen += view.count
@@ -122,6 +134,8 @@ cdef class SummaryGraph:
                 self.subjects[at] = batch.triples[first + i].subject
                 self.objects[at] = batch.triples[first + i].object
                 view.count += 1
+        if self.deriver is not None:
+            place = self.fill_derived(place)
         if self.whole:
             self.views[0].first = place
             self.views[0].count = count
@@ -134,6 +148,30 @@ cdef class SummaryGraph:
         self.serial = batch.serial
         self.event = event
         return 0
+
+    cdef uint32_t fill_derived(self, uint32_t place) noexcept nogil:
+        """Put what was derived into its views, from `place` on; where it ends."""
+        cdef Derived* found = self.deriver.found
+        cdef uint32_t i, at
+        cdef View* view
+        for i in range(self.deriver.count):
+            if found[i].target < LINK:
+                self.views[found[i].target].count += 1
+        for i in range(self.plain, self.view_count):
+            view = &self.views[i]
+            view.first = place
+            view.seen += view.count
+            place += view.count
+            view.count = 0
+        for i in range(self.deriver.count):
+            if found[i].target < LINK:
+                view = &self.views[found[i].target]
+                at = view.first + view.count
+                self.subjects[at] = found[i].subject
+                self.predicates[at] = found[i].predicate
+                self.objects[at] = found[i].object
+                view.count += 1
+        return place
 
     cdef int link(self, uint32_t number, Side side) except -1 nogil:
         """Build the sibling lists of a view by one side."""

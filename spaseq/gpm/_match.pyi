@@ -4,13 +4,14 @@ from spaseq.gpm._graph import SummaryGraph
 from spaseq.gpm.bytecode import Compiled
 from spaseq.gpm.flatten import FlatPattern
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.entailment import View
 from spaseq.rdf.event import Term
 
 class NativeMatcher:
     def __init__(
         self,
         graph: SummaryGraph,
-        views: Mapping[Term, int],
+        views: Mapping[Term | View, int],
         flat: FlatPattern,
         codes: Sequence[Compiled],
         local: int,

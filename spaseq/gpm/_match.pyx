@@ -348,7 +348,7 @@ cdef class NativeMatcher:
         sizes = self.graph.sizes()
 
         def size(step):
-            return sizes[self.views.get(step.predicate, 0)]
+            return sizes[self.views.get(step.key, 0)]
 
         self.next_order *= 8
         for first, basic in self.flat.orders:

@@ -8,9 +8,9 @@ from typing import TypeGuard
 
 import pyoxigraph as ox
 
-from spaseq.gpm.graphs import NamedGraphs
+from spaseq.gpm.graphs import NamedGraphs, seen
 from spaseq.rdf.event import Event, Term
-from spaseq.rdf.graph import EMPTY, Graph, graph_of
+from spaseq.rdf.graph import EMPTY, Graph
 
 _NOTHING: Mapping[str, Term] = {}
 
@@ -35,7 +35,7 @@ class Scope:
         self.event = event
         self.kb = kb
         self.kb_graphs = kb_graphs
-        self.graph: Graph = EMPTY if event is None else graph_of(event)
+        self.graph: Graph = EMPTY if event is None else seen(event, kb)
         self.outer = _NOTHING
         self._now: list[ox.Literal] = []
 

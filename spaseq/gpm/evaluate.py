@@ -17,12 +17,11 @@ import pyoxigraph as ox
 
 from spaseq.gpm.compile import compile_group
 from spaseq.gpm.context import Scope
-from spaseq.gpm.graphs import NamedGraphs
+from spaseq.gpm.graphs import NamedGraphs, seen
 from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.relation import Row, picker
 from spaseq.parser import ast
 from spaseq.rdf.event import Event
-from spaseq.rdf.graph import graph_of
 
 
 class Evaluator:
@@ -55,7 +54,7 @@ class Evaluator:
         """Whether the event can have rows at all: it has every predicate they need."""
         if not event.size:
             return False
-        present = graph_of(event).predicates
+        present = seen(event, self._kb).predicates
         return all(predicate in present for predicate in self._required)
 
     def rows(self, event: Event) -> list[Row]:

@@ -15,27 +15,32 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from spaseq.errors import EventError
 from spaseq.gpm import algebra
+from spaseq.gpm._derive import Deriver
 from spaseq.gpm._graph import SummaryGraph
 from spaseq.gpm._match import NativeMatcher
 from spaseq.gpm.asked import fetch
 from spaseq.gpm.binding import BindJoin, KbTables
 from spaseq.gpm.context import Scope
 from spaseq.gpm.describe import Observed
+from spaseq.gpm.entail import inputs, widened
 from spaseq.gpm.evaluate import Evaluator
 from spaseq.gpm.expression import Test, compile_filter
 from spaseq.gpm.flatten import FlatPattern, flatten
-from spaseq.gpm.graphs import NamedGraphs
+from spaseq.gpm.graphs import EntailedGraphs, NamedGraphs
 from spaseq.gpm.native import NativePattern, Pattern
 from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.relation import Row
-from spaseq.gpm.uses import uses
+from spaseq.gpm.uses import Uses, outside, uses
 from spaseq.parser import ast
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._window import WindowTerms
 from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.entailment import View
 from spaseq.rdf.event import DATE_TIME, Event, Term
+
+_PLAIN: Mapping[tuple[str, ...] | None, EntailedGraphs] = {}
 
 
 class Matchers:
@@ -48,6 +53,8 @@ class Matchers:
         horizon: how far back an event may lie whose terms are still needed.
         counted: whether that is a number of events; else it is microseconds.
         whole: patterns for which the KB is not asked by key, and why not.
+        entailed: by the KB graphs that a pattern sees, those graphs under entailment.
+        before: of the same patterns over other graphs, to go on from.
 
     Raises:
         KbError: if what the patterns need of the KB cannot be had.
@@ -61,37 +68,57 @@ class Matchers:
         horizon: int = 0,
         counted: bool = False,
         whole: Mapping[int, str] | None = None,
+        entailed: Mapping[tuple[str, ...] | None, EntailedGraphs] = _PLAIN,
+        before: Matchers | None = None,
     ):
         self._kb = kb
         self._others = tuple(others)
-        self.patterns = patterns
-        self.dictionary = Dictionary()
-        self.window = WindowTerms(horizon)
+        self._entailed = entailed
+        self.patterns = [
+            widened(pattern, entailed[pattern.program.kb_graphs].rules) if entailed else pattern
+            for pattern in patterns
+        ]
+        self.dictionary: Dictionary = Dictionary() if before is None else before.dictionary
+        self.window: WindowTerms = WindowTerms(horizon) if before is None else before.window
         self.counted = counted
         self.graph, self._views = self._summary()
         self._native: list[NativeMatcher | None] = []
         self._tables: dict[int, KbTables] = {}
-        for number, pattern in enumerate(patterns):
+        for number, pattern in enumerate(self.patterns):
             self._native.append(self._matcher(number, pattern, (whole or {}).get(number, "")))
         self._evaluators = [
-            Evaluator(pattern.program, kb) if pattern.native is None else None
-            for pattern in patterns
+            Evaluator(pattern.program, self._seen(pattern.program))
+            if pattern.native is None
+            else None
+            for pattern in self.patterns
         ]
-        self._tests = [_tests(pattern) for pattern in patterns]
-        used = uses((*(p.program.pattern for p in patterns), *_conditions(patterns), *self._others))
+        self._tests = [_tests(pattern) for pattern in self.patterns]
+        asking = (*(p.program.pattern for p in patterns), *_conditions(patterns), *self._others)
+        used = inputs(g.rules for g in entailed.values()) if entailed else uses(asking)
+        known = before if before is not None and outside(used, before.used) is None else None
+        self.used: Uses = used if known is None else known.used
+        self.relevance: Relevance = (
+            Relevance(self.dictionary, used) if known is None else known.relevance
+        )
         self.relevance = Relevance(self.dictionary, used)
         self._useful = None if used is None else frozenset(predicate for predicate, _ in used)
         self._batch = EventBatch(self.dictionary)
         self._loaded: tuple[EventBatch, int] | None = None
         self._event: Event | None = None
-        self._tried = [0] * len(patterns)
-        self._found = [0] * len(patterns)
+        numbers = range(len(patterns))
+        self._tried = [0 if before is None else before.tried(n) for n in numbers]
+        self._found = [0 if before is None else before.found(n) for n in numbers]
         self._untrue = [[0] * len(tests) for tests in self._tests]
+        self._untrue_before = [[] if before is None else before.untrue(n) for n in numbers]
         self.fill()
 
     # ------------------------------------------------------------------ linking
 
-    def _summary(self) -> tuple[SummaryGraph, Mapping[Term, int]]:
+    def _seen(self, program: GpmProgram) -> NamedGraphs | None:
+        """The background graphs as a program sees them."""
+        return self._entailed.get(program.kb_graphs, self._kb)
+
+    def _summary(self) -> tuple[SummaryGraph, Mapping[Term | View, int]]:
         steps = [
             step
             for pattern in self.patterns
@@ -101,10 +128,16 @@ class Matchers:
             if isinstance(node, algebra.Basic)
             for step in node.steps
         ]
-        named = dict.fromkeys(s.predicate for s in steps if not isinstance(s.predicate, int))
-        whole = any(isinstance(step.predicate, int) for step in steps)
-        views = {predicate: view for view, predicate in enumerate(named, 1)}
-        return SummaryGraph(self.dictionary, named, whole), views
+        keys = dict.fromkeys(step.key for step in steps)
+        named = [key for key in keys if not isinstance(key, int | View)]
+        derived = [key for key in keys if isinstance(key, View)]
+        views = {key: view for view, key in enumerate((*named, *derived), 1)}
+        deriver = None
+        if derived:
+            groups = [graphs.rules for graphs in self._entailed.values()]
+            deriver = Deriver(self.dictionary, groups, views)
+        whole = any(isinstance(key, int) for key in keys)
+        return SummaryGraph(self.dictionary, named, whole, deriver, len(derived)), views
 
     def _matcher(self, number: int, pattern: Pattern, whole: str) -> NativeMatcher | None:
         program, native = pattern.program, pattern.native
@@ -155,13 +188,15 @@ class Matchers:
         Raises:
             KbError: if it cannot be had.
         """
-        for tables in self._tables.values():
-            tables.fill(self._kb)
+        for number, tables in self._tables.items():
+            tables.fill(self._seen(self.patterns[number].program))
         for pattern in self.patterns:
+            kb = self._seen(pattern.program)
             if pattern.native is None:
-                fetch(self._kb, pattern.program.pattern)
-            fetch(self._kb, pattern.filters)
-        fetch(self._kb, self._others)
+                fetch(kb, pattern.program.pattern)
+            fetch(kb, pattern.filters)
+        # Under entailment only services are left to ask, whatever graphs are in sight.
+        fetch(next(iter(self._entailed.values()), self._kb), self._others)
         self._event = None
 
     def joins(self, number: int) -> list[BindJoin]:
@@ -189,7 +224,8 @@ class Matchers:
             self._tried[number] += 1
             self._found[number] += len(rows)
         if kept and self._tests[number]:
-            scope = Scope(event, self._kb, self.patterns[number].program.kb_graphs)
+            program = self.patterns[number].program
+            scope = Scope(event, self._seen(program), program.kb_graphs)
             for place, test in enumerate(self._tests[number]):
                 passed = [row for row in kept if test(row, scope)]
                 self._untrue[number][place] += len(kept) - len(passed)
@@ -280,12 +316,12 @@ class Matchers:
     def tried(self, number: int) -> int:
         """How many events a pattern was matched against so far."""
         native = self._native[number]
-        return self._tried[number] if native is None else native.tried
+        return self._tried[number] + (0 if native is None else native.tried)
 
     def found(self, number: int) -> int:
         """How many rows a pattern had so far."""
         native = self._native[number]
-        return self._found[number] if native is None else native.found
+        return self._found[number] + (0 if native is None else native.found)
 
     def observed(self, number: int) -> Observed:
         """What the pattern cost and found over the events of this run."""
@@ -304,7 +340,9 @@ class Matchers:
     def untrue(self, number: int) -> Sequence[int]:
         """Per local filter of a pattern: rows for which it was the first that was not true."""
         native = self._native[number]
-        return [*([] if native is None else native.untrue_counts), *self._untrue[number]]
+        here = [*([] if native is None else native.untrue_counts), *self._untrue[number]]
+        before = self._untrue_before[number]
+        return [a + b for a, b in zip(here, before, strict=True)] if before else here
 
 
 def _tests(pattern: Pattern) -> list[Test]:

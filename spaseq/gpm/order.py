@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from spaseq.rdf.entailment import View
 from spaseq.rdf.event import Term
 
 End: TypeAlias = "int | Term"
@@ -28,12 +29,22 @@ CHECKED = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One triple pattern; blank nodes have slots like variables. `text` is for people."""
+    """One triple pattern; blank nodes have slots like variables. `text` is for people.
+
+    `view` is what it is matched against where entailment widens it; None: the triples of its
+    predicate, or all.
+    """
 
     subject: End
     predicate: End
     object: End
     text: str
+    view: View | None = None
+
+    @property
+    def key(self) -> End | View:
+        """What names its view: a slot stands for all triples of the event."""
+        return self.predicate if self.view is None else self.view
 
     @property
     def ends(self) -> tuple[End, End, End]:

@@ -9,9 +9,12 @@ import pyoxigraph as ox
 
 from spaseq.gpm.terms import constant
 from spaseq.parser import ast
+from spaseq.rdf.event import Term
 
 Use: TypeAlias = tuple[ox.NamedNode, ox.NamedNode | ox.Literal | None]
 """A predicate, and the object where the pattern names it."""
+Uses: TypeAlias = "frozenset[tuple[Term, Term | None]] | None"
+"""Predicates, and objects where these decide; None: any triple."""
 
 
 def uses(nodes: Iterable[ast.Node]) -> frozenset[Use] | None:
@@ -29,6 +32,22 @@ def uses(nodes: Iterable[ast.Node]) -> frozenset[Use] | None:
                     return None
                 found |= named
     return frozenset(found)
+
+
+def outside(wanted: Uses, known: Uses) -> tuple[Term | None, Term | None] | None:
+    """Some use that is not among others; (None, None) where it is any triple."""
+    if known is None:
+        return None
+    if wanted is None:
+        return None, None
+    return next(
+        (
+            (predicate, value)
+            for predicate, value in sorted(wanted, key=str)
+            if (predicate, value) not in known and (predicate, None) not in known
+        ),
+        None,
+    )
 
 
 def _of_triple(triple: ast.Triple) -> set[Use] | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from threading import Event, RLock, Thread
 from typing import Any
 
@@ -29,7 +29,12 @@ from spaseq.rdf.graph import Graph
 class Knowledge:
     """The graphs that patterns see, with what changes them."""
 
-    def __init__(self, given: Mapping[str, Source] | Kb):
+    def __init__(
+        self,
+        given: Mapping[str, Source] | Kb,
+        check: Callable[[Kb], object] | None = None,
+    ):
+        """`check` is shown every snapshot that a change makes, and raises if it cannot be used."""
         self.current = given if isinstance(given, Kb) else open_kb(given)
         self.version = 1
         """Of the snapshot in force."""
@@ -38,6 +43,7 @@ class Knowledge:
         self._owned = not isinstance(given, Kb)
         self._next: Kb | None = None
         self._number = 1
+        self._usable = check
         self._lock = RLock()
         self._ended = Event()
         weakref.finalize(self, self._ended.set)
@@ -93,7 +99,8 @@ class Knowledge:
         """Add graphs; the number of the version that has them.
 
         Raises:
-            KbError: if a graph is there already, or a source cannot be read.
+            KbError, LimitExceeded: if a graph is there already, a source cannot be read, or the
+                run cannot use it.
         """
         with self._lock:
             for iri in sources:
@@ -105,7 +112,8 @@ class Knowledge:
         """Give graphs other contents, all at once; the number of the version that has them.
 
         Raises:
-            KbError: if there is no such graph, or a source cannot be read.
+            KbError, LimitExceeded: if there is no such graph, a source cannot be read, or the
+                run cannot use it.
         """
         with self._lock:
             self._check(sources)
@@ -115,7 +123,8 @@ class Knowledge:
         """Read graphs (without arguments: all that can be) again from their sources.
 
         Raises:
-            KbError: for a graph whose source can be read only once, or cannot be read now.
+            KbError, LimitExceeded: for a graph whose source can be read only once, or cannot be
+                read or used now.
         """
         with self._lock:
             self._check(iris)
@@ -155,6 +164,8 @@ class Knowledge:
             contents[name] = open_source(iri, source, f"kb{place}v{number}")
         after = self._latest.renewed(contents, sources)
         after.fetch_like(self.current)
+        if self._usable is not None:
+            self._usable(after)
         self._given |= sources
         self._number = number
         self._next = after

@@ -36,6 +36,8 @@ Source: TypeAlias = str | Path | ox.Store | Endpoint | Iterable[Any]
 
 SERVICE = "service "
 """In front of the IRI, what was asked of a service; of a graph: its IRI alone."""
+Derivation: TypeAlias = "tuple[tuple[tuple[ox.NamedNode, Graph], ...], object]"
+"""Named graphs, and what is made of them."""
 _Asked: TypeAlias = "tuple[str, ast.GroupGraphPattern, tuple[str, ...], bool]"
 
 
@@ -48,6 +50,8 @@ class Kb:
         self._names = tuple(graphs)
         self._services: dict[str, Respondent] = {}
         self._relations: dict[_Asked, Relation] = {}
+        self.derived: dict[Derivation, Any] = {}
+        """What was made of graphs that are held, to be made once; it must never change."""
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[type[Kb], tuple[Mapping[ox.NamedNode, Graph | Respondent]]]:
@@ -68,6 +72,10 @@ class Kb:
     def graphs(self) -> tuple[str, ...]:
         """Their IRIs."""
         return tuple(name.value for name in self._names)
+
+    def place(self, name: ox.NamedNode) -> str | None:
+        """Where a graph is that is not held here, but asked for."""
+        return self._asked[name].name if name in self._asked else None
 
     @property
     def contents(self) -> Mapping[ox.NamedNode, Graph | Respondent]:
@@ -143,6 +151,11 @@ class Kb:
             key: found
             for key, found in self._relations.items()
             if key[0].removeprefix(SERVICE) not in changed
+        }
+        other.derived = {
+            key: made
+            for key, made in self.derived.items()
+            if all(other._graphs.get(name) is graph for name, graph in key[0])
         }
         return other
 

@@ -31,10 +31,15 @@ cdef inline Keep keep_of(Relevance relevance, term_t predicate) noexcept nogil:
     return <Keep>relevance.by_predicate[predicate]
 
 
+cdef inline uint32_t pair_hash(term_t predicate, term_t value) noexcept nogil:
+    """Spreads the thousands of classes of one hierarchy, whose numbers follow each other."""
+    return ((predicate * 2654435769u) ^ (value * 2246822519u)) >> 7
+
+
 cdef inline bint keeps_object(Relevance relevance, term_t predicate, term_t value) noexcept nogil:
     """Whether a triple is kept whose predicate has Keep.SOME."""
     cdef uint64_t pair = <uint64_t>predicate << 32 | value
-    cdef uint32_t place = (predicate * 31 + value) & relevance.mask
+    cdef uint32_t place = pair_hash(predicate, value) & relevance.mask
     while relevance.pairs[place]:
         if relevance.pairs[place] == pair:
             return True

@@ -41,7 +41,7 @@ cdef class Relevance:
         give_back(self.pairs)
 
     cdef int _enter(self, term_t predicate, term_t value) except -1:
-        cdef uint32_t place = (predicate * 31 + value) & self.mask
+        cdef uint32_t place = pair_hash(predicate, value) & self.mask
         if value == 0:
             self.by_predicate[predicate] = Keep.EVERY
             return 0

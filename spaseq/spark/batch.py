@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ def match(
     types: Types | None = None,
     partitions: int | None = None,
     balance: bool = False,
+    entail: str | None = None,
 ) -> DataFrame:
     """The matches of queries over a DataFrame of events.
 
@@ -59,13 +61,16 @@ def match(
         types: what the columns of variables are to be, or "infer" to look at the matches.
         partitions: into how many tasks the work is divided, if it can be.
         balance: look at a sample of the events first, and divide hot keys by time as well.
+        entail: the entailment under which patterns match, as in `Program.start`.
 
     Raises:
         QueryError, KbError, EventError: at once, for what does not fit together.
     """
     program = compiled(query, bind)
     background = open_kb(kb or {})
-    results = [_matched(df, one, background, partitions, balance) for one in _apart(program)]
+    results = [
+        _matched(df, one, background, partitions, balance, entail) for one in _apart(program)
+    ]
     found = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), results)
     return found if types is None else typed(found, types)
 
@@ -92,15 +97,21 @@ def _apart(program: Program) -> list[Program]:
 
 
 def _matched(
-    df: DataFrame, program: Program, kb: Kb, partitions: int | None, balance: bool
+    df: DataFrame,
+    program: Program,
+    kb: Kb,
+    partitions: int | None,
+    balance: bool,
+    entail: str | None,
 ) -> DataFrame:
-    program.start(kb)  # a graph that is missing is told of now
+    program.start(kb, entail=entail)  # a graph that is missing is told of now
     columns = columns_of(program, events.time_kind(df))
     prepared = events.prepared(df, program)
     context = df.sparkSession.sparkContext
     wanted = partitions or _TASKS_PER_CORE * context.defaultParallelism
-    division = _divided(prepared, program, kb, wanted, balance)
-    job = context.broadcast(Job(program, kb, columns, division))
+    whole = Job(program, kb, columns, Division((), ((),)), entail)
+    division = _divided(prepared, whole, wanted, balance)
+    job = context.broadcast(replace(whole, division=division))
     divided = prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS)
     return (
         divided.repartitionById(division.tasks, f.col("part"))
@@ -109,11 +120,11 @@ def _matched(
     )
 
 
-def _divided(prepared: DataFrame, program: Program, kb: Kb, wanted: int, balance: bool) -> Division:
-    match distribution(program):
+def _divided(prepared: DataFrame, job: Job, wanted: int, balance: bool) -> Division:
+    match distribution(job.program):
         case ByKey(variables):
             division = Division(variables, ((),) * wanted)
-            return _balanced(prepared, program, kb, division) if balance else division
+            return _balanced(prepared, job, division) if balance else division
         case ByTime(back):
             shares = [number / wanted for number in range(1, wanted)]
             (times,) = prepared.select(
@@ -127,13 +138,14 @@ def _divided(prepared: DataFrame, program: Program, kb: Kb, wanted: int, balance
     return Division((), ((),))
 
 
-def _balanced(prepared: DataFrame, program: Program, kb: Kb, division: Division) -> Division:
+def _balanced(prepared: DataFrame, whole: Job, division: Division) -> Division:
     """The parts that hold much more than their share divided by time, where that is exact."""
-    back = lookback(program.queries[0].plan)
+    back = lookback(whole.program.queries[0].plan)
     if isinstance(back, str):
         return division
+    columns = columns_of(whole.program, "string")
     job = prepared.sparkSession.sparkContext.broadcast(
-        Job(program, kb, columns_of(program, "string"), division)
+        replace(whole, columns=columns, division=division)
     )
     sample = prepared.sample(fraction=0.01, seed=0).mapInArrow(
         Sampling(job).__call__, "part int, micros long"

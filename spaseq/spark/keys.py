@@ -18,8 +18,7 @@ from functools import lru_cache
 
 import pyoxigraph as ox
 
-from spaseq.engine.program import Program
-from spaseq.kb.snapshot import Kb
+from spaseq.engine.run import Run
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import Event, Term
@@ -50,9 +49,11 @@ def key_text(term: Term) -> str:
 class Sorter:
     """Says which parts events belong to, and which of them can matter at all."""
 
-    def __init__(self, program: Program, kb: Kb, variables: Sequence[str], parts: int):
+    def __init__(self, run: Run, variables: Sequence[str], parts: int):
+        """`run` is a fresh one, and no other's: it is given no events."""
+        program = run.program
         plan = program.queries[0].plan
-        self._run = program.start(kb)
+        self._run = run
         self._parts = parts
         self._all = needs_every_event(plan)
         self._matchers = self._run.rows.matchers

@@ -99,17 +99,18 @@ def advance(
 
 def _header(job: Job) -> str:
     division = job.division
-    return json.dumps({"format": _FORMAT, "parts": division.parts, "variables": division.variables})
+    header = {"format": _FORMAT, "parts": division.parts, "variables": division.variables}
+    return json.dumps(header if job.entail is None else header | {"entail": job.entail})
 
 
 def _resumed(job: Job, task: int, saved: Saved | None) -> Run:
     if saved is None:
-        return job.program.start(job.kb)
+        return job.start()
     if saved.header != _header(job):
         raise StateError(
             f"the checkpoint was written with {saved.header}, this query goes with "
-            f"{_header(job)}: begin a new checkpoint, or go on with the query, the parts and the "
-            "version of spaseq it was begun with"
+            f"{_header(job)}: begin a new checkpoint, or go on with the query, the parts, the "
+            "entailment and the version of spaseq it was begun with"
         )
     known = _RUNS.pop(_mark(job, task, saved.run), None)
     if known is not None:

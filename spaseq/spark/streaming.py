@@ -64,6 +64,7 @@ def match_stream(
     bind: Mapping[str, object] | None = None,
     types: Types | None = None,
     parts: int | None = None,
+    entail: str | None = None,
 ) -> DataFrame:
     """The matches of queries over a streaming DataFrame of events.
 
@@ -78,6 +79,7 @@ def match_stream(
         types: what the columns of variables are to be.
         parts: into how many groups of state the keys are divided; the same for the life of a
             checkpoint.
+        entail: as for `match`; the same for the life of a checkpoint.
 
     Raises:
         QueryError, KbError, EventError: at once, for what does not fit together.
@@ -86,7 +88,7 @@ def match_stream(
         raise SpaseqError("match_stream takes a streaming DataFrame; match takes any other")
     program = compiled(query, bind)
     background = open_kb(kb or {})
-    program.start(background)
+    program.start(background, entail=entail)
     spark = df.sparkSession
     if spark.conf.get(PROVIDER, "") != ROCKSDB:
         raise SpaseqError(
@@ -97,7 +99,7 @@ def match_stream(
     wanted = parts or _PARTS_PER_TASK * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     columns = columns_of(program, kind)
     job = spark.sparkContext.broadcast(
-        Job(program, background, columns, _division(program, wanted), uuid.uuid4().hex)
+        Job(program, background, columns, _division(program, wanted), entail, uuid.uuid4().hex)
     )
     timed = df.withColumn("__event_time", f.timestamp_micros(events.micros(df)))
     prepared = events.prepared(timed.withWatermark("__event_time", lateness), program)

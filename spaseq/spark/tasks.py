@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from spaseq.engine.program import Program
+from spaseq.engine.run import Run
 from spaseq.kb.snapshot import Kb
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
@@ -43,8 +44,13 @@ class Job:
     kb: Kb
     columns: Columns
     division: Division
+    entail: str | None = None
     mark: str = ""
     """Tells jobs apart that share a worker."""
+
+    def start(self) -> Run:
+        """A run; what its entailment makes of the knowledge base is made once for each worker."""
+        return self.program.start(self.kb, entail=self.entail)
 
     @cached_property
     def keeps_all(self) -> bool:
@@ -77,7 +83,7 @@ class Divider:
         self._sorter = (
             None
             if job.keeps_all
-            else Sorter(job.program, job.kb, job.division.variables, job.division.parts)
+            else Sorter(job.start(), job.division.variables, job.division.parts)
         )
 
     def divided(self, batch: pa.RecordBatch) -> tuple[pa.Table, dict[int, list[int]]]:
@@ -166,7 +172,7 @@ class Evaluating:
 
 def evaluated(job: Job, some: Iterable[tuple[int, int, bytes]]) -> Iterator[Match]:
     """All matches of the events of one task."""
-    run = job.program.start(job.kb)
+    run = job.start()
     feeder = Feeder(run)
     for table in in_order((first, chunks.read(chunk)) for _, first, chunk in some):
         yield from feeder.push(table)

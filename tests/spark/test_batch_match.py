@@ -105,6 +105,23 @@ def test_partitions_do_not_matter(
         assert rows(match(frame, program, kb, balance=True)) == found
 
 
+def test_matching_what_follows(
+    frame: DataFrame, events: list[Event], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Workers prune, divide and match by the same entailment."""
+    path = tmp_path_factory.mktemp("schema") / "kb.ttl"
+    schema = ":value <http://www.w3.org/2000/01/rdf-schema#subPropertyOf> :shown .\n"
+    path.write_text(KB + schema)
+    kb = {"http://example.org/kb": str(path)}
+    program = spaseq.compile(BY_KEY.replace(":value", ":shown"))
+    nameless = [Event(e.stream, e.time, e.ordinal, e.facts) for e in events]
+    found = wanted(spaseq.compile(BY_KEY), kb, nameless)
+    assert found.total() > 5
+    assert rows(match(frame, program, kb, partitions=3)).total() == 0
+    assert rows(match(frame, program, kb, partitions=3, entail="rdfs")) == found
+    assert rows(match(frame, program, kb, balance=True, entail="rdfs")) == found
+
+
 def test_what_cannot_be_divided_warns(frame: DataFrame, kb: dict[str, str]) -> None:
     with pytest.warns(SingleTaskWarning, match="EVENTS counts the events of all keys"):
         match(frame, SINGLE, kb)

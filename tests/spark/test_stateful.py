@@ -47,7 +47,7 @@ class Stream:
         self.parts = parts if isinstance(how, ByKey) else 1
         variables = how.variables if isinstance(how, ByKey) else ()
         division = Division(variables, ((),) * self.parts)
-        self.job = Job(program, kb, columns_of(program, self.kind), division, "test")
+        self.job = Job(program, kb, columns_of(program, self.kind), division, mark="test")
         self.saved: dict[int, Saved] = {}
         self.waiting: dict[int, bytes] = {}
         self.wakes: dict[int, int] = {}

@@ -217,6 +217,8 @@ def test_output_onto_an_input_is_refused(shell: Shell, tmp_path: Path) -> None:
         (["q.rq", "--stream", "s=s.nq", "--time-predicate", "e:t", "--arrival-time"], "exclude"),
         (["q.rq", "--stream", "s=s.nq", "--kb", "e:kb=http://a:b@c.org/"], "holds credentials"),
         (["q.rq", "--stream", "s=s.nq", "--kb", "e:kb=none.ttl"], "none.ttl: there is no such"),
+        (["q.rq", "--stream", "s=s.nq", "--entail", "rdfs"], "--entail rdfs takes the schema from"),
+        (["q.rq", "--stream", "s=s.nq", "--entail", "owl"], "'owl' is not one of 'rdfs', 'owl-ql'"),
         (["q.rq", "--stream", "s=s.nq", "--format", "xml"], "'xml' is not one of"),
         (["--stream", "s=s.nq"], "Missing argument"),
         (["q.rq", "--nonsense"], "No such option"),
@@ -286,6 +288,20 @@ def test_reading_options(shell: Shell) -> None:
     assert shell.out == FIRST
     assert shell("run", "q.rq", "--stream", "s=s.nq", "--arrival-time") == 0
     assert json.loads(shell.out)["end"].endswith("Z")
+
+
+def test_entailment(shell: Shell) -> None:
+    """The schema is read without a GRAPH that names it, and no warning says otherwise."""
+    shell.file("q.rq", QUERY)
+    more = "<http://example.org/v> rdfs:subPropertyOf <http://example.org/a> ."
+    shell.file("kb.ttl", f"@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . {more}")
+    kb = ("--kb", "http://example.org/kb=kb.ttl")
+    assert shell("run", "q.rq", "--stream", "s=s.nq", *kb, "--entail", "rdfs") == 0
+    assert shell.err == ""
+    assert shell("explain", "q.rq", *kb, "--entail", "rdfs") == 0
+    assert "(also by 1 subproperty)" in shell.out
+    assert shell("explain", "q.rq", *kb) == 2
+    assert "--kb is for --entail here" in shell.err
 
 
 def test_kb(shell: Shell) -> None:

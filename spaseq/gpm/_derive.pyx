@@ -1,0 +1,422 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The triples of an event → what they stand for in the views that entailment widens.
+
+The rules of spaseq.rdf.entailment over numbers: an array by predicate, a hash table by
+predicate and class, and for chains of two properties a table of the background's pairs. Only
+what some view takes is made, each triple once; what the rest of the event says is not looked
+at. Rules of several groups (queries that see different graphs of the KB) never meet.
+
+Memory is taken again from event to event. Cost: linear in what follows.
+"""
+
+from libc.string cimport memset
+
+from spaseq.rdf._batch cimport Triple, record_of
+from spaseq.rdf._memory cimport give_back, resized, zeroed
+
+from spaseq.errors import LimitExceeded
+from spaseq.rdf.entailment import MOST_DERIVED, Part, View
+
+cdef inline uint32_t _mixed(uint32_t a, term_t b, term_t c, term_t d) noexcept nogil:
+    cdef uint64_t hash = (<uint64_t>a << 32 | b) * 0x9E3779B97F4A7C15u
+    hash = (hash ^ (<uint64_t>c << 32 | d)) * 0xD6E8FEB86659FD93u
+    return <uint32_t>(hash >> 32)
+
+
+cdef class Deriver:
+    """The rules of `groups`, for those of their targets that are views of the summary graph."""
+
+    def __cinit__(self, Dictionary dictionary not None, groups, views, uint32_t most=MOST_DERIVED):
+        self.dictionary = dictionary
+        self.groups = <uint32_t>len(groups)
+        self.most = most
+        numbers = [dictionary.intern(one) for rules in groups for one in _predicates(rules)]
+        self.known = max(numbers, default=0) + 1
+        self.rules = <Rule*>zeroed(self.known * self.groups, sizeof(Rule))
+        self.otherwise = <Rule*>zeroed(self.groups, sizeof(Rule))
+        emissions, columns, pairs, beyond, ahead, back = {}, {}, {}, [], [], []
+        for group, rules in enumerate(groups):
+            first = len(ahead)
+            numbers = [views.get(view, 0) for view in _views(rules)]
+            numbers += [<uint32_t>LINK + first + link for link in range(len(rules.linked))]
+            self._enter_rules(group, rules, numbers, emissions, columns)
+            self._enter_joins(rules, first, ahead, back, pairs, beyond)
+        self._take_rules(emissions, columns)
+        self._take_joins(pairs, beyond, ahead, back)
+
+    def __dealloc__(self):
+        give_back(self.rules)
+        give_back(self.otherwise)
+        give_back(self.emissions)
+        give_back(self.columns)
+        give_back(self.pairs)
+        give_back(self.beyond)
+        give_back(self.ahead)
+        give_back(self.back)
+        give_back(self.joins)
+        give_back(self.found)
+        give_back(self.places)
+        give_back(self.heads)
+
+    cdef int _enter_rules(
+        self, uint32_t group, rules, list numbers, dict emissions, dict columns
+    ) except -1:
+        """The rules of a group, of targets with a number."""
+        cdef term_t name
+        cdef Rule* rule = &self.rules[group * self.known]
+        self.otherwise[group].emissions = self._entered(rules.otherwise, numbers, emissions)
+        for name in range(self.known):
+            rule[name] = self.otherwise[group]
+        for predicate, given in rules.plain.items():
+            name = self.dictionary.intern(predicate)
+            rule[name].emissions = self._entered(given, numbers, emissions)
+        for by_object, table in enumerate((rules.by_subject, rules.by_object)):
+            for predicate, column in self._columns_of(table, numbers, emissions).items():
+                name = self.dictionary.intern(predicate)
+                number = columns.setdefault(frozenset(column.items()), len(columns) + 1)
+                if by_object:
+                    rule[name].by_object = number
+                else:
+                    rule[name].by_subject = number
+        return 0
+
+    def _columns_of(self, table, numbers, emissions):
+        """By predicate: the spans of the classes that have rules with it."""
+        found = {}
+        for (predicate, term), given in table.items():
+            span = self._entered(given, numbers, emissions)
+            if span.first < span.end:
+                column = found.setdefault(predicate, {})
+                column[self.dictionary.intern(term)] = span.first, span.end
+        return found
+
+    cdef Span _entered(self, given, list numbers, dict emissions) except *:
+        """The place of some emissions: all classes that lead to the same have the same."""
+        cdef Span span
+        made = tuple([
+            (numbers[number], *map(self._symbol, symbols), named)
+            for number, *symbols, named in given if numbers[number]
+        ])
+        if made not in emissions:
+            emissions[made] = self.emission_count
+            self.emission_count += <uint32_t>len(made)
+        span.first = emissions[made]
+        span.end = span.first + <uint32_t>len(made)
+        return span
+
+    def _symbol(self, symbol):
+        if symbol is Part.SUBJECT:
+            return <uint32_t>THE_SUBJECT
+        if symbol is Part.PREDICATE:
+            return <uint32_t>THE_PREDICATE
+        if symbol is Part.OBJECT:
+            return <uint32_t>THE_OBJECT
+        return self.dictionary.intern(symbol)
+
+    def _enter_joins(self, rules, first_link, ahead, back, pairs, beyond):
+        """The joins of each link, and the background's pairs that they need."""
+        dictionary = self.dictionary
+        for number, name in enumerate(rules.linked):
+            link = first_link + number
+            ahead.append([
+                (first_link + join.right, dictionary.intern(join.result))
+                for join in rules.joins if join.left == number
+            ])
+            back.append([
+                (first_link + join.left, dictionary.intern(join.result))
+                for join in rules.joins if join.right == number
+            ])
+            sides = (
+                (AHEAD, 0, any(j.right == number for j in rules.joins)),
+                (BACK, 1, any(j.left == number for j in rules.joins)),
+            )
+            for kind, side, used in sides:
+                if used:
+                    for term, others in rules.background[name][side].items():
+                        first = len(beyond)
+                        beyond.extend(dictionary.intern(other) for other in others)
+                        pairs[2 * link + kind, dictionary.intern(term)] = first, len(beyond)
+
+    cdef int _take_rules(self, emissions, columns) except -1:
+        """Lay out the rules."""
+        cdef uint32_t i, number
+        cdef Span* column
+        self.emissions = <Emission*>zeroed(self.emission_count, sizeof(Emission))
+        for made, first in emissions.items():
+            for i, (target, subject, predicate, object, named) in enumerate(made, first):
+                self.emissions[i] = Emission(target, subject, predicate, object, named)
+        self.ends = self.dictionary.permanent.count
+        self.columns = <Span*>zeroed(len(columns) * <size_t>self.ends, sizeof(Span))
+        for content, number in columns.items():
+            column = self.columns + (number - 1) * <size_t>self.ends
+            for end, (first, last) in content:
+                column[<term_t>end] = Span(first, last)
+        return 0
+
+    cdef int _take_joins(self, pairs, beyond, ahead, back) except -1:
+        """Lay out the chains and their background."""
+        cdef uint32_t i, at, size = 16
+        while size < 2 * len(pairs):
+            size *= 2
+        self.pair_mask = size - 1
+        self.pairs = <Keyed*>zeroed(size, sizeof(Keyed))
+        for (kind, end), (first, last) in pairs.items():
+            at = _mixed(kind, end, 0, 0) & self.pair_mask
+            while self.pairs[at].kind:
+                at = (at + 1) & self.pair_mask
+            self.pairs[at] = Keyed(kind, end, Span(first, last))
+        self.beyond = <term_t*>zeroed(len(beyond), sizeof(term_t))
+        for i, number in enumerate(beyond):
+            self.beyond[i] = number
+        self.ahead = <Span*>zeroed(len(ahead), sizeof(Span))
+        self.back = <Span*>zeroed(len(back), sizeof(Span))
+        self.joins = <Joined*>zeroed(sum(map(len, ahead)) + sum(map(len, back)), sizeof(Joined))
+        at = 0
+        for i in range(<uint32_t>len(ahead)):
+            self.ahead[i] = Span(at, at + <uint32_t>len(ahead[i]))
+            for other, result in ahead[i]:
+                self.joins[at] = Joined(other, result)
+                at += 1
+            self.back[i] = Span(at, at + <uint32_t>len(back[i]))
+            for other, result in back[i]:
+                self.joins[at] = Joined(other, result)
+                at += 1
+        self.place_mask = 63
+        self.places = <uint32_t*>zeroed(64, sizeof(uint32_t))
+        if ahead:
+            self.head_mask = 63
+            self.heads = <uint32_t*>zeroed(128, sizeof(uint32_t))
+        return 0
+
+    # ---------------------------------------------------------------- an event
+
+    def derived(self, EventBatch batch not None, uint32_t event):
+        """What an event's triples stand for: (view, subject, predicate, object), in numbers."""
+        if event >= batch.event_count:
+            raise IndexError(f"the batch has {batch.event_count} events, not one at {event}")
+        self.derive(batch, event)
+        return [
+            (self.found[i].target, self.found[i].subject, self.found[i].predicate,
+             self.found[i].object)
+            for i in range(self.count)
+            if self.found[i].target < LINK
+        ]
+
+    cdef int derive(self, EventBatch batch, uint32_t event) except -1 nogil:
+        """What an event's triples stand for, in `found`, among links and triples of chains."""
+        cdef uint32_t group, i, first, end, before
+        cdef Triple triple
+        cdef Derived one
+        self.count = self.linked = 0
+        memset(self.places, 0, (<size_t>self.place_mask + 1) * sizeof(uint32_t))
+        if self.heads != NULL:
+            memset(self.heads, 0, 2 * (<size_t>self.head_mask + 1) * sizeof(uint32_t))
+        first = batch.events[event].first
+        end = batch.events[event].end
+        for group in range(self.groups):
+            before = self.count
+            self.again = AGAIN + group
+            for i in range(first, end):
+                triple = batch.triples[i]
+                self._apply(batch, group, triple.subject, triple.predicate, triple.object)
+            i = before
+            while i < self.count:
+                if self.found[i].target == self.again:
+                    one = self.found[i]
+                    self._apply(batch, group, one.subject, one.predicate, one.object)
+                i += 1
+        return 0
+
+    cdef int _apply(
+        self, EventBatch batch, uint32_t group, term_t subject, term_t predicate, term_t object
+    ) except -1 nogil:
+        """All that one triple stands for."""
+        cdef Rule rule = self.otherwise[group]
+        cdef Span span
+        if predicate < self.known:
+            rule = self.rules[group * self.known + predicate]
+        self._emit(batch, rule.emissions, subject, predicate, object)
+        if rule.by_subject and subject < self.ends:
+            span = self.columns[(rule.by_subject - 1) * <size_t>self.ends + subject]
+            self._emit(batch, span, subject, predicate, object)
+        if rule.by_object and object < self.ends:
+            span = self.columns[(rule.by_object - 1) * <size_t>self.ends + object]
+            self._emit(batch, span, subject, predicate, object)
+        return 0
+
+    cdef Span _pairs(self, uint32_t link, Side side, term_t end) noexcept nogil:
+        """Where the background leads from an end of a link."""
+        cdef uint32_t kind = 2 * link + <uint32_t>side
+        cdef uint32_t at = _mixed(kind, end, 0, 0) & self.pair_mask
+        cdef Keyed* entry = &self.pairs[at]
+        cdef Span none
+        while entry.kind:
+            if entry.end == end and entry.kind == kind:
+                return entry.span
+            at = (at + 1) & self.pair_mask
+            entry = &self.pairs[at]
+        none.first = none.end = 0
+        return none
+
+    cdef int _emit(
+        self, EventBatch batch, Span span, term_t subject, term_t predicate, term_t object
+    ) except -1 nogil:
+        cdef Emission emission
+        cdef uint32_t i
+        for i in range(span.first, span.end):
+            emission = self.emissions[i]
+            if emission.named and record_of(batch, object).text[0] == c'"':
+                continue
+            if emission.subject == THE_SUBJECT:
+                emission.subject = subject
+            elif emission.subject == THE_OBJECT:
+                emission.subject = object
+            if emission.predicate == THE_PREDICATE:
+                emission.predicate = predicate
+            if emission.object == THE_OBJECT:
+                emission.object = object
+            elif emission.object == THE_SUBJECT:
+                emission.object = subject
+            self._enter(
+                emission.target, emission.subject, emission.predicate, emission.object
+            )
+        return 0
+
+    cdef int _enter(
+        self, uint32_t target, term_t subject, term_t predicate, term_t object
+    ) except -1 nogil:
+        """Add a triple to `found`, unless it is there; a link meets those before it."""
+        cdef uint32_t at = _mixed(target, subject, predicate, object) & self.place_mask
+        cdef Derived* known
+        cdef Derived* moved
+        while self.places[at]:
+            known = &self.found[self.places[at] - 1]
+            if (known.subject == subject and known.object == object
+                    and known.target == target and known.predicate == predicate):
+                return 0
+            at = (at + 1) & self.place_mask
+        if self.count == self.room:
+            moved = <Derived*>resized(
+                self.found, (2 * <size_t>self.room + 64) * sizeof(Derived)
+            )
+            if moved == NULL:
+                with gil:
+                    raise MemoryError
+            self.found = moved
+            self.room = 2 * self.room + 64
+        if self.count == self.most:
+            with gil:
+                raise LimitExceeded(
+                    f"more than {self.most:,} triples follow from one event (MOST_DERIVED): "
+                    "look for a transitive property or a chain that joins nearly everything"
+                )
+        self.found[self.count] = Derived(target, subject, predicate, object, 0, 0)
+        self.count += 1
+        self.places[at] = self.count
+        if 2 * self.count > self.place_mask:
+            self._rehash()
+        if LINK <= target < AGAIN:
+            self._link(self.count - 1)
+        return 0
+
+    cdef int _rehash(self) except -1 nogil:
+        """Twice the room in the tables by hash."""
+        cdef uint32_t i, at
+        cdef uint32_t size = 2 * (self.place_mask + 1)
+        cdef Derived* one
+        cdef uint32_t* moved = <uint32_t*>resized(self.places, size * sizeof(uint32_t))
+        if moved == NULL:
+            with gil:
+                raise MemoryError
+        self.places = moved
+        self.place_mask = size - 1
+        memset(self.places, 0, size * sizeof(uint32_t))
+        for i in range(self.count):
+            one = &self.found[i]
+            at = _mixed(one.target, one.subject, one.predicate, one.object) & self.place_mask
+            while self.places[at]:
+                at = (at + 1) & self.place_mask
+            self.places[at] = i + 1
+        return 0
+
+    # ---------------------------------------------------------------- chains
+
+    cdef int _link(self, uint32_t number) except -1 nogil:
+        """What chains make of a triple with the background, and with those before it.
+
+        It goes through the rules later: entering it adds no link, so no list changes here.
+        """
+        cdef term_t subject = self.found[number].subject
+        cdef term_t object = self.found[number].object
+        cdef uint32_t link = self.found[number].target - LINK
+        cdef uint32_t i, j, at
+        cdef Joined join
+        cdef Span span
+        self.linked += 1
+        if self.linked > self.head_mask:
+            self._relink(number)
+        self._hang(number)
+        for i in range(self.ahead[link].first, self.ahead[link].end):
+            join = self.joins[i]
+            span = self._pairs(join.other, AHEAD, object)
+            for j in range(span.first, span.end):
+                self._enter(self.again, subject, join.result, self.beyond[j])
+            at = self.heads[_mixed(LINK + join.other, object, 0, 0) & self.head_mask]
+            while at:
+                if self.found[at - 1].target == LINK + join.other:
+                    if self.found[at - 1].subject == object:
+                        self._enter(self.again, subject, join.result, self.found[at - 1].object)
+                at = self.found[at - 1].next_of_subject
+        for i in range(self.back[link].first, self.back[link].end):
+            join = self.joins[i]
+            span = self._pairs(join.other, BACK, subject)
+            for j in range(span.first, span.end):
+                self._enter(self.again, self.beyond[j], join.result, object)
+            at = _mixed(LINK + join.other, subject, 0, 1) & self.head_mask
+            at = self.heads[self.head_mask + 1 + at]
+            while at:
+                if self.found[at - 1].target == LINK + join.other:
+                    if self.found[at - 1].object == subject:
+                        self._enter(self.again, self.found[at - 1].subject, join.result, object)
+                at = self.found[at - 1].next_of_object
+        return 0
+
+    cdef int _hang(self, uint32_t number) noexcept nogil:
+        """Put a link at the head of the lists of its ends."""
+        cdef Derived* one = &self.found[number]
+        cdef uint32_t at = _mixed(one.target, one.subject, 0, 0) & self.head_mask
+        one.next_of_subject = self.heads[at]
+        self.heads[at] = number + 1
+        at = self.head_mask + 1 + (_mixed(one.target, one.object, 0, 1) & self.head_mask)
+        one.next_of_object = self.heads[at]
+        self.heads[at] = number + 1
+        return 0
+
+    cdef int _relink(self, uint32_t before) except -1 nogil:
+        """Twice the room for lists of links, with those of `found` in front of `before`."""
+        cdef uint32_t i
+        cdef uint32_t size = 2 * (self.head_mask + 1)
+        cdef uint32_t* moved = <uint32_t*>resized(self.heads, 2 * size * sizeof(uint32_t))
+        if moved == NULL:
+            with gil:
+                raise MemoryError
+        self.heads = moved
+        self.head_mask = size - 1
+        memset(self.heads, 0, 2 * size * sizeof(uint32_t))
+        for i in range(before):
+            if LINK <= self.found[i].target < AGAIN:
+                self._hang(i)
+        return 0
+
+
+def _views(rules):
+    return [View(rules, target) for target in rules.targets]
+
+
+def _predicates(rules):
+    """Every predicate that has a rule of its own."""
+    return [
+        *rules.plain,
+        *(predicate for predicate, _ in rules.by_subject),
+        *(predicate for predicate, _ in rules.by_object),
+    ]
