@@ -15,6 +15,7 @@ from time import process_time
 from streams import STREAM, Happening, Triples, encoded
 
 import spaseq
+from spaseq.engine.fitness import unfit
 from spaseq.engine.native_run import NativeRun
 from spaseq.nfa._complete import tally
 
@@ -37,8 +38,8 @@ def compiled(run: spaseq.Run) -> NativeRun:
     """The automaton of a run's only query on the compiled core."""
     native = run.queries[0].native
     if native is None:
-        reason = run.program.queries[0].plan.name
-        raise SystemExit(f"query {reason} does not run on the compiled core")
+        reason = unfit(run.program, run.program.queries[0])
+        raise SystemExit(f"the compiled core does not run this query: {reason}")
     return native
 
 
