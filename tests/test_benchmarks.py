@@ -9,15 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from oracle import evaluate
+from oracle import evaluate, timestamp
 
 from spaseq.generate import write
 from spaseq.io.source import Source
+from spaseq.rdf.event import NUMBER, Event
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks" / "query"
 MICRO = ROOT / "benchmarks" / "micro"
 KB = ROOT / "benchmarks" / "kb"
+AUTOMATON = ROOT / "benchmarks" / "automaton"
 
 
 def test_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,3 +186,80 @@ def test_partitioned_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = [line.split() for line in result.stdout.splitlines()[2:4]]
     assert shown[0][-1] == shown[1][-1]
     assert int(shown[0][-1].replace(",", "")) > 10
+
+
+def automaton(script: str, *options: str) -> list[str]:
+    """What a benchmark of the automaton prints."""
+    result = subprocess.run(
+        [sys.executable, str(AUTOMATON / script), *options],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return result.stdout.splitlines()
+
+
+def test_automaton_throughput(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script ends where the engine finds others than another way of counting does."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    shown = automaton("throughput.py", "--events", "300", "--sample", "90", "--repeat", "1")
+    assert shown[-1] == "other engines: left out, --peers is not given"
+    found = {line[:28].strip(): line[28:].split() for line in shown}
+    assert found["W1 n=3 all"][0] == "300"
+    assert int(found["W1 n=3 all"][4].replace(",", "")) > 1000
+    assert found["W2 10,000 all"][4] == "0"
+    assert found["V A ; B+ ; C 500, LIMIT 1"][-3] != "0"
+
+
+def test_automaton_beside_other_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that finds nothing, in half a second for each hundred events."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "run.py").write_text(
+        "import sys, pathlib\n"
+        "engine, name, policy, events = sys.argv[1:5]\n"
+        "data = pathlib.Path(sys.argv[sys.argv.index('--data') + 1], 'w2.csv')\n"
+        "assert data.read_text().count('\\n') == 200\n"
+        "print('events, 1 events/s, 1 s,', int(events) / 200, 'CPU s (1 with start-up)')\n"
+        "print('matches 0, reference 0: agree')\n"
+    )
+    shown = automaton(
+        *("throughput.py", "--events", "200", "--repeat", "2", "--only", "W2 100 next"),
+        *("--peers-only", "--peers", str(tmp_path), "--python-siddhi", "python"),
+    )
+    assert [line[:22].strip() for line in shown[2:]] == ["W2 100 next", ""]
+    assert shown[-1].split()[:5] == ["200", "siddhi", "1.000", "1.000–1.000", "200"]
+    assert shown[-1].split()[-1] == "0"
+
+
+def test_automaton_endurance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    shown = automaton("endurance.py", "--events", "20000", "--window", "300", "--single", "1000")
+    assert shown[0] == "20,000 events, each of a new key, a window of 300"
+    held = [line.split() for line in shown[2:12]]
+    assert [row[0] for row in held] == [f"{tenth * 2000:,}" for tenth in range(1, 11)]
+    # 200 of a window's events are an A; what has expired is swept when it is as much again.
+    assert all(200 <= int(row[1]) <= 800 for row in held)
+    assert shown[12].endswith("0 matches")
+    assert shown[13].startswith("1,000 events one by one: ")
+
+
+COUNTED = {"W1 n=3 skip": 200, "W1 n=3 next": 200, "W3 A : B+ : C skip": 80}
+COUNTED |= {"W4 V all, 10 names": 90, "W4 V next, 10 names": 150, "stock A ; B ; C 100": 60}
+COUNTED |= {"V A ; B+ ; C 500": 60}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_automaton_counts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the benchmarks count without an engine is what the reference finds."""
+    monkeypatch.syspath_prepend(str(AUTOMATON))
+    import workloads
+    from streams import SECOND, STREAM, Triples
+
+    (workload,) = (some for some in workloads.TALLIED if some.name == name)
+    some = workload.events(COUNTED[name])
+    triples = Triples()
+    events = [
+        Event(STREAM, timestamp(place * SECOND, NUMBER), 0, [triples.of(event)])
+        for place, event in enumerate(some)
+    ]
+    assert workload.count(some) == len(evaluate(workload.query, {STREAM: events})) > 0

@@ -1,0 +1,161 @@
+"""How many matches there are, found without an engine.
+
+Each function counts what its docstring says in a list of events, whose times are their places
+in it; a window of ω holds a match whose last place is at most ω after its first. None shares
+anything with the automaton: combinations are counted by dynamic programming over the events in
+front of each that ends a match, the others by following every first event.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+
+from streams import Happening
+
+Sells = dict[int, list[tuple[int, int]]]
+"""(place, price), by name."""
+
+
+def endings(
+    events: Sequence[Happening],
+    kinds: Sequence[str],
+    window: int,
+    repeated: int | None = None,
+    skipping: bool = False,
+) -> Iterator[int]:
+    """For each event that ends matches: all ways to find the kinds in this order.
+
+    `repeated` is a step that may come more than once. With `skipping`, a match starts after
+    the end of the last one.
+    """
+    step = {kind: number for number, kind in enumerate(kinds)}
+    if not set(kinds) <= {event[0] for event in events}:
+        return
+    of_use = [(place, step[kind]) for place, (kind, _, _) in enumerate(events) if kind in step]
+    last = len(kinds) - 1
+    first, over = 0, -1
+    for position, (end, number) in enumerate(of_use):
+        if number != last:
+            continue
+        while of_use[first][0] < max(end - window, over + 1):
+            first += 1
+        ways = [0] * last
+        for _, at in of_use[first:position]:
+            if at < last:
+                ways[at] += (ways[at] if at == repeated else 0) + (ways[at - 1] if at else 1)
+        if ways[-1]:
+            yield ways[-1]
+            if skipping:
+                over = end
+
+
+def nearest(events: Sequence[Happening], kinds: Sequence[str], window: int) -> int:
+    """From each event of the first kind on, always the next of the kind that is due."""
+    places = [[p for p, event in enumerate(events) if event[0] == kind] for kind in kinds]
+    total = 0
+    for start in places[0]:
+        place = start
+        for some in places[1:]:
+            follower = bisect_right(some, place)
+            if follower == len(some) or some[follower] > start + window:
+                break
+            place = some[follower]
+        else:
+            total += 1
+    return total
+
+
+def dips(events: Sequence[Happening], window: int, nearest_only: bool) -> int:
+    """Three sales under one name: one, one at a lower price, one at a higher than the first."""
+    total = 0
+    for sales in _by_key(events, "SELL").values():
+        for first, (start, top) in enumerate(sales):
+            lower = 0
+            for place, price in sales[first + 1 :]:
+                if place > start + window:
+                    break
+                if price > top and lower:
+                    total += lower
+                    if nearest_only:
+                        break
+                elif price < top:
+                    lower = 1 if nearest_only else lower + 1
+    return total
+
+
+def peaks(events: Sequence[Happening], window: int) -> int:
+    """A price, the company's next higher one, and the next below that one."""
+    total = 0
+    for trades in _by_key(events, "price").values():
+        for first, (start, price) in enumerate(trades):
+            reached = None
+            for place, other in trades[first + 1 :]:
+                if place > start + window:
+                    break
+                if reached is None:
+                    reached = other if other > price else None
+                elif other < reached:
+                    total += 1
+                    break
+    return total
+
+
+def recoveries(events: Sequence[Happening], window: int) -> tuple[int, int]:
+    """From each price down to ever lower ones, each the next such, then the next above the first.
+
+    From each of the lower ones there is at most one way on; and the number of places where
+    any of them ends.
+    """
+    total, ends = 0, set()
+    for trades in _by_key(events, "price").values():
+        for first, (start, top) in enumerate(trades):
+            lowest, falls = top, 0
+            for place, price in trades[first + 1 :]:
+                if place > start + window:
+                    break
+                if price < lowest:
+                    lowest, falls = price, falls + 1
+                elif price > top and falls:
+                    total, falls = total + falls, 0
+                    ends.add(place)
+    return total, len(ends)
+
+
+def bounded_pairs(events: Sequence[Happening], window: int) -> int:
+    """All A, B, C in this order where B's value is greater than A's and C's."""
+    total = 0
+    for end, (kind, _, value) in enumerate(events):
+        if kind != "C":
+            continue
+        lows: list[int] = []
+        for other, _, price in events[max(0, end - window) : end]:
+            if other == "A":
+                insort(lows, price)
+            elif other == "B" and price > value:
+                total += bisect_left(lows, price)
+    return total
+
+
+def joined(events: Sequence[Happening], window: int) -> int:
+    """All B with an A of the same key in front."""
+    total = 0
+    waiting: defaultdict[int, deque[int]] = defaultdict(deque)
+    for place, (kind, key, _) in enumerate(events):
+        some = waiting[key]
+        while some and some[0] < place - window:
+            some.popleft()
+        if kind == "A":
+            some.append(place)
+        else:
+            total += len(some)
+    return total
+
+
+def _by_key(events: Sequence[Happening], kind: str) -> Sells:
+    found: Sells = defaultdict(list)
+    for place, (other, key, value) in enumerate(events):
+        if other == kind:
+            found[key].append((place, value))
+    return found

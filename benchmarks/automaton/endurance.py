@@ -1,0 +1,149 @@
+"""A long stream whose every event has a key of its own: memory over time, and the slowest event.
+
+`A : B` of one key, which no two events have, within a window. Batches are encoded as the stream
+goes and forgotten when they have been run. After each tenth stand the groups of partial matches,
+what the nodes of the core take, the window's terms, and the memory of the process: all must be
+flat. The script fails where they are not.
+
+Then some more events one by one, each in a batch of its own that has been encoded beforehand: the
+median time, that which one in a thousand exceeds, and the slowest, of the processor. What is
+swept or made longer now and then is a part of these; Python's collector is not.
+
+    python benchmarks/automaton/endurance.py --events 2000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import resource
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import process_time, thread_time_ns
+
+from feeding import compiled
+from streams import Happening, encoded
+from workloads import query
+
+import spaseq
+from spaseq.nfa._complete import tally
+from spaseq.rdf._batch import EventBatch
+
+SAMPLES = 10
+PART = 5000
+"""Events that are encoded at once."""
+SINGLE = 500
+"""Batches of one event that are made at once."""
+SLACK = 16.0
+"""Megabytes that the system may hold more or less after the window is full."""
+GPMS = (0, 1)
+
+
+def resident() -> float:
+    """Megabytes of memory this process holds now; its peak where the system cannot tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+        return pages * resource.getpagesize() / 1e6
+    except OSError:
+        scale = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
+
+
+def ever_new(first: int, count: int) -> list[Happening]:
+    """Two A and one B in turn, each of a key that never comes again."""
+    return [("AAB"[number % 3], number, number) for number in range(first, first + count)]
+
+
+class Stream:
+    """A run over the stream, as far as it has come."""
+
+    def __init__(self, window: int) -> None:
+        patterns = {"A": "?k :A ?x", "B": "?k :B ?y"}
+        self.run = spaseq.compile(query("A : B", patterns, window)).start()
+        self.native = compiled(self.run)
+        self.events = 0
+        self.matches = 0
+
+    def take(self, batch: EventBatch) -> None:
+        """The events of a batch."""
+        first = 0
+        while first < len(batch):
+            first = self.native.run(batch, first, GPMS, self.events + first)
+            self.matches += tally(self.native.core)
+        self.events += len(batch)
+
+    def go(self, count: int) -> float:
+        """So many more events; the processor seconds they took, encoding left out."""
+        seconds = 0.0
+        end = self.events + count
+        while self.events < end:
+            some = ever_new(self.events, min(PART, end - self.events))
+            for batch in encoded(self.run, some, first=self.events):
+                started = process_time()
+                self.take(batch)
+                seconds += process_time() - started
+        return seconds
+
+    def one_by_one(self, count: int) -> list[int]:
+        """Nanoseconds of each of so many more events."""
+        spent = []
+        gc.collect()
+        gc.disable()
+        for _ in range(0, count, SINGLE):
+            some = ever_new(self.events, SINGLE)
+            for batch in encoded(self.run, some, 1, self.events):
+                started = thread_time_ns()
+                self.take(batch)
+                spent.append(thread_time_ns() - started)
+        gc.enable()
+        return spent
+
+    @property
+    def groups(self) -> int:
+        return sum(1 for _ in self.native.parts.waiting())
+
+
+def checked(held: Sequence[tuple[int, int, int, float]], window: int) -> None:
+    """End the script where something grows: half of the samples are of a full window."""
+    later = held[SAMPLES // 2 :]
+    groups, _, terms, _ = map(max, zip(*later, strict=True))
+    if groups > 2 * window + 512:
+        raise SystemExit(f"{groups:,} groups are held in a window of {window:,} events")
+    if terms > 6 * window + 512:
+        raise SystemExit(f"{terms:,} terms are held in a window of {window:,} events")
+    for column, slack in ((1, 1 << 20), (3, SLACK)):
+        if max(row[column] for row in later) - later[0][column] > slack:
+            raise SystemExit(f"memory grows: {[row[column] for row in held]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Memory over ever-new keys; the slowest event.")
+    parser.add_argument("--events", type=int, default=2_000_000)
+    parser.add_argument("--window", type=int, default=10_000, help="in events")
+    parser.add_argument("--single", type=int, default=100_000, help="events taken one by one")
+    options = parser.parse_args()
+    stream = Stream(options.window)
+    held, seconds = [], 0.0
+    print(f"{options.events:,} events, each of a new key, a window of {options.window:,}")
+    print(f"{'events':>12}{'groups':>10}{'KB of nodes':>13}{'terms':>10}{'MB resident':>13}")
+    for _ in range(SAMPLES):
+        seconds += stream.go(options.events // SAMPLES)
+        core = stream.native.core
+        held.append(
+            (stream.groups, core.tecs.bytes, stream.run.rows.matchers.window.live, resident())
+        )
+        groups, nodes, terms, memory = held[-1]
+        print(f"{stream.events:>12,}{groups:>10,}{nodes / 1e3:>13,.0f}{terms:>10,}{memory:>13.1f}")
+    print(f"{stream.events / seconds:,.0f} events/s, {stream.matches} matches")
+    checked(held, options.window)
+    spent = sorted(stream.one_by_one(options.single))
+    middle, late = spent[len(spent) // 2], spent[len(spent) * 999 // 1000]
+    print(
+        f"{len(spent):,} events one by one: median {middle / 1e3:.1f} µs, "
+        f"99.9 % within {late / 1e3:.1f} µs, the slowest {spent[-1] / 1e3:.1f} µs"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""A workload through the engine: processor seconds, and what was found.
+
+Events are encoded before the clock starts. Times are those of the processor, not of the clock
+on the wall: they hardly depend on what else the machine does.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from time import process_time
+
+from streams import STREAM, Happening, Triples, encoded
+
+import spaseq
+from spaseq.engine.fitness import unfit
+from spaseq.engine.native_run import NativeRun
+from spaseq.nfa._complete import tally
+
+Events = Sequence[Happening]
+
+
+@dataclass(frozen=True)
+class Fed:
+    """What one pass took and found."""
+
+    seconds: float
+    found: int
+    witnesses: int = 0
+
+
+Feeding = Callable[[spaseq.Program, Events], Fed]
+
+
+def compiled(run: spaseq.Run) -> NativeRun:
+    """The automaton of a run's only query on the compiled core."""
+    native = run.queries[0].native
+    if native is None:
+        reason = unfit(run.program, run.program.queries[0])
+        raise SystemExit(f"the compiled core does not run this query: {reason}")
+    return native
+
+
+def tallied(program: spaseq.Program, events: Events) -> Fed:
+    """The automaton alone: matches are enumerated, and no object is made of any."""
+    run = program.start()
+    batches = encoded(run, events)
+    native = compiled(run)
+    gpms = tuple(range(len(run.queries[0].plan.gpms)))
+    core, skipping = native.core, run.queries[0].plan.skip_past_last
+    found = position = 0
+    gc.collect()
+    started = process_time()
+    for batch in batches:
+        first, size = 0, len(batch)
+        while first < size:
+            first = native.run(batch, first, gpms, position + first)
+            some = tally(core)
+            if some:
+                found += some
+                if skipping:
+                    core.skip()
+        position += size
+    return Fed(process_time() - started, found)
+
+
+def matched(program: spaseq.Program, events: Events) -> Fed:
+    """The same batches through the run, and an object of every match."""
+    run = program.start()
+    batches = encoded(run, events)
+    found = witnesses = 0
+    gc.collect()
+    started = process_time()
+    for batch in batches:
+        for match in run.push_batch(batch):
+            found += 1
+            witnesses += len(match.events)
+    return Fed(process_time() - started, found, witnesses)
+
+
+def pushed(program: spaseq.Program, events: Events) -> Fed:
+    """Event by event, from triples of pyoxigraph's to objects."""
+    run = program.start()
+    triples = Triples()
+    facts = [[triples.of(event)] for event in events]
+    found = 0
+    gc.collect()
+    started = process_time()
+    for number, some in enumerate(facts):
+        found += len(run.push(STREAM, number, some))
+    return Fed(process_time() - started, found)
+
+
+def first_of_each(program: spaseq.Program, events: Events, most: int) -> Fed:
+    """Objects of so many of the matches that an event completes, and of no others."""
+    run = program.start()
+    batches = encoded(run, events)
+    query = run.queries[0]
+    compiled(run)
+    found = position = 0
+    gc.collect()
+    started = process_time()
+    for batch in batches:
+        first, size = 0, len(batch)
+        while first < size:
+            first, matches = query.run(batch, first, position + first)
+            found += sum(1 for _ in islice(matches, most))
+        position += size
+    return Fed(process_time() - started, found)

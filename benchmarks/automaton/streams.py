@@ -1,0 +1,136 @@
+"""Streams of one triple an event, the same for every engine that is compared on them.
+
+An event is (kind, key, value): the triple `:k<key> :<kind> <value>`, at as many seconds as there
+were events before it, so that a window of so many seconds is one of so many events and one more.
+The seeds and the order of the draws are fixed: the counts of matches that are published for
+these streams (W1 to W4) hold for all who generate them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import pyoxigraph as ox
+
+import spaseq
+from spaseq.generate.chance import Fractal
+from spaseq.rdf._batch import EventBatch
+
+EX = "http://example.org/"
+STREAM = EX + "s"
+SECOND = 1_000_000
+BATCH = 1000
+
+Happening = tuple[str, int, int]
+"""(kind, key, value) of an event."""
+
+NOISE = [f"B{number}" for number in range(1, 7)]
+SEEDS = {"w1_3": 1000, "w1_5": 1001, "w1_7": 1002, "w1_9": 1003, "w2": 1004, "w3": 1005, "w4": 1006}
+
+
+@cache
+def steps(length: int, count: int) -> Sequence[Happening]:
+    """W1: A1 … An and six kinds of noise, all equally likely."""
+    kinds = [f"A{number}" for number in range(1, length + 1)] + NOISE
+    return _uniform(kinds, SEEDS[f"w1_{length}"], count)
+
+
+@cache
+def unfinished(count: int) -> Sequence[Happening]:
+    """W2: A1, A2 and six kinds of noise; A3 never comes."""
+    return _uniform(["A1", "A2", *NOISE], SEEDS["w2"], count)
+
+
+@cache
+def repeated(count: int) -> Sequence[Happening]:
+    """W3: A, B, C and six kinds of noise."""
+    return _uniform(["A", "B", "C"] + [f"N{n}" for n in range(1, 7)], SEEDS["w3"], count)
+
+
+@cache
+def dealing(names: int, count: int) -> Sequence[Happening]:
+    """W4: somebody buys or sells under one of so many names, at a price of 70 to 130."""
+    chance = random.Random(SEEDS["w4"])
+    prices = [100] * names
+    found = []
+    for _ in range(count):
+        name = chance.choice(range(names))
+        price = prices[name] + chance.choice((-3, -2, -1, 1, 2, 3))
+        prices[name] = min(130, max(70, price))
+        found.append((chance.choice(("BUY", "SELL")), name, prices[name]))
+    return found
+
+
+@cache
+def prices(companies: int, count: int) -> Sequence[Happening]:
+    """Prices of companies, each following a fractal curve."""
+    chance = random.Random(1)
+    curves = [Fractal(chance) for _ in range(companies)]
+    found = []
+    for _ in range(count):
+        company = int(companies * chance.random())
+        found.append(("price", company, int(10_000 * (1 + 0.4 * curves[company].step()))))
+    return found
+
+
+@cache
+def rare_end(count: int) -> Sequence[Happening]:
+    """A, B and noise at any of a million prices; one event in a thousand is a C, at a high one."""
+    chance = random.Random(2)
+    found = []
+    for _ in range(count):
+        if chance.random() < 0.001:
+            found.append(("C", 0, 900_000 + int(100_000 * chance.random())))
+        else:
+            kind = chance.choice(["A", "B", *(f"N{n}" for n in range(1, 7))])
+            found.append((kind, 0, int(1_000_000 * chance.random())))
+    return found
+
+
+@cache
+def keyed(keys: int, count: int) -> Sequence[Happening]:
+    """A and B, equally likely, of so many keys."""
+    chance = random.Random(3)
+    return [(chance.choice("AB"), int(keys * chance.random()), 0) for _ in range(count)]
+
+
+@cache
+def dense(count: int) -> Sequence[Happening]:
+    """A, B and C, equally likely, and nothing else."""
+    return _uniform(["A", "B", "C"], 4, count)
+
+
+def _uniform(kinds: Sequence[str], seed: int, count: int) -> Sequence[Happening]:
+    chance = random.Random(seed)
+    return [(chance.choice(kinds), 0, 0) for _ in range(count)]
+
+
+# ------------------------------------------------------------------ for the engine
+
+
+class Triples:
+    """The triple of an event; terms that come again are made once."""
+
+    def __init__(self) -> None:
+        self.predicate = cache(lambda kind: ox.NamedNode(EX + kind))
+        self.value = cache(ox.Literal)
+
+    def of(self, event: Happening) -> tuple[ox.NamedNode, ox.NamedNode, ox.Literal]:
+        kind, key, value = event
+        return ox.NamedNode(f"{EX}k{key}"), self.predicate(kind), self.value(value)
+
+
+def encoded(
+    run: spaseq.Run, events: Iterable[Happening], size: int = BATCH, first: int = 0
+) -> list[EventBatch]:
+    """Events as a reader of a run hands them over, with nothing left out."""
+    triples = Triples()
+    dictionary = run.relevance.dictionary
+    batches: list[EventBatch] = []
+    for number, event in enumerate(events, first):
+        if not batches or len(batches[-1]) == size:
+            batches.append(EventBatch(dictionary, stream=STREAM))
+        batches[-1].add([triples.of(event)], number * SECOND)
+    return batches

@@ -1,0 +1,179 @@
+"""The compiled automaton over encoded events: events per second, and how many matches.
+
+The automaton alone: batches are encoded before the clock starts, a graph pattern is one triple,
+and matches are enumerated and counted but made into no objects. Beside it, on some of the
+events, the same batches with an object made of each match. Every number of matches must be that
+which another way of counting gives (`counts.py`); the script fails where one is not. Times are
+those of the processor; passes are interleaved, so that what disturbs one disturbs all.
+
+`x nothing` is the time of an event as a multiple of what it takes to look at one in which a
+pattern of one step finds nothing. With `--peers`, a folder of drivers for other engines, the
+streams W1, W2 and W4 go through these in the same run.
+
+    python benchmarks/automaton/throughput.py --events 200000
+    python benchmarks/automaton/throughput.py --only W1 W2
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import feeding
+import peers
+import workloads
+from feeding import Fed, Feeding
+from workloads import Workload
+
+import spaseq
+
+
+@dataclass
+class Series:
+    """The passes of one workload through one way of feeding."""
+
+    title: str
+    workload: Workload
+    events: int
+    feed: Feeding
+    check: bool = True
+    program: spaseq.Program = field(init=False)
+    passes: list[Fed] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.events = min(self.events, self.workload.most)
+        self.program = spaseq.compile(self.workload.query)
+
+    def go(self) -> None:
+        """One more pass."""
+        events = self.workload.events(self.events)
+        fed = self.feed(self.program, events)
+        if not self.passes and self.check:
+            expected = self.workload.count(events)
+            if fed.found != expected:
+                raise SystemExit(f"{self.title}: {fed.found} matches where {expected} are expected")
+        self.passes.append(fed)
+
+    @property
+    def seconds(self) -> float:
+        return statistics.median(fed.seconds for fed in self.passes)
+
+    @property
+    def rate(self) -> float:
+        """Events per second."""
+        return self.events / self.seconds
+
+    @property
+    def spread(self) -> str:
+        seconds = [fed.seconds for fed in self.passes]
+        return f"{self.events / max(seconds):,.0f}–{self.events / min(seconds):,.0f}"
+
+    @property
+    def found(self) -> int:
+        return self.passes[0].found
+
+
+def chosen(names: Sequence[str], workload: Workload) -> bool:
+    return not names or any(workload.name.startswith(name) for name in names)
+
+
+def table(
+    only: Sequence[str], events: int, sample: int, repeat: int, show: Callable[[str], None]
+) -> dict[str, Series]:
+    """Every workload, alone and with objects."""
+    some = [w for w in workloads.TALLIED if w is workloads.NOTHING or chosen(only, w)]
+    alone = [Series(w.name, w, events, feeding.tallied) for w in some]
+    made = [Series(w.name, w, min(events, sample), feeding.matched) for w in some]
+    for _ in range(repeat):
+        for series in (*alone, *made):
+            series.go()
+    show(
+        f"{'automaton alone':28}{'events':>9}{'events/s':>12}{'min–max':>24}{'x nothing':>10}"
+        f"{'matches':>11}{'objects:':>10}{'events/s':>11}{'matches/s':>12}"
+    )
+    floor = alone[0].rate
+    for row, objects in zip(alone, made, strict=True):
+        per_second = f"{objects.found / objects.seconds:,.0f}" if objects.found else "–"
+        show(
+            f"{row.title:28}{row.events:>9,}{row.rate:>12,.0f}{row.spread:>24}"
+            f"{floor / row.rate:>10.1f}{row.found:>11,}{objects.events:>10,}"
+            f"{objects.rate:>11,.0f}{per_second:>12}"
+        )
+    return {row.title: row for row in alone}
+
+
+def ways(events: int, sample: int, repeat: int, show: Callable[[str], None]) -> None:
+    """The same query by batches and by events; many matches of which few are taken."""
+    first_steps = next(w for w in workloads.TALLIED if w.name == "W1 n=3 all")
+    take_first = partial(feeding.first_of_each, most=workloads.FIRST)
+    few = min(events, sample)
+    rows = [
+        Series("W1 n=3 all, by batches", first_steps, few, feeding.matched),
+        Series("W1 n=3 all, by events", first_steps, few, feeding.pushed),
+        Series(workloads.MANY.name, workloads.MANY, events, take_first),
+        Series(workloads.NONE.name, workloads.NONE, events, take_first),
+        Series(workloads.RECOVERIES.name, workloads.RECOVERIES, few, feeding.matched),
+        Series(
+            workloads.RECOVERIES_LIMITED.name, workloads.RECOVERIES_LIMITED, few, feeding.matched
+        ),
+    ]
+    for _ in range(repeat):
+        for series in rows:
+            series.go()
+    show(
+        f"{'with objects':28}{'events':>9}{'events/s':>12}{'min–max':>24}{'matches':>11}"
+        f"{'matches/s':>12}{'witnesses/s':>13}"
+    )
+    for row in rows:
+        matches = f"{row.found / row.seconds:,.0f}" if row.found else "–"
+        seen = row.passes[0].witnesses
+        witnesses = f"{seen / row.seconds:,.0f}" if seen else "–"
+        show(
+            f"{row.title:28}{row.events:>9,}{row.rate:>12,.0f}{row.spread:>24}{row.found:>11,}"
+            f"{matches:>12}{witnesses:>13}"
+        )
+
+
+def beside(options: argparse.Namespace, show: Callable[[str], None]) -> None:
+    """Other engines on the same streams."""
+    if options.peers is None:
+        show("other engines: left out, --peers is not given")
+        return
+    pythons = {"siddhi": options.python_siddhi, "flinkcep": options.python_flink}
+    show(
+        f"{'beside others':22}{'events':>9}{'engine':>10}{'CPU s':>9}{'min–max':>15}"
+        f"{'events/s':>12}{'spaseq is':>11}{'matches':>11}"
+    )
+    for workload in workloads.TALLIED:
+        if workload.peer is None or not chosen(options.only, workload):
+            continue
+        for row in peers.compared(workload, options.events, options.peers, pythons, options.repeat):
+            show(row)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="The compiled automaton over encoded events.")
+    parser.add_argument("--events", type=int, default=200_000, help="at most, of each stream")
+    parser.add_argument("--sample", type=int, default=20_000, help="events for the objects")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--only", nargs="*", default=(), help="workloads that begin so")
+    parser.add_argument("--peers", type=Path, help="folder of the drivers of other engines")
+    parser.add_argument("--python-siddhi", help="a Python that has PySiddhi")
+    parser.add_argument("--python-flink", help="a Python that has apache-flink")
+    parser.add_argument("--peers-only", action="store_true")
+    options = parser.parse_args()
+    show = partial(print, flush=True)
+    print(f"median of {options.repeat}, seconds of the processor")
+    if not options.peers_only:
+        table(options.only, options.events, options.sample, options.repeat, show)
+        if not options.only:
+            ways(options.events, options.sample, options.repeat, show)
+    beside(options, show)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""The workloads: a query, its stream, and how many matches there must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import counts
+import streams
+from streams import EX, Happening
+
+Events = Sequence[Happening]
+
+SKIP = "AFTER MATCH SKIP PAST LAST EVENT"
+OPERATORS = {"all": ":", "next": ";", "skip": ":"}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Something to measure.
+
+    Attributes:
+        events: the first so many events of the stream.
+        count: the number of matches in events.
+        most: more events than these say no more, or take too long.
+        peer: its name and policy for the engines beside.
+    """
+
+    name: str
+    query: str
+    events: Callable[[int], Events]
+    count: Callable[[Events], int]
+    most: int = 10**9
+    peer: tuple[str, str] | None = None
+
+
+def query(
+    sequence: str, patterns: dict[str, str], window: int, clause: str = "", end: str = ""
+) -> str:
+    """A query over the stream; `patterns` are those of its GPMs."""
+    defined = " ".join(f"DEFINE GPM {gpm} ON s {{ {text} }}" for gpm, text in patterns.items())
+    return (
+        f"PREFIX : <{EX}> SELECT * WITHIN {window} SECONDS FROM STREAM s :s {clause} "
+        f"WHERE {{ SEQ({sequence}) {defined} }} {end}"
+    )
+
+
+def kinds_only(kinds: Sequence[str], operator: str, window: int, clause: str = "") -> str:
+    """Events of these kinds in this order, whatever else they say."""
+    patterns = {kind: f"[] :{kind} []" for kind in kinds}
+    return query(f" {operator} ".join(kinds), patterns, window, clause)
+
+
+def _numbered(length: int) -> list[str]:
+    return [f"A{number}" for number in range(1, length + 1)]
+
+
+def _endings(kinds: Sequence[str], window: int, **options: object) -> Callable[[Events], int]:
+    return lambda events: sum(counts.endings(events, kinds, window, **options))  # type: ignore[arg-type]
+
+
+NOTHING = Workload(
+    "nothing to find",
+    kinds_only(["A3"], ":", 100),
+    streams.unfinished,
+    lambda events: 0,
+)
+"""What it costs to look at an event in which a pattern finds nothing."""
+
+
+def _steps() -> list[Workload]:
+    found = []
+    for policy, lengths in (("all", (3, 5, 7, 9)), ("skip", (3, 5, 7, 9)), ("next", (3,))):
+        for length in lengths:
+            kinds = _numbered(length)
+            count = _endings(kinds, 100, skipping=policy == "skip")
+            if policy == "next":
+                count = partial(counts.nearest, kinds=kinds, window=100)
+            text = kinds_only(kinds, OPERATORS[policy], 100, SKIP * (policy == "skip"))
+            peer = (f"w1_{length}", policy) if length == 3 and policy != "skip" else None
+            events = partial(streams.steps, length)
+            found.append(Workload(f"W1 n={length} {policy}", text, events, count, peer=peer))
+    return found
+
+
+def _unfinished() -> list[Workload]:
+    kinds = _numbered(3)
+    return [
+        Workload(
+            f"W2 {window:,} {policy}",
+            kinds_only(kinds, OPERATORS[policy], window),
+            streams.unfinished,
+            _endings(kinds, window),
+            peer=(f"w2_{window}", policy) if window in (100, 10_000) else None,
+        )
+        for policy, windows in (("all", (100, 1000, 10_000, 100_000)), ("next", (100, 10_000)))
+        for window in windows
+    ]
+
+
+def _repeated() -> Workload:
+    patterns = {kind: f"[] :{kind} []" for kind in "ABC"}
+    return Workload(
+        "W3 A : B+ : C skip",
+        query("A : B+ : C", patterns, 100, SKIP),
+        streams.repeated,
+        _endings("ABC", 100, repeated=1, skipping=True),
+    )
+
+
+def _dips(policy: str, names: int) -> Workload:
+    patterns = {
+        "A": "?n :SELL ?p1",
+        "B": "?n :SELL ?p2 FILTER(?p2 < ?p1)",
+        "C": "?n :SELL ?p3 FILTER(?p3 > ?p1)",
+    }
+    # As many events of a name are in a window, however many names there are.
+    window = 10 * names
+    return Workload(
+        f"W4 V {policy}, {names:,} names",
+        query(f" {OPERATORS[policy]} ".join("ABC"), patterns, window),
+        partial(streams.dealing, names),
+        partial(counts.dips, window=window, nearest_only=policy == "next"),
+        peer=("w4v", policy) if names == 10 else None,
+    )
+
+
+def _peaks(window: int) -> Workload:
+    patterns = {
+        "A": "?company :price ?p1",
+        "B": "?company :price ?p2 FILTER(?p2 > ?p1)",
+        "C": "?company :price ?p3 FILTER(?p3 < ?p2)",
+    }
+    return Workload(
+        f"stock A ; B ; C {window:,}",
+        query("A ; B ; C", patterns, window),
+        partial(streams.prices, 10),
+        partial(counts.peaks, window=window),
+        most=50_000 if window > 1000 else 100_000,
+    )
+
+
+def _hard(window: int) -> Workload:
+    patterns = {
+        "A": "[] :A ?p1",
+        "B": "[] :B ?p2 FILTER(?p2 > ?p1)",
+        "C": "[] :C ?p3 FILTER(?p3 < ?p2)",
+    }
+    return Workload(
+        f"A : B : C compared {window:,}",
+        query("A : B : C", patterns, window),
+        streams.rare_end,
+        partial(counts.bounded_pairs, window=window),
+        most=30_000 if window > 1000 else 100_000,
+    )
+
+
+JOIN = Workload(
+    "A : B of 100,000 keys",
+    query("A : B", {"A": "?k :A []", "B": "?k :B []"}, 100_000),
+    partial(streams.keyed, 100_000),
+    partial(counts.joined, window=100_000),
+)
+
+FALLING = {
+    "A": "?company :price ?p1",
+    "B": "?company :price ?p FILTER(?p < PREV(?p, ?p1))",
+    "C": "?company :price ?p3 FILTER(?p3 > ?p1)",
+}
+RECOVERIES = Workload(
+    "V A ; B+ ; C 500",
+    query("A ; B+ ; C", FALLING, 500),
+    partial(streams.prices, 10),
+    lambda events: counts.recoveries(events, 500)[0],
+    most=50_000,
+)
+RECOVERIES_LIMITED = Workload(
+    "V A ; B+ ; C 500, LIMIT 1",
+    query("A ; B+ ; C", FALLING, 500, end="LIMIT 1"),
+    partial(streams.prices, 10),
+    lambda events: counts.recoveries(events, 500)[1],
+    most=50_000,
+)
+
+FIRST = 10
+MANY = Workload(
+    "A : B : C 1,000, first ten",
+    kinds_only("ABC", ":", 1000),
+    streams.dense,
+    lambda events: sum(min(FIRST, found) for found in counts.endings(events, "ABC", 1000)),
+    most=50_000,
+)
+NONE = Workload(
+    "A : B : D 1,000, no D",
+    kinds_only("ABD", ":", 1000),
+    streams.dense,
+    lambda events: 0,
+    most=50_000,
+)
+
+TALLIED = [
+    NOTHING,
+    *_steps(),
+    *_unfinished(),
+    _repeated(),
+    *(_dips(policy, names) for names in (10, 10_000) for policy in ("all", "next")),
+    *(_peaks(window) for window in (100, 1000, 10_000)),
+    *(_hard(window) for window in (100, 1000, 10_000)),
+    JOIN,
+    RECOVERIES,
+]
+"""Those whose matches are counted."""
