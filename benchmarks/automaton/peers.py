@@ -32,6 +32,10 @@ FEWER = {
     ("flinkcep", "w2_10000", "all"): 600,
 }
 """As many as an engine takes some seconds for."""
+DIFFERENT = {
+    ("siddhi", "w4v"): "some of its matches are longer than the window; the others are as many",
+}
+"""Why an engine finds more matches than there are."""
 LIMIT = 120
 """Seconds after which a run of a peer is ended."""
 PRINTED = re.compile(r"events/s, \S+ s, (\S+) CPU s.*\nmatches (\d+), reference (\d+)")
@@ -75,7 +79,7 @@ def asked(
     shown = PRINTED.search(result.stdout)
     if shown is None:
         return None
-    if shown[2] != shown[3]:
+    if shown[2] != shown[3] and (engine, workload[0]) not in DIFFERENT:
         raise SystemExit(f"{engine} finds {shown[2]} matches where {shown[3]} are expected")
     return float(shown[1]), int(shown[2])
 
@@ -109,19 +113,30 @@ def compared(
                         runs.note(*answer)
                 if not finished:
                     break
-        yield from _rows(workload.name, engine, ours, whole, half if finished else None)
+        yield from _rows(
+            workload.name,
+            engine,
+            ours,
+            whole,
+            half if finished else None,
+            DIFFERENT.get((engine, name)),
+        )
 
 
-def _rows(name: str, engine: str, ours: Runs, whole: Runs, half: Runs | None) -> Iterator[str]:
+def _rows(
+    name: str, engine: str, ours: Runs, whole: Runs, half: Runs | None, why: str | None
+) -> Iterator[str]:
     rate = ours.events / ours.median
     yield _row(name, "spaseq", ours, rate, 1)
     if half is None:
         yield f"{'':22}{ours.events:>9,}{engine:>10}  does not end within {LIMIT} s"
         return
-    if whole.matches != ours.matches:
-        raise SystemExit(f"{name}: {engine} finds {whole.matches} matches, not {ours.matches}")
     other = (whole.events - half.events) / max(whole.median - half.median, 1e-3)
     yield _row("", engine, whole, other, rate / other)
+    if whole.matches != ours.matches:
+        if why is None:
+            raise SystemExit(f"{name}: {engine} finds {whole.matches} matches, not {ours.matches}")
+        yield f"{'':22}{engine}: {why}"
 
 
 def _row(name: str, engine: str, runs: Runs, rate: float, ratio: float) -> str:
