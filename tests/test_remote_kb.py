@@ -22,7 +22,10 @@ from spaseq.errors import KbError
 
 NORMALISED = "knowledge-base-terms-join-as-terms"
 """A literal's form matters there, and this server keeps values: it has 1 for 1.0."""
-CASES = [c for c in load() if c.kb and c.error is None and c.name != NORMALISED]
+# Under entailment a graph that is asked cannot be closed: see test_entailing.py.
+CASES = [
+    c for c in load() if c.kb and c.error is None and c.name != NORMALISED and c.entail is None
+]
 # What no event's values lead to has to be fetched as a whole.
 WHOLE = r"would have to be fetched as a whole, for (an operator in Python|a query that reads|it)"
 

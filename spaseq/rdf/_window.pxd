@@ -28,6 +28,7 @@ cdef class WindowTerms:
     cdef readonly uint64_t entered  # terms so far, each time one came (again)
     cdef readonly uint32_t live     # terms now
 
+    cpdef int advance(self, int64_t position) except -1
     cdef term_t keep(self, EventBatch batch, term_t term) except 0
     cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil
     cdef int64_t _end(self, int64_t position) noexcept

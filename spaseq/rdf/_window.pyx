@@ -78,7 +78,7 @@ cdef class WindowTerms:
         """The bytes of texts held now."""
         return sum(self.epochs[i].bytes.used for i in range(EPOCHS))
 
-    def advance(self, int64_t position):
+    cpdef int advance(self, int64_t position) except -1:
         """The stream has come to a position: epochs a horizon behind it go."""
         cdef uint32_t gone
         if not self.begun:
@@ -86,7 +86,7 @@ cdef class WindowTerms:
             self.cut = self._end(position)
         self.epochs[self.current % EPOCHS].last = position
         if position < self.cut:
-            return
+            return 0
         gone = self.oldest
         # The ring must have room for one more epoch, whatever the positions are.
         while gone < self.current and (
@@ -99,6 +99,7 @@ cdef class WindowTerms:
         self.current += 1
         self.epochs[self.current % EPOCHS].last = position
         self.cut = self._end(position)
+        return 0
 
     cdef int64_t _end(self, int64_t position) noexcept:
         cdef int64_t length = self.horizon // 4 + 1
