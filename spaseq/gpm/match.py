@@ -100,7 +100,6 @@ class Matchers:
         self.relevance: Relevance = (
             Relevance(self.dictionary, used) if known is None else known.relevance
         )
-        self.relevance = Relevance(self.dictionary, used)
         self._useful = None if used is None else frozenset(predicate for predicate, _ in used)
         self._batch = EventBatch(self.dictionary)
         self._loaded: tuple[EventBatch, int] | None = None

@@ -148,6 +148,22 @@ def test_a_reader_that_left_out_what_matters_now(tmp_path: Path) -> None:
     assert push(run, 9, ":p a :Panel") == ["x=p"]
 
 
+def test_a_reader_keeps_what_mattered_before(tmp_path: Path) -> None:
+    run = spaseq.compile(OF_CLASS).start(kb={KB: triples(PANELS + PLANTS)}, entail="rdfs")
+    run.kb.replace({KB: triples(PLANTS)})
+    push(run, 1, ":p a :Panel")
+    path = tmp_path / "s.nq"
+    time = '"2"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    path.write_text(
+        f"<urn:e> <http://www.w3.org/ns/prov#generatedAtTime> {time} .\n"
+        f"<{EX}x> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{EX}Panel> <urn:e> .\n"
+    )
+    batches = list(Source(STREAM, [str(path)], relevance=run.relevance).batches())
+    run.kb.replace({KB: triples(PANELS + PLANTS)})
+    found = [match for batch in batches for match in run.push_batch(batch)]
+    assert [match.bindings["x"].value for match in found] == [EX + "x"]
+
+
 def test_a_reader_made_between_a_change_and_the_next_event() -> None:
     run = spaseq.compile(OF_CLASS).start(kb={KB: triples(PANELS)}, entail="rdfs")
     run.kb.replace({KB: triples(PLANTS)})
