@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from libc.string cimport memcpy, memset
 
-from spaseq.rdf._dictionary cimport term_of, text_of
+from spaseq.rdf._dictionary cimport awaited, term_of, text_of
 from spaseq.rdf._memory cimport arena_reset, arena_take, give_back, resized, take
 from spaseq.rdf._terms cimport (
     hash_of,
@@ -139,6 +139,7 @@ cdef class EventBatch:
         """The number of a term the batch has already, else 0."""
         cdef uint32_t place = <uint32_t>hash
         cdef term_t term
+        awaited(self.dictionary, hash)
         while True:
             term = slots_next(&self.known, <uint32_t>hash, &place)
             if term == 0 or record_is(record_of(self, term), hash, text, size):

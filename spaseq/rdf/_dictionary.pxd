@@ -4,12 +4,23 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.rdf._terms cimport SlotTable, TermRecord, TermStore, term_t
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define spaseq_prefetch(at) __builtin_prefetch(at)
+    #else
+    #define spaseq_prefetch(at) ((void)(at))
+    #endif
+    """
+    void prefetch "spaseq_prefetch"(const void* at) noexcept nogil
+
 
 cdef class Dictionary:
     cdef TermStore permanent
     cdef SlotTable known            # the permanent terms by text
     cdef uint64_t* hints            # a Bloom filter in front of `known`; see _dictionary.pyx
     cdef uint32_t hint_mask         # its words, a power of two, less one
+    cdef uint64_t datatypes         # a bit for each datatype of its literals
     cdef list objects               # per permanent record: its pyoxigraph term, or None
 
     cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
@@ -17,6 +28,12 @@ cdef class Dictionary:
     cdef term_t enter(self, bytes text) except 0
     cpdef term_t intern(self, object term) except 0
     cpdef object term(self, term_t number)
+
+
+cdef inline void awaited(Dictionary dictionary, uint64_t hash) noexcept nogil:
+    """A term with this hash may be looked for next: have what says so brought near."""
+    prefetch(&dictionary.hints[(hash >> 40) & dictionary.hint_mask])
+
 
 cpdef bytes text_of(object term)
 cpdef object term_of(bytes text, uint32_t lexical)

@@ -6,9 +6,11 @@ numbers. The terms of events are not interned here: each batch has a store of it
 _batch), which begins with a look-up of this one; so an event's term has the number of the
 permanent term wherever there is one, and memory does not grow with the stream.
 
-Most terms of events are not here, and a knowledge base makes the table large: so a filter of some
-bits for each term says first what is surely not here, one word to look at, in a block of memory
-that stays near. Else reading would wait for memory at each new term of a batch.
+Most terms of events are not here, and a knowledge base makes the table large. So two filters say
+first what is surely not here: one word with a bit for each datatype, as no number or time of an
+event is here where the knowledge base has none of its kind; and some bits for each term, one word
+to look at, which is fetched (`awaited`) while a batch looks among its own terms. Else reading
+would wait for memory at each new term.
 
 Invariant: terms are only ever added; a batch remembers how many there were (`version`), and is
 made to fit again (`EventBatch.refit`) where there are more. Source of the filter: Putze, Sanders
@@ -44,8 +46,21 @@ cdef str DIRECTED = "--"
 
 
 cdef inline uint64_t hint_of(uint64_t hash) noexcept nogil:
-    """Two bits of a word, by bits of the hash that choose nothing else."""
-    return (<uint64_t>1 << (hash >> 28 & 63)) | (<uint64_t>1 << (hash >> 34 & 63))
+    """Three bits of a word, by bits of the hash that choose nothing else in most tables."""
+    return (
+        (<uint64_t>1 << (hash >> 22 & 63))
+        | (<uint64_t>1 << (hash >> 28 & 63))
+        | (<uint64_t>1 << (hash >> 34 & 63))
+    )
+
+
+cdef inline uint64_t datatype_of(const char* text, uint32_t size) noexcept nogil:
+    """One bit by the end of a typed literal, which is that of its datatype; 0 for other terms."""
+    cdef uint64_t end
+    if text[0] != c'"' or text[size - 1] != c">" or size < 8:
+        return 0
+    memcpy(&end, text + size - 8, 8)
+    return <uint64_t>1 << (end * 0x9E3779B97F4A7C15u >> 58)
 
 
 cdef class Dictionary:
@@ -76,6 +91,8 @@ cdef class Dictionary:
         cdef uint32_t place = <uint32_t>hash
         cdef uint64_t hint = hint_of(hash)
         cdef term_t term
+        if datatype_of(text, size) & ~self.datatypes:
+            return 0
         if self.hints[(hash >> 40) & self.hint_mask] & hint != hint:
             return 0
         while True:
@@ -106,9 +123,10 @@ cdef class Dictionary:
         record.size = size
         record_shape(record)
         slots_put(&self.known, <uint32_t>hash, term)
-        if term > 16 * (<uint64_t>self.hint_mask + 1):
+        if term > 8 * (<uint64_t>self.hint_mask + 1):
             self._grow_hints()
         self.hints[(hash >> 40) & self.hint_mask] |= hint_of(hash)
+        self.datatypes |= datatype_of(text, size)
         self.objects.append(None)
         return term
 

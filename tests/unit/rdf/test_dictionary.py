@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary, term_of, text_of
 from tests.unit.rdf.literals import TERMS
 from tests.unit.rdf.term_strategies import terms
@@ -121,3 +122,21 @@ def test_many_terms_are_all_found_again() -> None:
     numbers = [dictionary.intern(term) for term in some]
     assert len(set(numbers)) == len(some)
     assert [dictionary.intern(term) for term in some] == numbers
+
+
+@pytest.mark.parametrize("kinds", [1, 3, 100])
+def test_a_batch_finds_the_literals_that_are_permanent_and_no_others(kinds: int) -> None:
+    """However many datatypes the permanent ones have, and where theirs are the same."""
+    dictionary = Dictionary()
+    types = [ox.NamedNode(f"urn:t{n}") for n in range(kinds)]
+    numbers = {
+        (form, datatype): dictionary.intern(ox.Literal(form, datatype=datatype))
+        for datatype in types
+        for form in ("", "1", "long enough to be more than a few bytes")
+    }
+    batch = EventBatch(dictionary)
+    for (form, datatype), number in numbers.items():
+        assert batch.number(ox.Literal(form, datatype=datatype)) == number
+        for other in (ox.Literal(form), ox.Literal(form + ">"), ox.Literal(form, language="en")):
+            assert batch.number(other) > len(dictionary)
+    assert batch.number(ox.Literal("1", datatype=ox.NamedNode("urn:other"))) > len(dictionary)
