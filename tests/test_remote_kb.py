@@ -22,10 +22,9 @@ from spaseq.errors import KbError
 
 NORMALISED = "knowledge-base-terms-join-as-terms"
 """A literal's form matters there, and this server keeps values: it has 1 for 1.0."""
+WITH_KB = [c for c in load() if c.kb and c.error is None and c.name != NORMALISED]
 # Under entailment a graph that is asked cannot be closed: see test_entailing.py.
-CASES = [
-    c for c in load() if c.kb and c.error is None and c.name != NORMALISED and c.entail is None
-]
+CASES = [case for case in WITH_KB if case.entail is None]
 # What no event's values lead to has to be fetched as a whole.
 WHOLE = r"would have to be fetched as a whole, for (an operator in Python|a query that reads|it)"
 
@@ -88,6 +87,12 @@ def test_one_graph_here_and_one_there(case: Case, sparql_server: RealServer) -> 
     run = _program(case).start(kb=knowledge)
     events = [case.streams[a.stream][_position(case, a)] for a in case.merged]
     check(case, [*run.push_batch(events), *run.finish()])
+
+
+@pytest.mark.parametrize("case", [c for c in WITH_KB if c.entail is not None], ids=str)
+def test_entailment_needs_the_graphs_here(case: Case, sparql_server: RealServer) -> None:
+    with pytest.raises(KbError, match="download it"):
+        _program(case).start(kb=remote(case, sparql_server), entail=case.entail)
 
 
 def test_on_the_command_line(

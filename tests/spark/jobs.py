@@ -68,9 +68,11 @@ def shown(rows: Iterable[dict[str, Any]]) -> Counter[str]:
     return texts
 
 
-def reference(program: Program, kb: Kb, events: Sequence[Event]) -> Counter[str]:
+def reference(
+    program: Program, kb: Kb, events: Sequence[Event], entail: str | None = None
+) -> Counter[str]:
     """What the engine finds in one go."""
-    run = program.start(kb)
+    run = program.start(kb, entail=entail)
     columns = columns_of(program, kind_of(events))
     matches: list[Match] = [*run.push_batch(events), *run.finish()]
     return shown(row for batch in columns.batches(matches) for row in batch.to_pylist())
@@ -97,11 +99,17 @@ def divisions(
 
 
 def answered(
-    program: Program, kb: Kb, events: Sequence[Event], division: Division, chance: random.Random
+    program: Program,
+    kb: Kb,
+    events: Sequence[Event],
+    division: Division,
+    chance: random.Random,
+    entail: str | None = None,
 ) -> Counter[str]:
     """What the tasks of a job find together, the events in any order and in any batches."""
     kind = kind_of(events)
-    job: Any = SimpleNamespace(value=Job(program, kb, columns_of(program, kind), division))
+    columns = columns_of(program, kind)
+    job: Any = SimpleNamespace(value=Job(program, kb, columns, division, entail))
     rows = event_rows(events, kind)
     chance.shuffle(rows)
     found: list[tuple[int, int, bytes]] = []

@@ -29,13 +29,15 @@ EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
 SUITE = [case for case in load() if case.error is None]
 
 
-def objection(program: Program, kb: Kb, events: Sequence[Event], seed: int) -> str:
+def objection(
+    program: Program, kb: Kb, events: Sequence[Event], seed: int, entail: str | None = None
+) -> str:
     """How the results of a division differ from those of the whole; "" if they do not."""
-    whole = reference(program, kb, events)
+    whole = reference(program, kb, events, entail)
     chance, how = random.Random(seed), distribution(program)
     for parts in (1, 2, 7):
         for division in divisions(how, program, events, parts, chance):
-            found = answered(program, kb, events, division, chance)
+            found = answered(program, kb, events, division, chance, entail)
             missing, more = whole - found, found - whole
             if missing or more:
                 return f"{how} {division}\nmissing: {list(missing)}\ntoo much: {list(more)}"
@@ -75,5 +77,5 @@ def test_suite(case: Case) -> None:
         assert isinstance(distribution(program), Single)
         return
     events = [e for e in events if e.stream in program.streams]
-    found = objection(program, open_kb(_knowledge(case)), events, 1)
+    found = objection(program, open_kb(_knowledge(case)), events, 1, case.entail)
     assert not found, found

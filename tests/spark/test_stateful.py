@@ -41,13 +41,21 @@ BEFORE_ALL, AFTER_ALL = -(2**62), 2**62
 class Stream:
     """A streaming query: parts with their state, and a watermark."""
 
-    def __init__(self, program: Program, kb: Kb, events: Sequence[Event], parts: int):
+    def __init__(
+        self,
+        program: Program,
+        kb: Kb,
+        events: Sequence[Event],
+        parts: int,
+        entail: str | None = None,
+    ):
         self.kind = kind_of(events)
         how = distribution(program)
         self.parts = parts if isinstance(how, ByKey) else 1
         variables = how.variables if isinstance(how, ByKey) else ()
         division = Division(variables, ((),) * self.parts)
-        self.job = Job(program, kb, columns_of(program, self.kind), division, mark="test")
+        columns = columns_of(program, self.kind)
+        self.job = Job(program, kb, columns, division, entail, "test")
         self.saved: dict[int, Saved] = {}
         self.waiting: dict[int, bytes] = {}
         self.wakes: dict[int, int] = {}
@@ -87,10 +95,17 @@ class Stream:
         self.found += shown(row for batch in batches for row in batch.to_pylist())
 
 
-def streamed(program: Program, kb: Kb, events: Sequence[Event], seed: int, parts: int) -> Stream:
+def streamed(
+    program: Program,
+    kb: Kb,
+    events: Sequence[Event],
+    seed: int,
+    parts: int,
+    entail: str | None = None,
+) -> Stream:
     """The events in batches, out of order by three seconds at most, to the end of time."""
     chance = random.Random(seed)
-    stream = Stream(program, kb, events, parts)
+    stream = Stream(program, kb, events, parts, entail)
     lateness = chance.choice((0, 1, 3)) * 1_000_000
     arriving = sorted(events, key=lambda e: e.time.micros + chance.random() * lateness)
     greatest = BEFORE_ALL
@@ -111,10 +126,12 @@ def streamed(program: Program, kb: Kb, events: Sequence[Event], seed: int, parts
     return stream
 
 
-def objection(program: Program, kb: Kb, events: Sequence[Event], seed: int) -> str:
-    whole = reference(program, kb, events)
+def objection(
+    program: Program, kb: Kb, events: Sequence[Event], seed: int, entail: str | None = None
+) -> str:
+    whole = reference(program, kb, events, entail)
     for parts in (1, 3):
-        stream = streamed(program, kb, events, seed, parts)
+        stream = streamed(program, kb, events, seed, parts, entail)
         missing, more = whole - stream.found, stream.found - whole
         if missing or more or stream.late or stream.waiting:
             return f"missing: {list(missing)}\ntoo much: {list(more)}\nlate: {stream.late}"
@@ -142,6 +159,8 @@ def test_state_of_another_query_or_division_is_refused() -> None:
     resumed(Stream(program, open_kb({}), events, 2))
     with pytest.raises(StateError, match="begin a new checkpoint"):
         resumed(Stream(program, open_kb({}), events, 3))
+    with pytest.raises(StateError, match=r'"entail": "rdfs".*begin a new checkpoint'):
+        resumed(Stream(program, open_kb({}), events, 2, "rdfs"))
     stateful._RUNS.clear()
     longer = spaseq.compile(query.replace("WITHIN 1", "WITHIN 11"))
     with pytest.raises(StateError, match="another program"):
@@ -172,5 +191,5 @@ def test_suite(case: Case) -> None:
     )
     if not events:
         return
-    found = objection(program, open_kb(_knowledge(case)), events, 1)
+    found = objection(program, open_kb(_knowledge(case)), events, 1, case.entail)
     assert not found, found
