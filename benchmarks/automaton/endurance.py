@@ -37,7 +37,6 @@ SINGLE = 500
 """Batches of one event that are made at once."""
 SLACK = 16.0
 """Megabytes that the system may hold more or less after the window is full."""
-GPMS = (0, 1)
 
 
 def resident() -> float:
@@ -69,7 +68,7 @@ class Stream:
         """The events of a batch."""
         first = 0
         while first < len(batch):
-            first = self.native.run(batch, first, GPMS, self.events + first)
+            first = self.native.run(batch, first, self.events + first)
             self.matches += tally(self.native.core)
         self.events += len(batch)
 

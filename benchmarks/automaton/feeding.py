@@ -48,7 +48,6 @@ def tallied(program: spaseq.Program, events: Events) -> Fed:
     run = program.start()
     batches = encoded(run, events)
     native = compiled(run)
-    gpms = tuple(range(len(run.queries[0].plan.gpms)))
     core, skipping = native.core, run.queries[0].plan.skip_past_last
     found = position = 0
     gc.collect()
@@ -56,7 +55,7 @@ def tallied(program: spaseq.Program, events: Events) -> Fed:
     for batch in batches:
         first, size = 0, len(batch)
         while first < size:
-            first = native.run(batch, first, gpms, position + first)
+            first = native.run(batch, first, position + first)
             some = tally(core)
             if some:
                 found += some

@@ -1,18 +1,40 @@
 from collections.abc import Iterator, Sequence
 
-from spaseq.nfa._core import AutomatonCore
-from spaseq.nfa._parts import CoreParts
-from spaseq.rdf.event import Timestamp
+from spaseq.engine._step import NativeStep
+from spaseq.kb.knowledge import Knowledge
+from spaseq.nfa.native import CoreTables
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
 from spaseq.results import Match
 
-class MatchMaker:
+class Reading:
     def __init__(
         self,
-        core: AutomatonCore,
-        parts: CoreParts,
-        query: str,
+        rows: CoreTables,
         columns: Sequence[tuple[str, int]],
         steps: Sequence[tuple[str, tuple[str, ...]]],
         streams: Sequence[str],
     ) -> None: ...
-    def take(self, end: Timestamp, skip: bool, kb_version: int) -> Iterator[Match]: ...
+
+class MatchMaker:
+    def __init__(
+        self, step: NativeStep, dictionary: Dictionary, query: str, reading: Reading
+    ) -> None: ...
+    @property
+    def made(self) -> int: ...
+    def take(self, skip: bool, kb_version: int) -> Matches: ...
+    def run(
+        self,
+        batch: EventBatch,
+        first: int,
+        stream: int,
+        file: int,
+        position: int,
+        skip: bool,
+        kb: Knowledge,
+    ) -> Matches: ...
+
+class Matches(Iterator[Match]):
+    @property
+    def after(self) -> int: ...
+    def __next__(self) -> Match: ...

@@ -2,26 +2,36 @@
 """Complete matches of the core → `Match` objects, one when it is asked for.
 
 For queries whose results are made one by one: variables of a SELECT, every match, none found
-twice. A label is decoded once for all matches it is part of, as long as its memory lives; a
-match is then a tuple of witnesses and a dictionary of their terms.
+twice. A match takes with it what the run will forget, the texts of its events' terms, once for
+all matches an event is part of; terms, times and bindings are made of them when somebody looks.
 
+Invariant: a match that was handed out holds nothing of the run.
 Cost: linear in the steps of each match taken, nothing for those that are not.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memset
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
 
+from spaseq.engine._step cimport NativeStep
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport NOBODY
-from spaseq.nfa._parts cimport CoreParts
-from spaseq.nfa._tables cimport Binding, Change, Edge, Effect, Occurrence
-from spaseq.nfa._tecs cimport Label, Walk, instant_t
+from spaseq.nfa._tables cimport Binding, Change, Edge, Effect, Occurrence, Tables
+from spaseq.nfa._tecs cimport Label, instant_t
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._dictionary cimport Dictionary, written_term
 from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
+from spaseq.results._match cimport Match
 
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
-from spaseq.results import Match, Witness
+from spaseq.results import Witness
 
-cdef Py_ssize_t MOST_DECODED = 4096
+cdef Py_ssize_t MOST_TAKEN = 4096
+
 
 # Where a register got its value: a step of the match, counted from 1, and a column of its row.
 cdef struct Origin:
@@ -29,146 +39,354 @@ cdef struct Origin:
     uint32_t column
 
 
-cdef class MatchMaker:
-    """The matches of one run.
+cdef class Reading:
+    """How steps are read as the witnesses and bindings of a query's matches.
 
     Args:
-        core: the automaton.
-        query: the name of the query.
+        rows: the tables of its automaton (`spaseq.nfa.native.CoreTables`).
         columns: the projected variables, with the register each is read from.
-        steps: for each edge of the core the name of its GPM and the variables of its rows.
+        steps: for each edge the name of its GPM and the variables of its rows.
         streams: their IRIs.
-        parts: decodes terms.
     """
 
-    cdef AutomatonCore core
-    cdef str query
+    cdef Tables tables
     cdef tuple names
     cdef uint32_t* registers
     cdef uint32_t column_count
     cdef Origin* origins        # per register
+    cdef size_t cells
     cdef list steps
     cdef list streams
-    cdef CoreParts parts
-    cdef dict known             # by the label's address
-    cdef uint64_t epoch         # the oldest of the core when `known` was last emptied
 
-    def __cinit__(self, AutomatonCore core not None, CoreParts parts not None, str query, columns, steps, streams):
+    def __cinit__(self, rows, columns, steps, streams):
         cdef uint32_t i
-        self.core = core
-        self.query = query
+        self.tables = Tables(rows)
         self.names = tuple([name for name, _ in columns])
         self.column_count = <uint32_t>len(columns)
         self.registers = <uint32_t*>zeroed(self.column_count, sizeof(uint32_t))
         for i, (_, register) in enumerate(columns):
             self.registers[i] = register
-        self.origins = <Origin*>zeroed(core.cells, sizeof(Origin))
-        self.parts = parts
+        self.cells = rows.cells
+        self.origins = <Origin*>zeroed(self.cells, sizeof(Origin))
         self.steps = list(steps)
         self.streams = list(streams)
-        self.known = {}
 
     def __dealloc__(self):
         give_back(self.registers)
         give_back(self.origins)
 
-    def take(self, end, bint skip, int kb_version):
-        """The matches that were completed since the last call, as they are asked for.
-
-        `end` is the time of their last event; with `skip`, what follows starts after it. They
-        can be asked for until the run goes on. `kb_version` is what they say of the KB.
-        """
-        cdef AutomatonCore core = self.core
-        cdef instant_t since = core._since()
-        cdef uint32_t i, count = core.accepted_count
-        core.accepted_count = 0
-        core.turn += 1
-        if self.epoch != core.tecs.oldest or len(self.known) > MOST_DECODED:
-            self.known.clear()
-            self.epoch = core.tecs.oldest
-        if skip:
-            for i in range(count):
-                if core.accepted[i].latest >= since:
-                    core.skip()
-        return self._taken(end, kb_version, count, since, core.turn)
-
-    def _taken(self, end, int kb_version, uint32_t count, instant_t since, uint64_t turn):
-        cdef Walk walk = self.core.walk
-        cdef uint32_t i
-        for i in range(count):
-            if self.core.turn == turn:
-                walk.begin(self.core.accepted[i], since)
-            while self.core.turn == turn and walk.advance():
-                yield self._match(walk, end, kb_version)
-            if self.core.turn != turn:
-                raise RuntimeError("the run has gone on: take the matches of an event before that")
-
-    cdef object _match(self, Walk walk, end, int kb_version):
+    cdef dict bindings(self, tuple steps):
+        """The solution of a match."""
         cdef uint32_t i
         cdef Origin* origin
+        cdef list terms
         cdef dict bindings = {}
-        cdef list steps = [None] * walk.length
-        cdef list witnesses = [None] * walk.length
-        cdef tuple step
-        for i in range(walk.length):
-            key = <size_t>walk.path[walk.length - 1 - i]
-            found = self.known.get(key)
-            if found is None:
-                found = self.known[key] = self._decoded(walk.path[walk.length - 1 - i])
-            step = <tuple>found
-            witnesses[i] = step[0]
-            steps[i] = step[1]
-        self._replay(walk)
+        self._replay(steps)
         for i in range(self.column_count):
             origin = &self.origins[self.registers[i]]
             if origin.step:
-                bindings[self.names[i]] = (<tuple>steps[origin.step - 1])[origin.column]
-        return Match(
-            self.query, witnesses[0].time, end, bindings, tuple(witnesses), self.names, None, None,
-            kb_version,
-        )
+                terms = (<Taken>steps[origin.step - 1]).read()
+                bindings[self.names[i]] = terms[origin.column + 2]
+        return bindings
 
-    cdef tuple _decoded(self, Label* label):
-        """(witness, terms of the row) of a label."""
-        cdef uint32_t i
-        cdef dict bound = {}
-        cdef list row = [None] * label.width
-        cdef tuple variables
-        name, variables = self.steps[self.core.places[label.place].edge_first + label.position]
-        for i in range(label.width):
-            if label.row[i]:
-                row[i] = bound[variables[i]] = self.parts.term(label.row[i])
-        time = Timestamp(
-            label.micros, DATE_TIME if label.domain else NUMBER, self.parts.term(label.stamp)
-        )
-        graph = self.parts.term(label.name)
-        stream = self.streams[label.stream]
-        return Witness(name, stream, time, label.ordinal, graph, bound), tuple(row)
-
-    cdef int _replay(self, Walk walk) noexcept:
+    cdef int _replay(self, tuple steps) except -1:
         """Take the steps again, to see which row gave each register its value."""
         cdef uint32_t i, j
-        cdef Label* label
+        cdef Taken taken
+        cdef list terms
         cdef Edge* edge
         cdef Effect* effect
         cdef Occurrence* occurrence
         cdef Binding* binding
-        memset(self.origins, 0, self.core.cells * sizeof(Origin))
-        for i in range(walk.length):
-            label = walk.path[walk.length - 1 - i]
-            edge = &self.core.edges[self.core.places[label.place].edge_first + label.position]
+        memset(self.origins, 0, self.cells * sizeof(Origin))
+        for i in range(<uint32_t>len(steps)):
+            taken = <Taken>steps[i]
+            terms = taken.read()
+            edge = &self.tables.edges[taken.edge]
             for j in range(edge.effect_first, edge.effect_end):
-                effect = &self.core.effects[j]
+                effect = &self.tables.effects[j]
                 if effect.change == Change.FORGET:
                     self.origins[effect.register].step = 0
                 elif effect.change == Change.COPY:
                     self.origins[effect.register] = self.origins[effect.other]
-            occurrence = &self.core.occurrences[edge.occurrence]
+            occurrence = &self.tables.occurrences[edge.occurrence]
             for j in range(occurrence.binding_first, occurrence.binding_end):
-                binding = &self.core.bindings[j]
-                if label.row[binding.column] and not self.origins[binding.register].step:
+                binding = &self.tables.bindings[j]
+                if (
+                    terms[binding.column + 2] is not None
+                    and not self.origins[binding.register].step
+                ):
                     self.origins[binding.register].step = i + 1
                     self.origins[binding.register].column = binding.column
                     if binding.last != NOBODY:
                         self.origins[binding.last] = self.origins[binding.register]
         return 0
+
+
+@cython.freelist(64)
+@cython.no_gc
+cdef class Taken:
+    """A step with its event, for all matches they are part of."""
+
+    cdef uint32_t edge
+    cdef int64_t micros
+    cdef uint32_t ordinal, domain, stream, count
+    # The literal of its time, the name of its graph, then its row: the size of each text, 0
+    # for what is not bound, then the texts.
+    cdef bytes texts
+    cdef list terms     # the same as terms, once somebody has asked for one
+    cdef object seen    # the witness, once somebody has asked for it
+
+    cdef list read(self):
+        """Its terms, None for what is not bound."""
+        cdef const uint32_t* sizes
+        cdef size_t place
+        cdef uint32_t i
+        if self.terms is None:
+            self.terms = [None] * self.count
+            sizes = <const uint32_t*>PyBytes_AS_STRING(self.texts)
+            place = self.count * sizeof(uint32_t)
+            for i in range(self.count):
+                if sizes[i]:
+                    self.terms[i] = written_term(self.texts[place : place + sizes[i]])
+                    place += sizes[i]
+            self.texts = None
+        return self.terms
+
+    cdef object witness(self, Reading reading):
+        cdef uint32_t i
+        cdef tuple variables
+        cdef list terms
+        if self.seen is None:
+            name, variables = reading.steps[self.edge]
+            terms = self.read()
+            bound = {}
+            for i in range(<uint32_t>len(variables)):
+                if terms[i + 2] is not None:
+                    bound[variables[i]] = terms[i + 2]
+            time = Timestamp(self.micros, DATE_TIME if self.domain else NUMBER, terms[0])
+            stream = reading.streams[self.stream]
+            self.seen = Witness(name, stream, time, self.ordinal, terms[1], bound)
+        return self.seen
+
+
+cdef class FoundMatch(Match):
+    """A match that is read when somebody looks at it."""
+
+    cdef Reading reading
+    cdef tuple steps
+
+    cdef int decode(self) except -1:
+        events = tuple([(<Taken>step).witness(self.reading) for step in self.steps])
+        self.found_start = events[0].time
+        self.found_end = events[len(events) - 1].time
+        self.found_bindings = self.reading.bindings(self.steps)
+        self.found_events = events
+        return 0
+
+
+cdef class MatchMaker:
+    """The matches of one run.
+
+    Args:
+        step: the automaton and what feeds it.
+        dictionary: the permanent terms.
+        query: the name of the query.
+        reading: how its matches are read.
+    """
+
+    cdef NativeStep step
+    cdef AutomatonCore core
+    cdef Dictionary dictionary
+    cdef str query
+    cdef Reading reading
+    cdef dict known             # what was taken, by the label's address
+    cdef uint64_t epoch         # the oldest of the core when `known` was last emptied
+    cdef readonly uint64_t made
+
+    def __cinit__(
+        self, NativeStep step not None, Dictionary dictionary not None, str query,
+        Reading reading not None,
+    ):
+        self.step = step
+        self.core = step.core
+        self.dictionary = dictionary
+        self.query = query
+        self.reading = reading
+        self.known = {}
+
+    def take(self, bint skip, int kb_version):
+        """The matches that were completed since the last call, as they are asked for.
+
+        With `skip`, what follows starts after them. They can be asked for until the run goes
+        on. `kb_version` is what they say of the KB.
+        """
+        cdef Matches found = Matches.__new__(Matches)
+        found.maker = self
+        found.skip = skip
+        found.version = kb_version
+        found.collect()
+        return found
+
+    def run(
+        self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
+        int64_t position, bint skip, kb,
+    ):
+        """The matches of the events of a batch from `first` on, as they are asked for.
+
+        The events are taken as `NativeStep.run` does, and no further than the match asked for
+        needs, or than an event for which it comes back, or the version of the `kb` lasts.
+        """
+        cdef Matches found = Matches.__new__(Matches)
+        found.maker = self
+        found.skip = skip
+        found.batch = batch
+        found.first = found.after = first
+        found.stream = stream
+        found.file = file
+        found.position = position
+        found.kb = kb
+        found.turn = self.core.turn
+        return found
+
+    cdef Match match(self, object version):
+        """The match that the core's walk is at."""
+        cdef FoundMatch match = FoundMatch.__new__(FoundMatch)
+        cdef uint32_t i, length = self.core.walk.length
+        cdef tuple steps = PyTuple_New(length)
+        cdef Taken taken
+        for i in range(length):
+            taken = self._taken(self.core.walk.path[length - 1 - i])
+            Py_INCREF(taken)
+            PyTuple_SET_ITEM(steps, i, taken)
+        match.query = self.query
+        match.variables = self.reading.names
+        match.kb_version = version
+        match.reading = self.reading
+        match.steps = steps
+        self.made += 1
+        return match
+
+    cdef Taken _taken(self, Label* label):
+        """A label, for good."""
+        cdef Taken taken
+        cdef uint32_t i
+        key = <size_t>label
+        found = self.known.get(key)
+        if found is not None:
+            return <Taken>found
+        taken = Taken.__new__(Taken)
+        taken.edge = self.core.places[label.place].edge_first + label.position
+        taken.micros = label.micros
+        taken.ordinal = label.ordinal
+        taken.domain = label.domain
+        taken.stream = label.stream
+        taken.count = label.width + 2
+        taken.texts = self._texts(label)
+        self.known[key] = taken
+        return taken
+
+    cdef bytes _texts(self, Label* label):
+        """The texts of what a label holds, behind their sizes."""
+        cdef uint32_t i, count = label.width + 2
+        cdef size_t total = count * sizeof(uint32_t)
+        cdef const TermRecord* record
+        cdef uint32_t* sizes
+        cdef char* place
+        cdef bytes texts
+        for i in range(count):
+            total += self._record(label, i).size
+        texts = PyBytes_FromStringAndSize(NULL, total)
+        place = PyBytes_AS_STRING(texts)
+        sizes = <uint32_t*>place
+        place += count * sizeof(uint32_t)
+        for i in range(count):
+            record = self._record(label, i)
+            sizes[i] = record.size
+            memcpy(place, record.text, record.size)
+            place += record.size
+        return texts
+
+    cdef const TermRecord* _record(self, Label* label, uint32_t place) noexcept:
+        """The record of a term, by its place among those of a `Taken`; 0 is an empty one."""
+        cdef term_t term = (
+            label.stamp if place == 0 else label.name if place == 1 else label.row[place - 2]
+        )
+        if term & WINDOWED:
+            return &self.core.window.store.records[term ^ WINDOWED]
+        return &self.dictionary.permanent.records[term]
+
+
+cdef class Matches:
+    """An iterator over matches; `after` is the event of the batch that would be taken next."""
+
+    cdef MatchMaker maker
+    cdef EventBatch batch       # None: the matches are those of events taken before
+    cdef uint32_t first, stream, file
+    cdef readonly uint32_t after
+    cdef int64_t position
+    cdef bint skip
+    cdef object kb
+    cdef object version
+    cdef uint32_t count, at     # of the nodes that end matches of the event taken last
+    cdef bint walking           # one of them is begun
+    cdef instant_t since
+    cdef uint64_t turn          # of the core, when this went on last
+
+    cdef int collect(self) except -1:
+        """Turn to the matches that are complete now."""
+        cdef AutomatonCore core = self.maker.core
+        cdef uint32_t i
+        self.since = core._since()
+        self.count = core.accepted_count
+        self.at = 0
+        core.accepted_count = 0
+        core.turn += 1
+        self.turn = core.turn
+        if self.maker.epoch != core.tecs.oldest or len(self.maker.known) > MOST_TAKEN:
+            self.maker.known.clear()
+            self.maker.epoch = core.tecs.oldest
+        if self.skip:
+            for i in range(self.count):
+                if core.accepted[i].latest >= self.since:
+                    core.skip()
+        return 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef AutomatonCore core = self.maker.core
+        while True:
+            while self.at < self.count:
+                if core.turn != self.turn:
+                    raise RuntimeError(
+                        "the run has gone on: take the matches of an event before that"
+                    )
+                if not self.walking:
+                    core.walk.begin(core.accepted[self.at], self.since)
+                    self.walking = True
+                if core.walk.advance():
+                    return self.maker.match(self.version)
+                self.walking = False
+                self.at += 1
+            if self.batch is None or core.turn != self.turn:
+                raise StopIteration
+            if self.after > self.first and self.kb.changes:
+                raise StopIteration
+            if not self._go_on():
+                raise StopIteration
+
+    cdef bint _go_on(self) except -1:
+        """Take events up to one that completes matches; False where there is none."""
+        cdef uint32_t before = self.after
+        self.after = self.maker.step.run(
+            self.batch, before, self.stream, self.file, self.position + before - self.first
+        )
+        if self.maker.core.accepted_count == 0:
+            self.turn = self.maker.core.turn
+            self.batch = None
+            return False
+        self.version = self.kb.version
+        self.collect()
+        return True

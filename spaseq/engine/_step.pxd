@@ -21,7 +21,12 @@ cdef class NativeStep:
     cdef PyObject** tests           # the same, flat
     cdef uint32_t* test_first       # per occurrence and one more
     cdef uint64_t* untrue           # per test: how often it was not true
+    cdef uint32_t* readers          # the GPMs that read a stream: readers[first[s]:first[s + 1]]
+    cdef uint32_t* reader_first
     cdef Conditions conditions
     cdef EventBatch batch
 
-    cdef int event(self, uint32_t index, uint32_t stream, uint32_t file, gpms) except -1
+    cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1
+    cpdef uint32_t run(
+        self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
+    ) except? 0xFFFFFFFF

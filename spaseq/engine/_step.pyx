@@ -39,11 +39,12 @@ cdef class NativeStep:
         window: where terms that outlive an event are kept.
         matchers: the native matcher of each GPM of the query.
         filters: for each occurrence the bytecode of its residual filters.
+        readers: for each stream the GPMs that read it.
     """
 
     def __cinit__(
         self, AutomatonCore core not None, SummaryGraph graph not None,
-        WindowTerms window not None, matchers, filters,
+        WindowTerms window not None, matchers, filters, readers,
     ):
         cdef uint32_t i, first = 0
         self.core = core
@@ -63,6 +64,14 @@ cdef class NativeStep:
             self.test_first[i] = first
             first += <uint32_t>len(some)
         self.test_first[len(self.filters)] = first
+        self.readers = <uint32_t*>zeroed(sum(map(len, readers)), sizeof(uint32_t))
+        self.reader_first = <uint32_t*>zeroed(len(readers) + 1, sizeof(uint32_t))
+        for i, gpms in enumerate(readers):
+            first = self.reader_first[i]
+            for gpm in gpms:
+                self.readers[first] = gpm
+                first += 1
+            self.reader_first[i + 1] = first
         self.conditions.hold = _hold
         self.conditions.context = <void*>self
         core.conditions = &self.conditions
@@ -71,6 +80,8 @@ cdef class NativeStep:
         give_back(self.tests)
         give_back(self.untrue)
         give_back(self.test_first)
+        give_back(self.readers)
+        give_back(self.reader_first)
 
     def untrue_counts(self, uint32_t occurrence):
         """Per residual filter of an occurrence: how often it was the first not to be true."""
@@ -79,22 +90,23 @@ cdef class NativeStep:
             for i in range(self.test_first[occurrence], self.test_first[occurrence + 1])
         ]
 
-    def feed(self, EventBatch batch not None, uint32_t index, uint32_t stream, uint32_t file, gpms):
-        """One event of the open instant; `gpms` are those that read its stream."""
+    def feed(self, EventBatch batch not None, uint32_t index, uint32_t stream, uint32_t file):
+        """One event of the open instant."""
         self.batch = batch
         batch.window = &self.window.store
         try:
-            self.event(index, stream, file, gpms)
+            self.event(index, stream, file)
         finally:
             batch.window = NULL
             self.batch = None
 
-    cdef int event(self, uint32_t index, uint32_t stream, uint32_t file, gpms) except -1:
-        cdef uint32_t gpm, i
+    cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1:
+        cdef uint32_t gpm, reader, i
         cdef NativeMatcher matcher
         cdef bint loaded = False
         self.core.count()
-        for gpm in gpms:
+        for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
+            gpm = self.readers[reader]
             if not self.core.waits(gpm):
                 continue
             if not loaded:
@@ -108,10 +120,9 @@ cdef class NativeStep:
                     self.core.feed(gpm, row_at(matcher.result, i), matcher.columns)
         return 0
 
-    def run(
-        self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file, gpms,
-        int64_t position,
-    ):
+    cpdef uint32_t run(
+        self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
+    ) except? 0xFFFFFFFF:
         """The events of a batch from `first` on, each an instant of its own.
 
         `position` is how many events there were before, for windows that count them.
@@ -144,7 +155,7 @@ cdef class NativeStep:
                     position += 1
                     self.window.advance(position)
                 self.core.open(micros)
-                self.event(index, stream, file, gpms)
+                self.event(index, stream, file)
                 self.core.close()
                 index += 1
                 if self.core.accepted_count:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyoxigraph as ox
 
+from spaseq.engine._matches import Matches
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailing import Entailment
 from spaseq.engine.fitness import unfit
@@ -24,7 +25,7 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event, Timestamp
-from spaseq.rdf.time import from_micros, from_value, json_value
+from spaseq.rdf.time import from_micros, from_value, json_value, mixed_domains
 from spaseq.results import Match
 
 
@@ -86,6 +87,8 @@ class Evaluation:
         self.events = 0
         self.triples = 0
         self.per_stream: dict[str, int] = dict.fromkeys(self._external, 0)
+        self._ahead: tuple[Matches, EventBatch, int] | None = None
+        """Matches that are being taken of a batch whose events are counted up to a number."""
         self.skipped = 0
         """Events taken as empty, since a remote KB failed that they needed."""
         self.kb.begin()
@@ -101,6 +104,7 @@ class Evaluation:
         Raises:
             EventError: for an unknown stream, or an event whose timestamp is closed.
         """
+        self.settle()
         self._check_stream(stream)
         time = self._check_time(
             timestamp if isinstance(timestamp, Timestamp) else from_value(timestamp), stream
@@ -141,6 +145,7 @@ class Evaluation:
 
     def _push_encoded(self, batch: EventBatch) -> Iterator[Match]:
         """The events of a batch, as many at a time as the query can take without Python."""
+        self.settle()
         query, index = self.queries[0], 0
         alone = (
             len(self.queries) == 1
@@ -156,9 +161,14 @@ class Evaluation:
                 self._exchange()
                 ready = self._ready(batch)
             if ready and self._follows(batch, index):
-                after, found = query.run(batch, index, self.events)
-                self._count(batch, index, after)
-                yield from found
+                matches = query.stream(batch, index, self.events, self.kb)
+                if matches is None:
+                    after, found = query.run(batch, index, self.events)
+                    self._count(batch, index, after)
+                    yield from found
+                else:
+                    yield from self._one_by_one(matches, batch, index)
+                    after = matches.after
             if after == index and index < len(batch):
                 yield from self._accept(self._checked(EncodedEvent(batch, index)))
                 after += 1
@@ -178,6 +188,25 @@ class Evaluation:
             and (self.closed is None or stamp.micros >= self.closed)
         )
 
+    def _one_by_one(self, matches: Matches, batch: EventBatch, first: int) -> Iterator[Match]:
+        """Matches whose events are taken, and counted, as far as somebody asks for them."""
+        self._ahead = matches, batch, first
+        try:
+            yield from matches
+        finally:
+            self.settle()
+            if self._ahead is not None and self._ahead[0] is matches:
+                self._ahead = None
+
+    def settle(self) -> None:
+        """Count the events that the matches being taken have come to."""
+        if self._ahead is not None:
+            matches, batch, first = self._ahead
+            self._ahead = matches, batch, matches.after
+            if matches.after > first:
+                self.queries[0].taken(batch, matches.after)
+                self._count(batch, first, matches.after)
+
     def _count(self, batch: EventBatch, first: int, after: int) -> None:
         """Some events have been taken, each as its timestamp closed all before it."""
         if after == first:
@@ -191,6 +220,7 @@ class Evaluation:
 
     def _checked(self, event: Event) -> Event:
         """An event that may come now, with the ordinal its stream is at (or a later one)."""
+        self.settle()
         self._check_stream(event.stream)
         time = self._check_time(event.time, event.stream)
         ordinal = self._next_ordinal(event.stream, time)
@@ -204,8 +234,9 @@ class Evaluation:
     def advance(self, timestamp: Any) -> list[Match]:
         """A watermark: nothing before `timestamp` comes any more, on any stream."""
         time = timestamp if isinstance(timestamp, Timestamp) else from_value(timestamp)
+        self.settle()
         if self.domain is not None and time.domain != self.domain:
-            raise EventError(_mixed(self.domain, time.domain, "the watermark"))
+            raise EventError(mixed_domains(self.domain, time.domain, "the watermark"))
         if self.closed is not None and time.micros <= self.closed:
             return []
         self.domain = time.domain
@@ -215,6 +246,7 @@ class Evaluation:
         """The end of all streams: every window closes. The run takes no more events."""
         if self.finished:
             return []
+        self.settle()
         found = self._close_before(None)
         self.finished = True
         self.kb.close()
@@ -229,7 +261,7 @@ class Evaluation:
 
     def _check_time(self, time: Timestamp, stream: str) -> Timestamp:
         if self.domain is not None and time.domain != self.domain:
-            raise EventError(_mixed(self.domain, time.domain, f"an event of <{stream}>"))
+            raise EventError(mixed_domains(self.domain, time.domain, f"an event of <{stream}>"))
         if self.closed is not None and time.micros < self.closed:
             now = from_micros(self.closed, time.domain)
             raise EventError(
@@ -365,11 +397,3 @@ class Evaluation:
                 if reader.reads(iri):
                     self.delayed[number].append(event)
         return matches
-
-
-def _mixed(known: str, other: str, what: str) -> str:
-    words = {"number": "a number", "dateTime": "a date"}
-    return (
-        f"{what} has {words[other]} as its timestamp, but the run counts time by "
-        f"{words[known]}: use one kind for all streams of a query"
-    )

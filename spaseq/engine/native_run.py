@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from spaseq.engine._matches import MatchMaker
+from spaseq.engine._matches import Matches, MatchMaker, Reading
 from spaseq.engine._step import NativeStep
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.fitness import filter_codes
 from spaseq.gpm.match import Matchers
+from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa import native
 from spaseq.nfa._complete import due, take
 from spaseq.nfa._core import AutomatonCore
 from spaseq.nfa._parts import CoreParts
 from spaseq.nfa.automaton import Link
 from spaseq.nfa.contiguity import Contiguity
+from spaseq.nfa.native import CoreTables
 from spaseq.nfa.registers import FALSE, TRUE, RegisterFile
 from spaseq.nfa.tecs import Key, Path, Step, Witnessed
 from spaseq.nfa.window import WindowClock
@@ -52,8 +54,12 @@ def native_run(compiled: CompiledQuery, registers: RegisterFile, matchers: Match
         matchers.window,
         [matchers.native(task) for task in compiled.tasks],
         [[code.code for code in some] for some in filters],
+        [
+            [number for number, gpm in enumerate(plan.gpms) if iri in gpm.streams]
+            for iri in plan.streams
+        ],
     )
-    return NativeRun(compiled, registers, matchers, step, tables.closing)
+    return NativeRun(compiled, registers, matchers, step, tables)
 
 
 class NativeRun:
@@ -65,12 +71,12 @@ class NativeRun:
         registers: RegisterFile,
         matchers: Matchers,
         step: NativeStep,
-        closing: Sequence[Link],
+        tables: CoreTables,
     ):
         self.compiled = compiled
         self.matchers = matchers
         self.step = step
-        self.closing = closing
+        self.closing: Sequence[Link] = tables.closing
         """The links to the places, after the automaton's own, where matches wait to the end."""
         self._plan = compiled.plan
         self.streams = {iri: number for number, iri in enumerate(self._plan.streams)}
@@ -79,7 +85,7 @@ class NativeRun:
         """By instant and stream."""
         self.core = step.core
         self.parts = CoreParts(step.core, matchers.dictionary)
-        self.matches = self._maker(_projected(compiled, registers))
+        self.matches = self._maker(_projected(compiled, registers), tables)
         """What makes matches one by one, where the query lets it."""
         self.contiguity = Contiguity(registers)
 
@@ -89,19 +95,31 @@ class NativeRun:
         """The next instant begins, at a timestamp not before the last one's."""
         self.core.open(micros)
 
-    def feed(self, event: Event, gpms: Sequence[int]) -> None:
+    def feed(self, event: Event) -> None:
         """One event of the open instant."""
         batch, index = self.matchers.encoded(event)
-        place = self.streams[event.stream], self.file_number(batch.file)
-        self.step.feed(batch, index, *place, gpms)
+        self.step.feed(batch, index, *self._place(event.stream, batch.file))
 
-    def run(self, batch: EventBatch, first: int, gpms: Sequence[int], position: int) -> int:
+    def run(self, batch: EventBatch, first: int, position: int) -> int:
         """The events of a batch from `first` on, until one completes a match; the next one.
 
         `position` is how many events the run had before.
         """
-        place = self.streams[batch.stream], self.file_number(batch.file)
-        return self.step.run(batch, first, *place, gpms, position)
+        return self.step.run(batch, first, *self._place(batch.stream, batch.file), position)
+
+    def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches:
+        """The matches of the events of a batch, for a run that makes them one by one.
+
+        It goes on from event to event as they are asked for, while the `kb` stays as it is.
+        """
+        assert self.matches is not None
+        skip = self._plan.skip_past_last
+        return self.matches.run(
+            batch, first, *self._place(batch.stream, batch.file), position, skip, kb
+        )
+
+    def _place(self, stream: str, file: str) -> tuple[int, int]:
+        return self.streams[stream], self.file_number(file)
 
     def close_instant(self) -> None:
         """Nothing more comes at the open instant: what it brought becomes visible."""
@@ -174,7 +192,9 @@ class NativeRun:
             self._events[instant, stream] = known
         return known
 
-    def _maker(self, columns: Sequence[tuple[str, int]] | None) -> MatchMaker | None:
+    def _maker(
+        self, columns: Sequence[tuple[str, int]] | None, tables: CoreTables
+    ) -> MatchMaker | None:
         """What makes matches of the columns of a SELECT."""
         if columns is None:
             return None
@@ -185,7 +205,8 @@ class NativeRun:
             for edge in place.edges
         ]
         steps = [(gpm.name, gpm.variables) for gpm in taken]
-        return MatchMaker(self.core, self.parts, plan.name, columns, steps, plan.streams)
+        reading = Reading(tables, columns, steps, plan.streams)
+        return MatchMaker(self.step, self.matchers.dictionary, plan.name, reading)
 
 
 def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:

@@ -8,8 +8,9 @@ depend on how streams interleave.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from spaseq.engine._matches import Matches
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.matching import EventRows
@@ -19,6 +20,7 @@ from spaseq.engine.output import OutputStage
 from spaseq.gpm.expression import Scope, compile_expression, compile_filter
 from spaseq.gpm.graphs import CurrentGraphs, NamedGraphs
 from spaseq.gpm.match import Matchers
+from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.acceptor import Acceptor, Compiled
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.run import AutomatonRun
@@ -81,10 +83,17 @@ class QueryRun:
         """How many events are queued."""
         self.domain = ""
         """The kind of timestamps, once an event has shown it."""
-        self.matched = 0
+        self.emitted = 0
+        """Matches so far, but for those that `native.matches` makes."""
 
     def reads(self, stream: str) -> bool:
         return stream in self._readers
+
+    @property
+    def matched(self) -> int:
+        """Matches so far."""
+        maker = None if self.native is None else self.native.matches
+        return self.emitted + (0 if maker is None else maker.made)
 
     # ------------------------------------------------------------------ state
 
@@ -108,7 +117,7 @@ class QueryRun:
     def renew(self, matchers: Matchers) -> None:
         """Go on where terms have become permanent that the compiled core knows as others."""
         if self.native is not None:
-            automaton = self.snapshot()
+            automaton, self.emitted = self.snapshot(), self.matched
             self.native = native_run(self._compiled, self._registers, matchers)
             self.adopt(automaton)
 
@@ -155,13 +164,27 @@ class QueryRun:
         last one's.
         """
         assert self.native is not None
-        after = self.native.run(batch, first, self._readers[batch.stream], position)
+        after = self.native.run(batch, first, position)
         if after > first:
-            self.time = batch.time(after - 1)
-            self.domain = self.time.domain
-            self.ordinal = self.delivered[batch.stream] = batch.ordinal(after - 1) + 1
-            return after, self._completed(self.time)
+            time = self.taken(batch, after)
+            return after, self._completed(time)
         return after, ()
+
+    def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches | None:
+        """As `run`, the matches of one event after the other; None where that cannot be.
+
+        `taken` must hear how far it came, before anything else is done with the run.
+        """
+        if self.native is None or self.native.matches is None:
+            return None
+        return self.native.stream(batch, first, position, kb)
+
+    def taken(self, batch: EventBatch, after: int) -> Timestamp:
+        """The events of a batch before `after` have been taken; the time that it is."""
+        self.time = batch.time(after - 1)
+        self.domain = self.time.domain
+        self.ordinal = self.delivered[batch.stream] = batch.ordinal(after - 1) + 1
+        return self.time
 
     def _feed(self, event: Event, rows: EventRows, found: list[Match]) -> None:
         if not self.opened:
@@ -170,7 +193,7 @@ class QueryRun:
             self.domain = event.time.domain
         rows.ready(event)
         if self.native is not None:
-            self.native.feed(event, self._readers[event.stream])
+            self.native.feed(event)
         else:
             self._feed_rows(event, rows)
         if not self._waits:
@@ -194,19 +217,12 @@ class QueryRun:
     def _completed(self, end: Timestamp) -> Iterable[Match]:
         if self.native is not None and self.native.matches is not None:
             if self.native.core.complete:
-                version = self._kb.version
-                skip = self.plan.skip_past_last
-                return self._counted(self.native.matches.take(end, skip, version))
+                return self.native.matches.take(self.plan.skip_past_last, self._kb.version)
             return ()
         found: list[Match] = []
         automaton = self.native or self._automaton
         self._emit(list(automaton.take(one=self.output.any_will_do)), end, found)
         return found
-
-    def _counted(self, matches: Iterable[Match]) -> Iterator[Match]:
-        for match in matches:
-            self.matched += 1
-            yield match
 
     def _feed_queued(self, rows: EventRows, found: list[Match]) -> None:
         for event in self.queued.pop(self.ordinal, ()):
@@ -240,7 +256,7 @@ class QueryRun:
         if self.plan.skip_past_last:
             for path in shown:
                 automaton.skip(path.key)
-        self.matched += len(matches)
+        self.emitted += len(matches)
         found += matches
 
 

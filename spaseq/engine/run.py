@@ -16,11 +16,13 @@ class Run(Evaluation):
 
     def save(self) -> bytes:
         """The whole state as a versioned blob; `Program.resume` goes on from it."""
+        self.settle()
         return save(self)
 
     @property
     def stats(self) -> dict[str, Any]:
         """Counters: events, triples, matches, groups of partial matches, per stream and place."""
+        self.settle()
         return progress.statistics(self)
 
     def explain(self) -> str:
@@ -37,4 +39,5 @@ class Run(Evaluation):
 
     def why_not(self, query: str | None = None) -> str:
         """How far each pattern got: which places hold partial matches, which saw none."""
+        self.settle()
         return progress.why_not(self, query)

@@ -154,7 +154,7 @@ def _restore_query(query: QueryRun, data: dict[str, Any], reader: Reader) -> Non
     query.ordinal = data["ordinal"]
     query.opened = data["opened"]
     query.domain = data["domain"]
-    query.matched = data["matched"]
+    query.emitted = data["matched"]
     query.queued = {
         ordinal: [reader.event(number) for number in events] for ordinal, events in data["queued"]
     }

@@ -37,3 +37,4 @@ cdef inline void awaited(Dictionary dictionary, uint64_t hash) noexcept nogil:
 
 cpdef bytes text_of(object term)
 cpdef object term_of(bytes text, uint32_t lexical)
+cdef object written_term(bytes text)

@@ -214,3 +214,9 @@ cpdef object term_of(bytes text, uint32_t lexical):
     if direction:
         return Literal(value, language=language, direction=ox.BaseDirection(direction))
     return Literal(value, language=language)
+
+
+cdef object written_term(bytes text):
+    """The pyoxigraph term with this text."""
+    # No suffix has a quote: neither IRIs nor languages may.
+    return term_of(text, <uint32_t>(text.rindex(b'"') - 1) if text[0] == 34 else 0)

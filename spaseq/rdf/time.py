@@ -275,3 +275,12 @@ def _too_fine(shown: str) -> EventError:
 
 def _ill_formed(lexical: str, datatype: str, advice: str) -> EventError:
     return EventError(f'"{lexical}" is not a valid {datatype.replace(XSD, "xsd:")}{advice}')
+
+
+def mixed_domains(known: str, other: str, what: str) -> str:
+    """What to say where a run that counts time in one domain is given another one."""
+    words = {NUMBER: "a number", DATE_TIME: "a date"}
+    return (
+        f"{what} has {words[other]} as its timestamp, but the run counts time by "
+        f"{words[known]}: use one kind for all streams of a query"
+    )

@@ -142,13 +142,12 @@ def settled(match: Match) -> Match:
                     event = event_digest(witness.stream, witness.time.micros, witness.ordinal)
                     names[term] = ox.BlankNode(f"e{event}b{found[1]}")
     if names:
-        match = replace(
-            match,
+        match = match.__replace__(
             bindings=_renamed(match.bindings, names),
             events=tuple(replace(w, bindings=_renamed(w.bindings, names)) for w in match.events),
         )
     if match.graph is not None:
-        match = replace(match, graph=_settled_graph(match, names))
+        match = match.__replace__(graph=_settled_graph(match, names))
     return match
 
 

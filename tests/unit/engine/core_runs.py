@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import pyoxigraph as ox
@@ -15,7 +15,6 @@ from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, Event
-from spaseq.results import Match
 
 Knowledge = Mapping[str, Sequence[ox.Triple]]
 
@@ -69,16 +68,10 @@ class Taken:
     def __init__(self, run: Run):
         self.events = 0
         self.calls = 0
-        for query in run.queries:
-            query.run = self._counting(query.run)  # type: ignore[method-assign]
+        self._count = run._count
+        run._count = self._counted  # type: ignore[method-assign]
 
-    def _counting(
-        self, run: Callable[[EventBatch, int, int], tuple[int, Iterable[Match]]]
-    ) -> Callable[[EventBatch, int, int], tuple[int, Iterable[Match]]]:
-        def counted(batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:
-            after, found = run(batch, first, position)
-            self.events += after - first
-            self.calls += after > first
-            return after, found
-
-        return counted
+    def _counted(self, batch: EventBatch, first: int, after: int) -> None:
+        self.events += after - first
+        self.calls += after > first
+        self._count(batch, first, after)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import pickle
 from collections.abc import Callable, Iterator
 
 import pyoxigraph as ox
@@ -45,8 +47,31 @@ def test_a_match_comes_before_the_events_after_it_are_looked_at() -> None:
     run, taken = started()
     found = run.push_batch(encoded(run, [event(n, "ab"[n % 2]) for n in range(10)]))
     assert shown([next(found)]) == ["A@0 B@1"]
-    assert taken.events == run.events == 2
+    assert run.stats["events"] == taken.events == 2
     assert shown(found) == ["A@2 B@3", "A@4 B@5", "A@6 B@7", "A@8 B@9"]
+
+
+def test_a_run_may_be_looked_at_and_saved_between_two_matches() -> None:
+    run, _ = started()
+    some = [event(n, "ab"[n % 2]) for n in range(6)]
+    found = run.push_batch(encoded(run, some))
+    assert shown([next(found)]) == ["A@0 B@1"]
+    assert (run.stats["events"], run.stats["matches"]) == (2, 1)
+    again = program().resume(run.save())
+    assert shown(again.push_batch(some[2:])) == shown(found) == ["A@2 B@3", "A@4 B@5"]
+
+
+def test_matches_live_on_when_their_run_is_gone() -> None:
+    run, _ = started()
+    found = list(run.push_batch(encoded(run, [event(n, "ab"[n % 2]) for n in range(4)])))
+    del run
+    gc.collect()
+    assert shown(found) == ["A@0 B@1", "A@2 B@3"]
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found
+    assert again[0] != found[1]
+    assert [match.to_json() for match in again] == [match.to_json() for match in found]
+    assert repr(found[0]).startswith("Match(query=")
 
 
 def test_equal_times_are_taken_by_their_ordinals() -> None:

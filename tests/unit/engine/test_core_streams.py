@@ -257,6 +257,6 @@ def test_a_tally_counts_the_matches_there_are() -> None:
     core, batch = native(counted).core, encoded(counted, events)
     tally, after = 0, 0
     while after < len(batch):
-        after = native(counted).run(batch, after, (0, 1), 0)
+        after = native(counted).run(batch, after, 0)
         tally += _complete.tally(core)
     assert tally == len(fed(program("SEQ(A : A : B)", FREE).start(), events)) > 50

@@ -1,69 +1,29 @@
-"""Matches as the user meets them: bindings, provenance, and nothing of the engine.
+"""Matches as plain data, which JSON is written from.
 
-And as JSON: terms as in *SPARQL 1.1 Query Results JSON*, keys and their order a public
-interface. Times of numeric timestamps are numbers of seconds, those of dates UTC strings;
-variables that are not bound are left out. `kb`, the version of the knowledge base, comes last,
-once that has changed.
+Terms are as in *SPARQL 1.1 Query Results JSON*, keys and their order a public interface. Times
+of numeric timestamps are numbers of seconds, those of dates UTC strings; variables that are not
+bound are left out. `kb`, the version of the knowledge base, comes last, once that has changed.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 
-from spaseq.rdf.event import Fact, Term, Timestamp
+from spaseq.rdf.event import Fact, Term
 from spaseq.rdf.time import json_value
+
+if TYPE_CHECKING:
+    from spaseq.results._match import Match
+    from spaseq.results.witness import Witness
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """One event of a match: which GPM accepted which event, with which mapping."""
-
-    gpm: str
-    stream: str
-    time: Timestamp
-    ordinal: int
-    graph: Term | None
-    bindings: Mapping[str, Term]
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """One result of one query.
-
-    `bindings` is the solution of a SELECT (unbound variables left out), `graph` the triples
-    of a CONSTRUCT, `boolean` True for an ASK. `start` is the time of the first event, `end`
-    that of the last, or the closing time for a match that had to wait for its window to close.
-    `variables` names the projected columns in order.
-    """
-
-    query: str
-    start: Timestamp
-    end: Timestamp
-    bindings: Mapping[str, Term]
-    events: tuple[Witness, ...]
-    variables: tuple[str, ...] = ()
-    graph: tuple[Fact, ...] | None = None
-    boolean: bool | None = None
-    kb_version: int = 1
-    """The version of the knowledge base that was in force when the match was complete."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The match as plain data, in the order its keys are written."""
-        return _match_to_dict(self)
-
-    def to_json(self) -> str:
-        """The match as one line of JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
-
-
-def _match_to_dict(match: Match) -> dict[str, Any]:
+def match_to_dict(match: Match) -> dict[str, Any]:
+    """A match, in the order its keys are written."""
     version = {} if match.kb_version == 1 else {"kb": match.kb_version}
     if match.boolean is not None:
         return {

@@ -1,0 +1,7 @@
+"""Matches as the user meets them: bindings, provenance, and nothing of the engine."""
+
+from spaseq.results._match import Match
+from spaseq.results.data import solution_to_json, term_to_json, triples_text
+from spaseq.results.witness import Witness
+
+__all__ = ["Match", "Witness", "solution_to_json", "term_to_json", "triples_text"]

@@ -1,0 +1,51 @@
+from collections.abc import Mapping
+from typing import Any
+
+from spaseq.rdf.event import Fact, Term, Timestamp
+from spaseq.results.witness import Witness
+
+class Match:
+    __match_args__ = (
+        "query",
+        "start",
+        "end",
+        "bindings",
+        "events",
+        "variables",
+        "graph",
+        "boolean",
+        "kb_version",
+    )
+    def __init__(
+        self,
+        query: str,
+        start: Timestamp,
+        end: Timestamp,
+        bindings: Mapping[str, Term],
+        events: tuple[Witness, ...],
+        variables: tuple[str, ...] = (),
+        graph: tuple[Fact, ...] | None = None,
+        boolean: bool | None = None,
+        kb_version: int = 1,
+    ) -> None: ...
+    @property
+    def query(self) -> str: ...
+    @property
+    def start(self) -> Timestamp: ...
+    @property
+    def end(self) -> Timestamp: ...
+    @property
+    def bindings(self) -> Mapping[str, Term]: ...
+    @property
+    def events(self) -> tuple[Witness, ...]: ...
+    @property
+    def variables(self) -> tuple[str, ...]: ...
+    @property
+    def graph(self) -> tuple[Fact, ...] | None: ...
+    @property
+    def boolean(self) -> bool | None: ...
+    @property
+    def kb_version(self) -> int: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def to_json(self) -> str: ...
+    def __replace__(self, **changes: Any) -> Match: ...
