@@ -384,7 +384,7 @@ cdef class AutomatonCore(Tables):
             self.key[i - edge.key_first] = self.row[self.numbers[i]]
         while True:
             found = groups.first_in(edge.index, self.key, rank, least, group)
-            if found == NOBODY or not groups.within(edge.index, found, self.key, rank, most):
+            if found == NOBODY or not groups.within(edge.index, found, most):
                 break
             group = found
             self._take(way, group, width, label)

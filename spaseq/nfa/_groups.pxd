@@ -57,9 +57,7 @@ cdef class Groups:
     cdef uint32_t first_in(
         self, uint32_t index, const term_t* key, Rank rank, double least, uint32_t after
     ) noexcept nogil
-    cdef bint within(
-        self, uint32_t index, uint32_t group, const term_t* key, Rank rank, double most
-    ) noexcept nogil
+    cdef bint within(self, uint32_t index, uint32_t group, double most) noexcept nogil
     cdef int _grow(self) except -1
     cdef int _enter_order(self, uint32_t index, uint32_t group) noexcept nogil
     cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil

@@ -79,10 +79,12 @@ cdef class Groups:
             memset(chains.heads, 0xFF, room * sizeof(uint32_t))
         self.room = room
         for i in range(self.chain_count):
-            if self.chains[i].ordered >= 0:
-                continue
             for group in range(self.count):
-                if self.groups[group].alive:
+                if not self.groups[group].alive:
+                    continue
+                if self.chains[i].ordered >= 0:
+                    (<Order>self.orders_at[i]).put(group)
+                else:
                     self._enter(&self.chains[i], group)
         return 0
 
@@ -186,22 +188,17 @@ cdef class Groups:
     ) noexcept nogil:
         """The first group of an ordered index with a key and a rank, or the next one.
 
-        That is no less than `least`, or than the group `after` and behind it; see `within`.
+        That is no less than `least`, or than the group `after` and behind it. Others may have
+        the hash of the key.
         """
         cdef uint32_t hash = _hash(key, self.chains[index].width)
         if after != NOBODY:
-            least = (<Order>self.orders_at[index]).values[after]
+            least = (<Order>self.orders_at[index]).leaves[after].value
         return (<Order>self.orders_at[index]).at(hash, rank, least, after + 1)
 
-    cdef bint within(
-        self, uint32_t index, uint32_t group, const term_t* key, Rank rank, double most
-    ) noexcept nogil:
-        """Whether a group that `first_in` gave has the key, the rank and at most a value."""
-        return (
-            (<Order>self.orders_at[index]).hashes[group] == _hash(key, self.chains[index].width)
-            and (<Order>self.orders_at[index]).ranks[group] == rank
-            and (<Order>self.orders_at[index]).values[group] <= most
-        )
+    cdef bint within(self, uint32_t index, uint32_t group, double most) noexcept nogil:
+        """Whether a group that `first_in` gave has at most a value."""
+        return (<Order>self.orders_at[index]).leaves[group].value <= most
 
     cdef int drop(self, uint32_t group) except -1:
         cdef Group* gone = &self.groups[group]

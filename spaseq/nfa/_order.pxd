@@ -1,7 +1,7 @@
 """Groups in the order of one register's value; see _order.pyx."""
 
 cimport cython
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport TermRecord, term_t
@@ -24,19 +24,22 @@ cdef class Registers:
     cdef Rank rank(self, term_t term, double* value) noexcept nogil
 
 
+cdef struct Leaf:
+    uint64_t alike      # the hash of the registers an index reads, and a rank
+    double value
+    uint32_t left       # groups: its subtrees
+    uint32_t right
+
+
 @cython.final
 cdef class Order:
-    cdef uint32_t root
-    cdef uint32_t* left         # per group: its subtrees
-    cdef uint32_t* right
-    cdef uint32_t* hashes       # of the registers an index reads
-    cdef uint8_t* ranks
-    cdef double* values
+    cdef Leaf* leaves           # per group
+    cdef uint32_t* roots        # by hash
+    cdef uint32_t mask
 
     cdef int reserve(self, uint32_t room) except -1
     cdef int enter(self, uint32_t group, uint32_t hash, Rank rank, double value) noexcept nogil
+    cdef int put(self, uint32_t group) noexcept nogil
     cdef int leave(self, uint32_t group) noexcept nogil
     cdef uint32_t at(self, uint32_t hash, Rank rank, double value, uint32_t group) noexcept nogil
-    cdef bint _before(
-        self, uint32_t node, uint32_t hash, uint8_t rank, double value, uint32_t group
-    ) noexcept nogil
+    cdef bint _before(self, uint32_t node, const Leaf* position, uint32_t group) noexcept nogil

@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Groups in the order of one register's value: an index for `<`, `<=`, `>` and `>=`.
 
-A treap whose nodes are groups, by (hash of the registers that equal ones share, rank, value,
-number of the group). Ranks keep apart what cannot be compared: a number meets numbers, anything
+Treaps whose nodes are groups, by (hash of the registers that equal ones share, rank, value,
+number of the group); a table by that hash has their roots, so that groups are apart that an
+equality keeps apart. Ranks keep apart what cannot be compared: a number meets numbers, anything
 else what is no number either.
 
 Invariant: what an index leaves out, the filter it serves is not true of; what it gives, the
@@ -13,6 +14,7 @@ Randomized Search Trees, 1996.
 """
 
 from libc.math cimport isnan
+from libc.string cimport memset
 
 from spaseq.rdf._literals cimport decode_record
 from spaseq.rdf._memory cimport give_back, resized
@@ -56,98 +58,104 @@ cdef inline uint32_t _priority(uint32_t group) noexcept nogil:
     return (group + 1) * 0x9E3779B1u ^ (group << 15)
 
 
+cdef inline uint64_t _class_of(uint32_t hash, Rank rank) noexcept nogil:
+    return <uint64_t>hash << 2 | <uint64_t>rank
+
+
 cdef class Order:
     """The groups of one place."""
 
-    def __cinit__(self):
-        self.root = NOBODY
-
     def __dealloc__(self):
-        give_back(self.left)
-        give_back(self.right)
-        give_back(self.hashes)
-        give_back(self.ranks)
-        give_back(self.values)
+        give_back(self.leaves)
+        give_back(self.roots)
 
     cdef int reserve(self, uint32_t room) except -1:
-        """Make room for the groups with numbers below `room`."""
-        self.left = <uint32_t*>_longer(self.left, room * sizeof(uint32_t))
-        self.right = <uint32_t*>_longer(self.right, room * sizeof(uint32_t))
-        self.hashes = <uint32_t*>_longer(self.hashes, room * sizeof(uint32_t))
-        self.ranks = <uint8_t*>_longer(self.ranks, room)
-        self.values = <double*>_longer(self.values, room * sizeof(double))
+        """Make room for the groups with numbers below `room`, a power of two; none is in it."""
+        self.leaves = <Leaf*>_longer(self.leaves, room * sizeof(Leaf))
+        self.roots = <uint32_t*>_longer(self.roots, room * sizeof(uint32_t))
+        self.mask = room - 1
+        memset(self.roots, 0xFF, room * sizeof(uint32_t))
         return 0
 
-    cdef bint _before(
-        self, uint32_t node, uint32_t hash, uint8_t rank, double value, uint32_t group
-    ) noexcept nogil:
+    cdef bint _before(self, uint32_t node, const Leaf* position, uint32_t group) noexcept nogil:
         """Whether a node comes before a position."""
-        if self.hashes[node] != hash:
-            return self.hashes[node] < hash
-        if self.ranks[node] != rank:
-            return self.ranks[node] < rank
-        if self.values[node] != value:
-            return self.values[node] < value
+        cdef const Leaf* leaf = &self.leaves[node]
+        if leaf.alike != position.alike:
+            return leaf.alike < position.alike
+        if leaf.value != position.value:
+            return leaf.value < position.value
         return node < group
 
     cdef int enter(self, uint32_t group, uint32_t hash, Rank rank, double value) noexcept nogil:
         """A group that is not there comes in."""
-        cdef uint32_t* where = &self.root
-        cdef uint32_t* smaller = &self.left[group]
-        cdef uint32_t* greater = &self.right[group]
+        self.leaves[group].alike = _class_of(hash, rank)
+        self.leaves[group].value = value
+        return self.put(group)
+
+    cdef int put(self, uint32_t group) noexcept nogil:
+        """A group that has been there comes in again."""
+        cdef Leaf* leaf = &self.leaves[group]
+        cdef uint32_t* where = &self.roots[<uint32_t>(leaf.alike >> 2) & self.mask]
+        cdef uint32_t* smaller = &leaf.left
+        cdef uint32_t* greater = &leaf.right
         cdef uint32_t node
-        self.hashes[group] = hash
-        self.ranks[group] = <uint8_t>rank
-        self.values[group] = value
         while where[0] != NOBODY and _priority(where[0]) > _priority(group):
             node = where[0]
-            where = &self.right[node] if self._before(node, hash, rank, value, group) else (
-                &self.left[node]
+            where = (
+                &self.leaves[node].right if self._before(node, leaf, group)
+                else &self.leaves[node].left
             )
         # What hangs here is split into what comes before the group and what after.
         node = where[0]
         where[0] = group
         while node != NOBODY:
-            if self._before(node, hash, rank, value, group):
+            if self._before(node, leaf, group):
                 smaller[0] = node
-                smaller = &self.right[node]
-                node = self.right[node]
+                smaller = &self.leaves[node].right
+                node = smaller[0]
             else:
                 greater[0] = node
-                greater = &self.left[node]
-                node = self.left[node]
+                greater = &self.leaves[node].left
+                node = greater[0]
         smaller[0] = greater[0] = NOBODY
         return 0
 
     cdef int leave(self, uint32_t group) noexcept nogil:
         """A group that is there goes."""
-        cdef uint32_t* where = &self.root
-        cdef uint32_t smaller = self.left[group], greater = self.right[group]
+        cdef Leaf* leaf = &self.leaves[group]
+        cdef uint32_t* where = &self.roots[<uint32_t>(leaf.alike >> 2) & self.mask]
+        cdef uint32_t smaller = leaf.left, greater = leaf.right
         while where[0] != group:
-            where = &self.right[where[0]] if self._before(
-                where[0], self.hashes[group], self.ranks[group], self.values[group], group
-            ) else &self.left[where[0]]
+            where = (
+                &self.leaves[where[0]].right if self._before(where[0], leaf, group)
+                else &self.leaves[where[0]].left
+            )
         while smaller != NOBODY and greater != NOBODY:
             if _priority(smaller) > _priority(greater):
                 where[0] = smaller
-                where = &self.right[smaller]
-                smaller = self.right[smaller]
+                where = &self.leaves[smaller].right
+                smaller = where[0]
             else:
                 where[0] = greater
-                where = &self.left[greater]
-                greater = self.left[greater]
+                where = &self.leaves[greater].left
+                greater = where[0]
         where[0] = greater if smaller == NOBODY else smaller
         return 0
 
     cdef uint32_t at(self, uint32_t hash, Rank rank, double value, uint32_t group) noexcept nogil:
-        """The first group at a position or after it, or NOBODY."""
-        cdef uint32_t node = self.root, found = NOBODY
+        """The first group at a position or after it, if it has its hash and rank, or NOBODY."""
+        cdef uint32_t node = self.roots[hash & self.mask], found = NOBODY
+        cdef Leaf position
+        position.alike = _class_of(hash, rank)
+        position.value = value
         while node != NOBODY:
-            if self._before(node, hash, rank, value, group):
-                node = self.right[node]
+            if self._before(node, &position, group):
+                node = self.leaves[node].right
             else:
                 found = node
-                node = self.left[node]
+                node = self.leaves[node].left
+        if found != NOBODY and self.leaves[found].alike != position.alike:
+            return NOBODY
         return found
 
 
