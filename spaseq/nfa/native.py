@@ -15,7 +15,7 @@ from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Sighting
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places
 from spaseq.plan.logical import QueryPlan, Register
-from spaseq.plan.references import IS_FIRST, iteration_register
+from spaseq.plan.references import IS_FIRST, identified, iteration_register
 
 _FORGET, _COPY, _FIRST, _AGAIN = range(4)
 _NOBODY = _NO_LIMIT = 2**32 - 1
@@ -176,23 +176,35 @@ class _Writing:
                 self.tables.firsts.append((register, cell))
 
     def _compared(self, gpm: int) -> Iterator[int]:
-        """The columns whose registers some place keeps, or some filter across steps reads."""
+        """The columns of which it matters whether they have the term that a register has.
+
+        That is none that one step alone binds, as long as filters only ask for its value.
+        """
         live = {register for place in self._automaton.places for register in place.live}
         live.update(register for guard in self._automaton.guards for register in guard.reads)
-        read = frozenset().union(
-            *(
-                condition.reads
-                for occurrence in self._plan.occurrences
-                if occurrence.gpm == gpm
-                for condition in occurrence.residual
-            )
-        )
+        read = {
+            name
+            for occurrence in self._plan.occurrences
+            if occurrence.gpm == gpm
+            for condition in occurrence.residual
+            for name in identified(condition.expression)
+        }
         for column, name in enumerate(self._plan.gpms[gpm].variables):
             followers = {number for number, other in self._numbered() if other.variable == name} | {
                 self._registers.number[name]
             }
-            if followers & live or any(self._plan.registers[n].name in read for n in followers):
+            joins = followers & live and not self._bound_once(name)
+            if joins or any(self._plan.registers[n].name in read for n in followers):
                 yield column
+
+    def _bound_once(self, name: str) -> bool:
+        """Whether a variable has its value from one step that does not iterate."""
+        binding = [
+            occurrence
+            for occurrence in self._plan.occurrences
+            if name in self._plan.gpms[occurrence.gpm].variables
+        ]
+        return len(binding) == 1 and not binding[0].units
 
     def _write_ways(self) -> None:
         ways = dispatch(self._plan, self._automaton, fragment_places(self._automaton))

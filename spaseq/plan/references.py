@@ -26,6 +26,23 @@ def iteration_register(unit: int) -> str:
     return f"iteration of unit {unit}"
 
 
+def identified(expression: ast.Expr) -> set[str]:
+    """The variables that an expression may tell by their terms.
+
+    The others it only puts in order, or reckons with: what counts there is their values.
+    """
+    if isinstance(expression, ast.Binary):
+        reckons = expression.operator in ("<", "<=", ">", ">=", "+", "-", "*", "/")
+        return set[str]().union(
+            *(
+                identified(side)
+                for side in (expression.left, expression.right)
+                if not (reckons and isinstance(side, ast.Var))
+            )
+        )
+    return {node.name for node in ast.walk(expression) if isinstance(node, ast.Var)}
+
+
 class Resolver:
     """Collects the registers of one query while its expressions are rewritten."""
 
