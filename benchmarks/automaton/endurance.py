@@ -27,7 +27,6 @@ from streams import Happening, encoded
 from workloads import query
 
 import spaseq
-from spaseq.nfa._complete import tally
 from spaseq.rdf._batch import EventBatch
 
 SAMPLES = 10
@@ -66,11 +65,10 @@ class Stream:
 
     def take(self, batch: EventBatch) -> None:
         """The events of a batch."""
-        first = 0
-        while first < len(batch):
-            first = self.native.run(batch, first, self.events + first)
-            self.matches += tally(self.native.core)
-        self.events += len(batch)
+        after, matches = self.native.tally(batch, 0, self.events)
+        assert after == len(batch)
+        self.matches += matches
+        self.events += after
 
     def go(self, count: int) -> float:
         """So many more events; the processor seconds they took, encoding left out."""

@@ -17,7 +17,6 @@ from streams import STREAM, Happening, Triples, encoded
 import spaseq
 from spaseq.engine.fitness import unfit
 from spaseq.engine.native_run import NativeRun
-from spaseq.nfa._complete import tally
 
 Events = Sequence[Happening]
 
@@ -48,20 +47,14 @@ def tallied(program: spaseq.Program, events: Events) -> Fed:
     run = program.start()
     batches = encoded(run, events)
     native = compiled(run)
-    core, skipping = native.core, run.queries[0].plan.skip_past_last
     found = position = 0
     gc.collect()
     started = process_time()
     for batch in batches:
-        first, size = 0, len(batch)
-        while first < size:
-            first = native.run(batch, first, position + first)
-            some = tally(core)
-            if some:
-                found += some
-                if skipping:
-                    core.skip()
-        position += size
+        after, some = native.tally(batch, 0, position)
+        assert after == len(batch)
+        found += some
+        position += after
     return Fed(process_time() - started, found)
 
 

@@ -9,6 +9,7 @@ back only where a match is complete.
 
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._rows cimport row_at
+from spaseq.nfa._tecs cimport instant_t
 from spaseq.rdf._memory cimport give_back, zeroed
 
 
@@ -164,3 +165,35 @@ cdef class NativeStep:
         finally:
             batch.window = NULL
             self.batch = None
+
+    def tally(
+        self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
+        int64_t position, bint skip,
+    ):
+        """How many matches the events of a batch from `first` on complete, which nobody looks at.
+
+        All are enumerated, and no object is made of any. With `skip`, what follows a match starts
+        after it. The events are taken as `run` does: (first event not looked at, matches).
+        """
+        cdef AutomatonCore core = self.core
+        cdef uint64_t found = 0
+        cdef uint32_t i, index = first, before
+        cdef instant_t since
+        cdef bint any
+        while index < batch.event_count:
+            before = index
+            index = self.run(batch, before, stream, file, position + before - first)
+            if index == before:
+                break
+            since = core._since()
+            core.turn += 1
+            any = False
+            for i in range(core.accepted_count):
+                core.walk.begin(core.accepted[i], since)
+                while core.walk.advance():
+                    found += 1
+                    any = True
+            core.accepted_count = 0
+            if any and skip:
+                core.skip()
+        return index, found

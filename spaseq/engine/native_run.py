@@ -107,6 +107,11 @@ class NativeRun:
         """
         return self.step.run(batch, first, *self._place(batch.stream, batch.file), position)
 
+    def tally(self, batch: EventBatch, first: int, position: int) -> tuple[int, int]:
+        """As `run`, to the end of the batch; with the number of the matches, not made objects."""
+        place = self._place(batch.stream, batch.file)
+        return self.step.tally(batch, first, *place, position, self._plan.skip_past_last)
+
     def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches:
         """The matches of the events of a batch, for a run that makes them one by one.
 

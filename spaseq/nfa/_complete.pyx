@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The complete matches of a core, taken from it as lists of steps, or counted.
+"""The complete matches of a core, taken from it as lists of steps.
 
-Cost: linear in the steps of what is taken; a count takes as long, without Python objects.
+Cost: linear in the steps of what is taken.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint32_t
 
 from spaseq.nfa._core cimport Awaited, AutomatonCore
 from spaseq.nfa._groups cimport Group, Groups
@@ -69,17 +69,4 @@ def due(AutomatonCore core not None, before, step_of):
         if some:
             some.reverse()
             found.append((core.times[start & core.times_mask], some))
-    return found
-
-
-def tally(AutomatonCore core not None):
-    """How many matches were completed since the last call, which nobody looks at."""
-    cdef uint64_t found = 0
-    cdef uint32_t i
-    core.turn += 1
-    for i in range(core.accepted_count):
-        core.walk.begin(core.accepted[i], core._since())
-        while core.walk.advance():
-            found += 1
-    core.accepted_count = 0
     return found
