@@ -197,6 +197,7 @@ def _n_triples(facts: Iterable[Fact]) -> bytes:
 def _results(case: Case, matches: Iterable[Match]) -> list[Result]:
     results = []
     for match in matches:
+        assert match.to_json() == json.dumps(match.to_dict(), ensure_ascii=False)
         witnesses = [
             Witness(event.gpm, event.stream, event.time.micros, event.ordinal)
             for event in match.events

@@ -10,6 +10,7 @@ from spaseq.results import Match
 class Reading:
     def __init__(
         self,
+        query: str,
         rows: CoreTables,
         columns: Sequence[tuple[str, int]],
         steps: Sequence[tuple[str, tuple[str, ...]]],
@@ -17,9 +18,7 @@ class Reading:
     ) -> None: ...
 
 class MatchMaker:
-    def __init__(
-        self, step: NativeStep, dictionary: Dictionary, query: str, reading: Reading
-    ) -> None: ...
+    def __init__(self, step: NativeStep, dictionary: Dictionary, reading: Reading) -> None: ...
     @property
     def made(self) -> int: ...
     def take(self, skip: bool, kb_version: int) -> Matches: ...

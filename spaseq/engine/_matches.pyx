@@ -25,7 +25,18 @@ from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary, written_term
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
+from spaseq.results._json cimport (
+    Text,
+    put,
+    put_bytes,
+    put_name,
+    put_number,
+    put_term,
+    put_time,
+)
 from spaseq.results._match cimport Match
+
+import json
 
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 from spaseq.results import Witness
@@ -39,10 +50,15 @@ cdef struct Origin:
     uint32_t column
 
 
+cdef str _quoted(str text):
+    return json.dumps(text, ensure_ascii=False)
+
+
 cdef class Reading:
     """How steps are read as the witnesses and bindings of a query's matches.
 
     Args:
+        query: its name.
         rows: the tables of its automaton (`spaseq.nfa.native.CoreTables`).
         columns: the projected variables, with the register each is read from.
         steps: for each edge the name of its GPM and the variables of its rows.
@@ -53,12 +69,18 @@ cdef class Reading:
     cdef tuple names
     cdef uint32_t* registers
     cdef uint32_t column_count
+    cdef str query
     cdef Origin* origins        # per register
     cdef size_t cells
     cdef list steps
     cdef list streams
+    # The beginnings of parts in JSON: of a match, of each binding, of each edge's witness with
+    # what stands behind the time, of each of its bindings.
+    cdef bytes opening
+    cdef list column_openings, step_openings
+    cdef list stream_texts      # in JSON
 
-    def __cinit__(self, rows, columns, steps, streams):
+    def __cinit__(self, str query, rows, columns, steps, streams):
         cdef uint32_t i
         self.tables = Tables(rows)
         self.names = tuple([name for name, _ in columns])
@@ -70,10 +92,58 @@ cdef class Reading:
         self.origins = <Origin*>zeroed(self.cells, sizeof(Origin))
         self.steps = list(steps)
         self.streams = list(streams)
+        self.query = query
+        self.stream_texts = [_quoted(stream).encode() for stream in streams]
+        self.opening = f'{{"query": {_quoted(query)}, "start": '.encode()
+        self.column_openings = [f"{_quoted(name)}: ".encode() for name in self.names]
+        self.step_openings = [
+            (
+                f'{{"gpm": {_quoted(name)}, "stream": '.encode(),
+                [f"{_quoted(variable)}: ".encode() for variable in variables],
+            )
+            for name, variables in steps
+        ]
 
     def __dealloc__(self):
         give_back(self.registers)
         give_back(self.origins)
+
+    cdef bytes json(self, tuple steps, object kb_version):
+        """A match as `spaseq.results.data` has it."""
+        cdef Text text
+        cdef Taken taken = <Taken>steps[0]
+        cdef Taken last = <Taken>steps[len(steps) - 1]
+        cdef uint32_t i
+        cdef bint several = False
+        memset(&text, 0, sizeof(Text))
+        try:
+            put_bytes(&text, self.opening)
+            put_time(&text, taken.micros, taken.domain)
+            put(&text, b', "end": ', 9)
+            put_time(&text, last.micros, last.domain)
+            put(&text, b', "bindings": {', 15)
+            self._replay(steps)
+            for i in range(self.column_count):
+                if self.origins[self.registers[i]].step:
+                    if several:
+                        put(&text, b", ", 2)
+                    several = True
+                    put_bytes(&text, <bytes>self.column_openings[i])
+                    taken = <Taken>steps[self.origins[self.registers[i]].step - 1]
+                    taken.put_term(&text, self.origins[self.registers[i]].column + 2)
+            put(&text, b'}, "events": [', 14)
+            for i in range(<uint32_t>len(steps)):
+                if i:
+                    put(&text, b", ", 2)
+                put_bytes(&text, (<Taken>steps[i]).json(self))
+            put(&text, b"]", 1)
+            if kb_version != 1:
+                put(&text, b', "kb": ', 8)
+                put_number(&text, kb_version)
+            put(&text, b"}", 1)
+            return text.begin[:text.size]
+        finally:
+            give_back(text.begin)
 
     cdef dict bindings(self, tuple steps):
         """The solution of a match."""
@@ -93,7 +163,7 @@ cdef class Reading:
         """Take the steps again, to see which row gave each register its value."""
         cdef uint32_t i, j
         cdef Taken taken
-        cdef list terms
+        cdef const uint32_t* sizes
         cdef Edge* edge
         cdef Effect* effect
         cdef Occurrence* occurrence
@@ -101,7 +171,7 @@ cdef class Reading:
         memset(self.origins, 0, self.cells * sizeof(Origin))
         for i in range(<uint32_t>len(steps)):
             taken = <Taken>steps[i]
-            terms = taken.read()
+            sizes = taken.sizes()
             edge = &self.tables.edges[taken.edge]
             for j in range(edge.effect_first, edge.effect_end):
                 effect = &self.tables.effects[j]
@@ -112,10 +182,7 @@ cdef class Reading:
             occurrence = &self.tables.occurrences[edge.occurrence]
             for j in range(occurrence.binding_first, occurrence.binding_end):
                 binding = &self.tables.bindings[j]
-                if (
-                    terms[binding.column + 2] is not None
-                    and not self.origins[binding.register].step
-                ):
+                if sizes[binding.column + 2] and not self.origins[binding.register].step:
                     self.origins[binding.register].step = i + 1
                     self.origins[binding.register].column = binding.column
                     if binding.last != NOBODY:
@@ -136,22 +203,69 @@ cdef class Taken:
     cdef bytes texts
     cdef list terms     # the same as terms, once somebody has asked for one
     cdef object seen    # the witness, once somebody has asked for it
+    cdef bytes written  # and that in JSON
+
+    cdef inline const uint32_t* sizes(self) noexcept:
+        return <const uint32_t*>PyBytes_AS_STRING(self.texts)
+
+    cdef const char* _text(self, uint32_t place) noexcept:
+        """Where the text of a term begins."""
+        cdef const uint32_t* sizes = self.sizes()
+        cdef const char* text = PyBytes_AS_STRING(self.texts) + self.count * sizeof(uint32_t)
+        cdef uint32_t i
+        for i in range(place):
+            text += sizes[i]
+        return text
 
     cdef list read(self):
         """Its terms, None for what is not bound."""
-        cdef const uint32_t* sizes
-        cdef size_t place
+        cdef const uint32_t* sizes = self.sizes()
         cdef uint32_t i
         if self.terms is None:
-            self.terms = [None] * self.count
-            sizes = <const uint32_t*>PyBytes_AS_STRING(self.texts)
-            place = self.count * sizeof(uint32_t)
-            for i in range(self.count):
-                if sizes[i]:
-                    self.terms[i] = written_term(self.texts[place : place + sizes[i]])
-                    place += sizes[i]
-            self.texts = None
+            self.terms = [
+                written_term(self._text(i)[: sizes[i]]) if sizes[i] else None
+                for i in range(self.count)
+            ]
         return self.terms
+
+    cdef int put_term(self, Text* text, uint32_t place) except -1:
+        """A term in JSON."""
+        return put_term(text, self._text(place), self.sizes()[place])
+
+    cdef bytes json(self, Reading reading):
+        """The witness in JSON."""
+        cdef Text text
+        cdef uint32_t i
+        cdef bint several = False
+        cdef bytes opening
+        cdef list openings
+        if self.written is not None:
+            return self.written
+        memset(&text, 0, sizeof(Text))
+        opening, openings = reading.step_openings[self.edge]
+        try:
+            put_bytes(&text, opening)
+            put_bytes(&text, <bytes>reading.stream_texts[self.stream])
+            put(&text, b', "time": ', 10)
+            put_time(&text, self.micros, self.domain)
+            put(&text, b', "ordinal": ', 13)
+            put_number(&text, self.ordinal)
+            if self.sizes()[1]:
+                put(&text, b', "graph": ', 11)
+                put_name(&text, self._text(1), self.sizes()[1])
+            put(&text, b', "bindings": {', 15)
+            for i in range(<uint32_t>len(openings)):
+                if self.sizes()[i + 2]:
+                    if several:
+                        put(&text, b", ", 2)
+                    several = True
+                    put_bytes(&text, <bytes>openings[i])
+                    self.put_term(&text, i + 2)
+            put(&text, b"}}", 2)
+            self.written = text.begin[:text.size]
+        finally:
+            give_back(text.begin)
+        return self.written
 
     cdef object witness(self, Reading reading):
         cdef uint32_t i
@@ -176,6 +290,9 @@ cdef class FoundMatch(Match):
     cdef Reading reading
     cdef tuple steps
 
+    def to_json(self) -> str:
+        return self.reading.json(self.steps, self.kb_version).decode()
+
     cdef int decode(self) except -1:
         events = tuple([(<Taken>step).witness(self.reading) for step in self.steps])
         self.found_start = events[0].time
@@ -191,27 +308,23 @@ cdef class MatchMaker:
     Args:
         step: the automaton and what feeds it.
         dictionary: the permanent terms.
-        query: the name of the query.
         reading: how its matches are read.
     """
 
     cdef NativeStep step
     cdef AutomatonCore core
     cdef Dictionary dictionary
-    cdef str query
     cdef Reading reading
     cdef dict known             # what was taken, by the label's address
     cdef uint64_t epoch         # the oldest of the core when `known` was last emptied
     cdef readonly uint64_t made
 
     def __cinit__(
-        self, NativeStep step not None, Dictionary dictionary not None, str query,
-        Reading reading not None,
+        self, NativeStep step not None, Dictionary dictionary not None, Reading reading not None
     ):
         self.step = step
         self.core = step.core
         self.dictionary = dictionary
-        self.query = query
         self.reading = reading
         self.known = {}
 
@@ -259,7 +372,7 @@ cdef class MatchMaker:
             taken = self._taken(self.core.walk.path[length - 1 - i])
             Py_INCREF(taken)
             PyTuple_SET_ITEM(steps, i, taken)
-        match.query = self.query
+        match.query = self.reading.query
         match.variables = self.reading.names
         match.kb_version = version
         match.reading = self.reading

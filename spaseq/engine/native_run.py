@@ -210,8 +210,8 @@ class NativeRun:
             for edge in place.edges
         ]
         steps = [(gpm.name, gpm.variables) for gpm in taken]
-        reading = Reading(tables, columns, steps, plan.streams)
-        return MatchMaker(self.step, self.matchers.dictionary, plan.name, reading)
+        reading = Reading(plan.name, tables, columns, steps, plan.streams)
+        return MatchMaker(self.step, self.matchers.dictionary, reading)
 
 
 def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:

@@ -1,0 +1,141 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Texts of terms and times → JSON, as `spaseq.results.data` and `json.dumps` write them.
+
+A text grows in memory of its own, which whoever made it gives back. Texts of terms are those
+of records (`spaseq.rdf._terms`): N-Quads without escapes, in UTF-8. Cost: linear.
+"""
+
+from libc.stdio cimport snprintf
+from libc.string cimport memcpy
+
+from spaseq.gpm._moments cimport civil
+from spaseq.rdf._memory cimport resized
+
+from spaseq.rdf.time_text import EPOCH_DAY, date_time_text
+
+cdef int64_t SECOND = 1000000
+cdef int64_t DAY = 86400 * SECOND
+cdef int64_t FIRST_DAY = EPOCH_DAY
+
+
+cdef char* _more(Text* text, size_t size) except NULL:
+    """Room for so many bytes more."""
+    cdef char* moved
+    if text.size + size > text.room:
+        moved = <char*>resized(text.begin, 2 * (text.size + size))
+        if moved == NULL:
+            raise MemoryError
+        text.begin = moved
+        text.room = 2 * (text.size + size)
+    return text.begin + text.size
+
+
+cdef int put(Text* text, const char* what, size_t size) except -1:
+    """Bytes as they are."""
+    memcpy(_more(text, size), what, size)
+    text.size += size
+    return 0
+
+
+cdef int put_bytes(Text* text, bytes what) except -1:
+    return put(text, what, len(what))
+
+
+cdef int put_number(Text* text, int64_t number) except -1:
+    text.size += snprintf(_more(text, 24), 24, b"%lld", <long long>number)
+    return 0
+
+
+cdef int put_string(Text* text, const char* what, size_t size) except -1:
+    """A string with its quotes."""
+    # No byte takes more than six.
+    cdef char* begin = _more(text, 6 * size + 2)
+    cdef char* out = begin
+    cdef unsigned char letter
+    cdef size_t i
+    out[0] = c'"'
+    out += 1
+    for i in range(size):
+        letter = <unsigned char>what[i]
+        if letter >= 0x20 and letter != c'"' and letter != c"\\":
+            out[0] = <char>letter
+            out += 1
+            continue
+        out[0] = c"\\"
+        out[1] = (
+            c"n" if letter == c"\n" else c"r" if letter == c"\r" else c"t" if letter == c"\t"
+            else c"b" if letter == 8 else c"f" if letter == 12 else <char>letter
+        )
+        if out[1] < 0x20:
+            snprintf(out + 1, 6, b"u%04x", <int>letter)
+            out += 4
+        out += 2
+    out[0] = c'"'
+    text.size += out + 1 - begin
+    return 0
+
+
+cdef int put_name(Text* text, const char* term, size_t size) except -1:
+    """An IRI, or the label of a blank node with its `_:`."""
+    if term[0] == c"<":
+        return put_string(text, term + 1, size - 2)
+    return put_string(text, term, size)
+
+
+cdef int put_term(Text* text, const char* term, size_t size) except -1:
+    """A term as SPARQL's JSON results have it."""
+    cdef size_t quote = size - 1, end
+    if term[0] == c"<":
+        put(text, b'{"type": "uri", "value": ', 25)
+        put_string(text, term + 1, size - 2)
+    elif term[0] == c"_":
+        put(text, b'{"type": "bnode", "value": ', 27)
+        put_string(text, term + 2, size - 2)
+    else:
+        # No suffix has a quote: neither IRIs nor languages may.
+        while term[quote] != c'"':
+            quote -= 1
+        put(text, b'{"type": "literal", "value": ', 29)
+        put_string(text, term + 1, quote - 1)
+        if quote + 1 < size and term[quote + 1] == c"^":
+            put(text, b', "datatype": ', 14)
+            put_string(text, term + quote + 4, size - quote - 5)
+        elif quote + 1 < size:
+            # A direction comes behind two hyphens, and is left out.
+            end = quote + 2
+            while end < size and not (
+                term[end] == c"-" and end + 1 < size and term[end + 1] == c"-"
+            ):
+                end += 1
+            put(text, b', "xml:lang": ', 14)
+            put_string(text, term + quote + 2, end - quote - 2)
+    return put(text, b"}", 1)
+
+
+cdef int put_time(Text* text, int64_t micros, bint dated) except -1:
+    """The string of a date; a number of seconds."""
+    cdef int64_t days = micros // DAY, rest = micros % DAY, year
+    cdef int month, day, length, fraction
+    cdef char* out
+    if not dated:
+        if micros % SECOND == 0:
+            return put_number(text, micros // SECOND)
+        return put_bytes(text, repr(micros / 1_000_000).encode())
+    civil(days + FIRST_DAY, &year, &month, &day)
+    if not 0 < year <= 9999:
+        return put_bytes(text, f'"{date_time_text(micros)}"'.encode())
+    out = _more(text, 40)
+    fraction = <int>(rest % SECOND)
+    rest = rest // SECOND
+    length = snprintf(
+        out, 40, b'"%04d-%02d-%02dT%02d:%02d:%02d.%06d', <int>year, month, day,
+        <int>(rest // 3600), <int>(rest // 60 % 60), <int>(rest % 60), fraction,
+    )
+    while out[length - 1] == c"0" and fraction:
+        length -= 1
+    if not fraction:
+        length -= 7
+    out[length] = c"Z"
+    out[length + 1] = c'"'
+    text.size += length + 2
+    return 0
