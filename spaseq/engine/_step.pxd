@@ -6,7 +6,8 @@ from cpython.ref cimport PyObject
 
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._match cimport NativeMatcher
-from spaseq.nfa._core cimport AutomatonCore, Conditions
+from spaseq.nfa._core cimport AutomatonCore
+from spaseq.nfa._tables cimport Conditions
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
@@ -24,7 +25,8 @@ cdef class NativeStep:
     cdef uint32_t* readers          # the GPMs that read a stream: readers[first[s]:first[s + 1]]
     cdef uint32_t* reader_first
     cdef Conditions conditions
-    cdef EventBatch batch
+    cdef EventBatch batch           # that of the event at hand
+    cdef EventBatch idle            # where there is none
 
     cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1
     cpdef uint32_t run(

@@ -76,6 +76,10 @@ cdef class NativeStep:
         self.conditions.hold = _hold
         self.conditions.context = <void*>self
         core.conditions = &self.conditions
+        # Guards are also decided between events.
+        self.idle = EventBatch(graph.dictionary)
+        self.idle.window = &window.store
+        self.batch = self.idle
 
     def __dealloc__(self):
         give_back(self.tests)
@@ -99,7 +103,7 @@ cdef class NativeStep:
             self.event(index, stream, file)
         finally:
             batch.window = NULL
-            self.batch = None
+            self.batch = self.idle
 
     cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1:
         cdef uint32_t gpm, reader, i
@@ -164,7 +168,7 @@ cdef class NativeStep:
             return index
         finally:
             batch.window = NULL
-            self.batch = None
+            self.batch = self.idle
 
     def tally(
         self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,

@@ -11,12 +11,13 @@ each takes time linear in its length.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from spaseq.engine.notation import Notation
 from spaseq.nfa.automaton import Edge
+from spaseq.nfa.native_search import found_by, guards_at_the_end, later_guards
 from spaseq.plan.logical import Condition, Occurrence, Register
 
 Kind = Literal["constant", "indexed", "ordered", "looks back", "groups"]
@@ -201,17 +202,34 @@ class _Edge:
                 yield f"groups that a row of {guard} may end: {visited}"
 
     def _looked_back(self) -> Iterator[str]:
-        if self.place.guards and not self.compiled:
-            shown = self.notation.guards(self.place.guards)
+        guards = later_guards(self.place) if self.compiled else self.place.guards
+        if guards:
             since = "of the window" if self.place.start else "since the partial match's last event"
-            yield f"to decide {shown}, its rows {since} are looked through"
+            yield (
+                f"to decide {self.notation.guards(guards)}, its rows {since} are looked through"
+                f"{self._found(guards)}"
+            )
         if self.atom.kind == "together":
             yield f"{self.name} joins the rows of one timestamp"
         if self.atom.kind == "any-order":
             yield f"{self.name} joins the rows of its operands in the window"
-        closing = [link.guards for link in self.notation.ways(self.edge) if link.guards]
-        for guards in closing:
-            shown = self.notation.guards(guards)
-            then = "unless a row" if self.compiled else "then the rows"
-            end = "ends it" if self.compiled else "are read"
-            yield f"each match waits for its window to close, {then} of {shown} {end}"
+        for link in self.notation.ways(self.edge):
+            later = guards_at_the_end(link) if self.compiled else link.guards
+            ended = [guard for guard in link.guards if guard not in later]
+            ways = []
+            if ended:
+                ways.append(f"unless a row of {self.notation.guards(ended)} ends it")
+            if later:
+                ways.append(f"then the rows of {self.notation.guards(later)} are read")
+            if ways:
+                yield f"each match waits for its window to close, {', '.join(ways)}"
+
+    def _found(self, guards: Sequence[int]) -> str:
+        """By which index the compiled core finds the rows that guards of one GPM look for."""
+        plan, known = self.notation.plan, self.notation.automaton.guards
+        names: dict[str, None] = {}
+        for occurrence in (known[guard].occurrence for guard in guards):
+            if occurrence is not None and self.compiled:
+                gpm = plan.occurrences[occurrence].gpm
+                names.update((f"?{plan.gpms[gpm].variables[c]}", None) for c in found_by(plan, gpm))
+        return f", by an index where {' or '.join(names)} is bound" if names else ""

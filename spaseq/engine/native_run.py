@@ -151,7 +151,7 @@ class NativeRun:
 
     def key_of(self, step: Step) -> Key:
         """The partition of a match: every row of it binds the partition variables."""
-        (witness,) = step.witnesses
+        witness = step.witnesses[0]
         gpm = self._plan.occurrences[witness.occurrence].gpm
         variables = self._plan.gpms[gpm].variables
         return tuple(witness.row[variables.index(name)] for name in self._plan.partition)
@@ -161,12 +161,19 @@ class NativeRun:
         assert not key, "the core skips in all partitions alike"
         self.core.skip()
 
-    def closing_place(self, guards: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-        """The place where matches with these guards wait for the end, and its registers."""
+    def closing_place(
+        self, guards: tuple[int, ...]
+    ) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        """The place where matches with these guards wait for the end.
+
+        With it come its registers, and the guards that end those who wait there on sight.
+        """
         automaton = self.compiled.automaton
         position = [link.guards for link in self.closing].index(guards)
-        registers = native.closing_registers(automaton, self.closing[position])
-        return len(automaton.places) + position, registers
+        link = self.closing[position]
+        registers = native.closing_registers(automaton, link)
+        sightings = tuple(sighting.guard for sighting in link.sightings)
+        return len(automaton.places) + position, registers, sightings
 
     def file_number(self, name: str) -> int:
         """What labels call a file."""
@@ -179,22 +186,28 @@ class NativeRun:
 
     # ------------------------------------------------------------------ decoding
 
-    def step_of(self, address: int) -> Step:
-        """The step that the label at an address stands for."""
-        label = self.parts.label(address)
-        place, position, instant = label[:3]
+    def step_of(self, addresses: tuple[int, ...]) -> Step:
+        """The step that the labels at some addresses stand for."""
+        labels = [self.parts.label(address) for address in addresses]
+        place, position = labels[0][:2]
         edge = self.compiled.automaton.places[place].edges[position]
-        (occurrence,) = self.compiled.automaton.atoms[edge.atom].occurrences
-        return Step(edge, (Witnessed(occurrence, self._event(label), label[-1], instant),))
+        occurrences = self.compiled.automaton.atoms[edge.atom].occurrences
+        witnesses = [
+            Witnessed(occurrences[label[-2]], self.event_of(label), label[-1], label[2])
+            for label in labels
+        ]
+        return Step(edge, tuple(sorted(witnesses, key=lambda witness: witness.occurrence)))
 
-    def _event(self, label: Label) -> Event:
-        _, _, instant, micros, dated, line, stream, file, ordinal, name, stamp, _ = label
-        known = self._events.get((instant, stream))
+    def event_of(self, label: Label, *, whole: bool = True) -> Event:
+        """The event of a label; of one that is not `whole`, without its name."""
+        _, _, instant, micros, dated, line, stream, file, ordinal, name, stamp, _, _ = label
+        known = self._events.get((instant, stream)) if whole else None
         if known is None:
             time = Timestamp(micros, DATE_TIME if dated else NUMBER, stamp)
             origin = f"{list(self._files)[file]}:{line}" if line else ""
             known = Event(self._plan.streams[stream], time, ordinal, (), name, origin)
-            self._events[instant, stream] = known
+            if whole:
+                self._events[instant, stream] = known
         return known
 
     def _maker(
@@ -228,6 +241,7 @@ def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[s
         or plan.registers_stream is not None
         or plan.emit != "ALL"
         or compiled.automaton.ambiguous
+        or any(atom.kind != "single" for atom in compiled.automaton.atoms)
     ):
         return None
     columns = []

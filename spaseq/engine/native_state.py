@@ -6,21 +6,25 @@ Shared structure stays shared; what the window has passed over is left out.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
+from spaseq.engine.native_parts import Reading, Writing
 from spaseq.engine.native_run import NativeRun
+from spaseq.nfa.buffer import Entry
+from spaseq.nfa.candidates import Candidate
 from spaseq.nfa.group import Group, PlaceState
-from spaseq.nfa.native import closing_registers
+from spaseq.nfa.partition import Partitioning
 from spaseq.nfa.run import AutomatonRun
-from spaseq.nfa.tecs import Accepted, Chain, Node, Path, Step, Waiting, chained, paths
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf.event import DATE_TIME
+from spaseq.nfa.tecs import Accepted, Chain, Row, nodes, paths
+from spaseq.rdf.event import Event
 
 
-def snapshot(native: NativeRun, run: AutomatonRun) -> AutomatonRun:
-    """Fill a fresh run in Python; changing one leaves the other as it is."""
+def snapshot(native: NativeRun, run: AutomatonRun, current: bool) -> AutomatonRun:
+    """Fill a fresh run in Python; changing one leaves the other as it is.
+
+    `current`: more may come at the last timestamp.
+    """
     core, parts = native.core, native.parts
     now, bound, start, micros, times = parts.clock()
     if now >= 0:
@@ -28,13 +32,20 @@ def snapshot(native: NativeRun, run: AutomatonRun) -> AutomatonRun:
         bounds = [[instant, bound] for instant, _ in times]
         total = sum(events for _, events in times) if core.counted else 0
         run.clock.restore([now, bound, start, micros, inside, total, bounds])
-    reading = _Reading(native, run)
+    reading = Reading(native, run)
+    _keep(native, run)
     for place, values, union, taken in parts.waiting():
-        env = reading.environment(place, values)
-        group = run.places[place].group(env)
-        group.chain = reading.chain(union)
-        group.oldest = min((reading.nodes[node].last for node in parts.members(union)), default=0)
-        if taken:
+        floor, going = parts.floors(place, values)
+        env = reading.environment(reading.live(place), values)
+        since = floor if current else max(floor, going)
+        group = _group(run.places[place], env, reading.chain(union), bound, since)
+        if group is None:
+            continue
+        if going >= 0 and current:
+            low = max(group.oldest, run.clock.timestamp_start - 1)
+            group.taken = run.guards.taken(run.places[place].place, env, low, now + 1)
+            group.taken_first = going
+        if taken or (going >= 0 and current):
             run.touched[id(group)] = place, group
     run.forbidden = core.forbidden
     for awaited in parts.awaited():
@@ -48,9 +59,17 @@ def snapshot(native: NativeRun, run: AutomatonRun) -> AutomatonRun:
             for start, steps in paths(reading.node(node), bound):
                 reading.wait(place, values, start, steps)
             continue
-        env = reading.environment(place, values)
+        env = reading.environment(reading.live(place), values)
         kept = tuple(env[number] for number in run.places[place].place.live)
         run.pending.setdefault((place, kept), (env, []))[1].append(reading.node(node))
+    for place, _, values, label in parts.begun():
+        state = run.places[place]
+        step = reading.step((label,))
+        env = reading.environment(range(len(run.registers.registers)), values)
+        now = run.clock.now
+        run.beginnings.append(
+            (state, state.groups[()], Candidate(step.edge, env, step, now, now, ()))
+        )
     run.waited = max(run.waited, core.waited)
     if core.skipped:
         run.skipped[()] = core.skipped
@@ -61,6 +80,35 @@ def snapshot(native: NativeRun, run: AutomatonRun) -> AutomatonRun:
         run.accepted.append(Accepted(end, native.key_of(first.step)))
     _count(native, run)
     return run
+
+
+def _group(
+    state: PlaceState, env: list[Any], chain: Chain | None, bound: int, since: int
+) -> Group | None:
+    """A group, of those members whose last event came at the instant `since` or later."""
+    members = list(nodes(chain, bound))
+    kept = [node for node in members if node.last >= since]
+    if not kept:
+        return None
+    group = state.group(env)
+    group.chain, group.oldest = chain, min(node.last for node in kept)
+    if len(kept) < len(members):
+        group.keep(kept)
+    return group
+
+
+def _keep(native: NativeRun, run: AutomatonRun) -> None:
+    """The rows that somebody looks back at; those of one event share it."""
+    rows: dict[tuple[int, int, int], list[Row]] = {}
+    events: dict[tuple[int, int], Event] = {}
+    for gpm, whole, address in native.parts.kept():
+        label = native.parts.label(address)
+        instant, stream = label[2], label[6]
+        if whole or (instant, stream) not in events:
+            events[instant, stream] = native.event_of(label, whole=whole)
+        rows.setdefault((gpm, instant, stream), []).append(label[-1])
+    for (gpm, instant, stream), some in rows.items():
+        run.buffers[gpm].append(Entry(instant, events[instant, stream], tuple(some)))
 
 
 def _count(native: NativeRun, run: AutomatonRun) -> None:
@@ -81,31 +129,41 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
         start = clock.timestamp_start
         parts.set_clock(clock.now, clock.bound, start, clock.micros, inside)
     native.core.skipped = run.skipped.get((), 0)
-    writing = _Writing(native)
+    writing = Writing(native)
+    partitions = Partitioning(native.compiled.plan)
+    for gpm, buffer in enumerate(run.buffers):
+        for entry in reversed(list(buffer.between(clock.bound - 1, clock.now + 1))):
+            for row in entry.rows:
+                label = writing.label(0, 0, entry.instant, entry.event, row)
+                parts.put_kept(gpm, label, partitions.positive(gpm, row))
     for state in run.places:
         if state.place.start:
             continue
         # There, a `,` place keeps what it has passed over until the timestamp closes.
         strict = clock.now - opened if state.strict else 0
+        if state.strict and state.conjoined:
+            strict = clock.timestamp_start - 1
         for group in state.groups.values():
             # There, the rows of a guard are kept until somebody comes whom they may forbid.
             since = max(strict, _seen(run, state, group, group.oldest, clock.now + (not opened)))
             nodes = writing.union(group.chain, clock.bound, since)
-            taken = id(group) in run.touched
+            taken = id(group) in run.touched and not state.conjoined
             if opened:
                 taken |= _seen(run, state, group, clock.now - 1, clock.now + 1) >= 0
             values = writing.values(state.place.live, group.env)
             parts.put_waiting(state.number, values, nodes, taken, False)
+            if id(group) in run.touched and state.conjoined and nodes:
+                parts.put_taken(state.number, values, group.taken_first)
     for _, _, waiting in run.waiting:
         env = waiting.env
-        # Here, what a guard has seen ends those that wait when it sees it.
+        place, live, sightings = native.closing_place(waiting.guards)
+        # Here, what a guard has seen on sight ends those that wait.
         if any(
             run.guards.latest(guard, env, env, None, waiting.last, clock.now + 1) >= 0
-            for guard in waiting.guards
+            for guard in sightings
         ):
             run.forbidden += 1
             continue
-        place, live = native.closing_place(waiting.guards)
         values, nodes = writing.values(live, env), [writing.path(waiting.path)]
         parts.put_waiting(place, values, nodes, False, opened and waiting.last == clock.now)
     native.core.waited, native.core.forbidden = run.waited, run.forbidden
@@ -113,6 +171,9 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
         values = writing.values(run.places[place].place.live, env)
         nodes = [writing.node(node) for node in members]
         parts.put_waiting(place, values, nodes, False, True)
+    for state, _, candidate in run.beginnings:
+        env = writing.values(range(len(run.registers.registers)), candidate.env)
+        parts.put_begun(state.number, env, writing.step(candidate.step)[0])
     for accepted in run.accepted:
         parts.put_complete(writing.node(accepted.node))
 
@@ -127,178 +188,3 @@ def _seen(run: AutomatonRun, state: PlaceState, group: Group, low: int, high: in
         ),
         default=-1,
     )
-
-
-def _counted(native: NativeRun, register: int) -> bool:
-    """Whether a register holds a count of iterations, and no term."""
-    return native.compiled.plan.registers[register].kind == "iterations"
-
-
-class _Reading:
-    """Parts of the core's state as Python objects, shared as they are shared there."""
-
-    def __init__(self, native: NativeRun, run: AutomatonRun):
-        self._native = native
-        self._run = run
-        self._steps: dict[int, Step] = {}
-        self._chains: dict[int, Chain | None] = {}
-        self.nodes: dict[int, Node] = {}
-
-    def environment(self, place: int, values: Sequence[int]) -> list[Any]:
-        places = self._run.places
-        if place < len(places):
-            live = places[place].place.live
-        else:
-            live = closing_registers(self._run.automaton, self._native.closing[place - len(places)])
-        env = self._run.registers.blank()
-        for register, value in zip(live, values, strict=True):
-            counted = _counted(self._native, register)
-            env[register] = value if counted else self._native.parts.term(value)
-        return env
-
-    def wait(self, place: int, values: Sequence[int], start: int, steps: tuple[Step, ...]) -> None:
-        """A match waits for its window to close."""
-        run, guards = self._run, self._native.closing[place - len(self._run.places)].guards
-        first, last = steps[0].witnesses[0], steps[-1].witnesses[0]
-        path = Path(start, self._native.key_of(steps[0]), steps)
-        waiting = Waiting(path, self.environment(place, values), guards, last.instant)
-        run.waited += 1
-        closing = run.clock.closing(first.event.time.micros)
-        heapq.heappush(run.waiting, (closing, run.waited, waiting))
-
-    def step(self, label: int) -> Step:
-        known = self._steps.get(label)
-        if known is None:
-            known = self._steps[label] = self._native.step_of(label)
-        return known
-
-    def chain(self, union: int) -> Chain | None:
-        """A union, and all below it, deepest first and without recursion."""
-        todo = [union]
-        while todo:
-            top = todo[-1]
-            if top in self._chains:
-                todo.pop()
-                continue
-            members = self._native.parts.members(top)
-            below = [before for m in members if (before := self._native.parts.node(m)[1])]
-            missing = [before for before in below if before not in self._chains]
-            if missing:
-                todo += missing
-                continue
-            self._chains[top] = chained([self._node(member) for member in members])
-            todo.pop()
-        return self._chains[union]
-
-    def node(self, address: int) -> Node:
-        before = self._native.parts.node(address)[1]
-        if before:
-            self.chain(before)
-        return self._node(address)
-
-    def _node(self, address: int) -> Node:
-        known = self.nodes.get(address)
-        if known is None:
-            label, before, latest = self._native.parts.node(address)
-            step = self.step(label)
-            chain = self._chains[before] if before else None
-            known = Node(step, chain, step.witnesses[0].instant, latest)
-            self.nodes[address] = known
-        return known
-
-
-class _Writing:
-    """Python objects as parts of the core's state."""
-
-    def __init__(self, native: NativeRun):
-        self._native = native
-        self._batch = EventBatch(native.matchers.dictionary)
-        self._nodes: dict[int, int] = {}
-        self._unions: dict[int, int] = {}
-        self._labels: dict[int, int] = {}
-        places = native.compiled.automaton.places
-        self._edges = {
-            edge: (number, position)
-            for number, place in enumerate(places)
-            for position, edge in enumerate(place.edges)
-        }
-
-    def _number(self, term: Any) -> int:
-        if term is None:
-            return 0
-        number = self._batch.number(term)
-        return self._native.matchers.window.hold(self._batch, number)
-
-    def values(self, live: Sequence[int], env: Sequence[Any]) -> list[int]:
-        return [
-            env[register] if _counted(self._native, register) else self._number(env[register])
-            for register in live
-        ]
-
-    def union(self, chain: Chain | None, bound: int, since: int) -> list[int]:
-        """The members of a group whose last event came at the instant `since` or later."""
-        members = reversed(list(_members(chain, bound)))
-        return [self.node(node) for node in members if node.last >= since]
-
-    def node(self, top: Node) -> int:
-        """A node and all below it, deepest first and without recursion."""
-        bound = self._native.core.bound
-        todo = [top]
-        while todo:
-            node = todo[-1]
-            if id(node) in self._nodes:
-                todo.pop()
-                continue
-            missing = [m for m in _members(node.before, bound) if id(m) not in self._nodes]
-            if missing:
-                todo += missing
-                continue
-            union = 0
-            if node.before is not None:
-                union = self._unions.get(id(node.before), 0)
-                if not union:
-                    members = reversed(list(_members(node.before, bound)))
-                    union = self._native.parts.put_union([self._nodes[id(m)] for m in members])
-                    self._unions[id(node.before)] = union
-            self._nodes[id(node)] = self._native.parts.put_node(
-                self._label(node.step), union, node.latest
-            )
-            todo.pop()
-        return self._nodes[id(top)]
-
-    def path(self, path: Path) -> int:
-        """The last node of one match."""
-        node = 0
-        for step in path.steps:
-            union = self._native.parts.put_union([node]) if node else 0
-            node = self._native.parts.put_node(self._label(step), union, path.start)
-        return node
-
-    def _label(self, step: Step) -> int:
-        known = self._labels.get(id(step))
-        if known is None:
-            (witness,) = step.witnesses
-            event = witness.event
-            file, _, line = event.origin.rpartition(":")
-            dated = event.time.domain == DATE_TIME
-            known = self._labels[id(step)] = self._native.parts.put_label(
-                *self._edges[step.edge],
-                witness.instant,
-                event.time.micros,
-                dated,
-                int(line) if line.isdigit() else 0,
-                self._native.streams[event.stream],
-                self._native.file_number(file),
-                event.ordinal,
-                self._number(event.name),
-                0 if dated else self._number(event.time.term),
-                list(map(self._number, witness.row)),
-            )
-        return known
-
-
-def _members(chain: Chain | None, bound: int) -> Iterator[Node]:
-    while chain is not None and chain.latest >= bound:
-        if chain.node.latest >= bound:
-            yield chain.node
-        chain = chain.rest

@@ -104,7 +104,9 @@ class QueryRun:
 
     def snapshot(self) -> AutomatonRun:
         """The automaton as it is, for those who only look at it."""
-        return self._automaton if self.native is None else snapshot(self.native, self.fresh())
+        if self.native is None:
+            return self._automaton
+        return snapshot(self.native, self.fresh(), self.time is not None)
 
     def adopt(self, automaton: AutomatonRun) -> None:
         """Go on from the state of an automaton, once the rest has been put back."""

@@ -6,8 +6,8 @@ from spaseq.nfa.tecs import Step
 Steps = tuple[Step, ...]
 
 def take(
-    core: AutomatonCore, step_of: Callable[[int], Step], one: bool
+    core: AutomatonCore, step_of: Callable[[tuple[int, ...]], Step], one: bool
 ) -> list[tuple[int, Steps]]: ...
 def due(
-    core: AutomatonCore, before: int | None, step_of: Callable[[int], Step]
+    core: AutomatonCore, before: int | None, step_of: Callable[[tuple[int, ...]], Step]
 ) -> list[tuple[int, list[tuple[int, Steps]]]]: ...

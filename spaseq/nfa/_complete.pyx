@@ -6,17 +6,19 @@ Cost: linear in the steps of what is taken.
 
 from libc.stdint cimport uint32_t
 
-from spaseq.nfa._core cimport Awaited, AutomatonCore
+from spaseq.nfa._clock cimport Awaited
+from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport Group, Groups
+from spaseq.nfa._search cimport Range
 from spaseq.nfa._tecs cimport instant_t
 
 
 def take(AutomatonCore core not None, step_of, bint one):
     """The matches that were completed since the last call: (start, steps) of each.
 
-    `one` for each last step is enough; `step_of` makes a step of a label's address.
+    `one` for each last step is enough; `step_of` makes a step of the addresses of its labels.
     """
-    cdef uint32_t i, j
+    cdef uint32_t i, j, parts
     cdef dict steps = {}
     cdef list found = []
     core.turn += 1
@@ -26,11 +28,14 @@ def take(AutomatonCore core not None, step_of, bint one):
             match = []
             j = core.walk.length
             while j:
-                j -= 1
-                key = <size_t>core.walk.path[j]
+                parts = core.walk.path[j - 1].parts
+                j -= parts
+                key = <size_t>core.walk.path[j + parts - 1]
                 step = steps.get(key)
                 if step is None:
-                    step = steps[key] = step_of(key)
+                    step = steps[key] = step_of(tuple([
+                        <size_t>core.walk.path[j + parts - 1 - k] for k in range(parts)
+                    ]))
                 match.append(step)
             found.append((core.walk.start, tuple(match)))
             if one:
@@ -47,7 +52,6 @@ def due(AutomatonCore core not None, before, step_of):
     cdef instant_t i = core.bound
     cdef instant_t start
     cdef Awaited* match
-    cdef uint32_t j
     cdef Group* group
     cdef list found = []
     while core.awaited_count and i <= core.now and (
@@ -60,13 +64,37 @@ def due(AutomatonCore core not None, before, step_of):
         while match != NULL:
             core.awaited_count -= 1
             group = &(<Groups>core.groups[match.place]).groups[match.group]
-            if not group.alive or group.serial != match.serial:
+            if not group.alive or group.serial != match.serial or _forbidden(core, match):
                 core.forbidden += 1
             else:
-                steps = [step_of(<size_t>match.labels[j]) for j in range(match.length)]
-                some.append((start, tuple(steps)))
+                some.append((start, tuple([step_of(labels) for labels in steps_of(match)])))
             match = match.next
         if some:
             some.reverse()
             found.append((core.times[start & core.times_mask], some))
     return found
+
+
+cdef bint _forbidden(AutomatonCore core, Awaited* match) except -1:
+    """Whether a guard that is not decided on sight forbids a match whose window is over."""
+    cdef Range checks = core.place_checks[match.place]
+    if checks.first == checks.end:
+        return False
+    core.begin()
+    core.remember(
+        core.env, &core.places[match.place], <Groups>core.groups[match.place], match.group
+    )
+    return core.forbids(
+        checks, core.env, match.labels[match.length - 1].instant, core.now + 1
+    )
+
+
+cdef list steps_of(Awaited* match):
+    """The addresses of the labels of each step."""
+    cdef list steps = []
+    cdef uint32_t i = 0, j, parts
+    while i < match.length:
+        parts = match.labels[i].parts
+        steps.append(tuple([<size_t>match.labels[i + j] for j in range(parts)]))
+        i += parts
+    return steps

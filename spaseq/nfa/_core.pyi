@@ -12,6 +12,7 @@ class AutomatonCore(Tables):
     micros: int
     forbidden: int
     waited: int
+    looked: int
     def __init__(
         self,
         tables: CoreTables,

@@ -17,16 +17,16 @@ Automata.
 """
 
 from libc.math cimport INFINITY, fabs
-from libc.stdint cimport INT64_MIN
 from libc.string cimport memcpy, memset
 
-from spaseq.nfa._groups cimport NOBODY, Group, latest_of, values_of
-from spaseq.nfa._order cimport Rank, Registers, rank_of
-from spaseq.nfa._tables cimport CLOSING
+from spaseq.nfa._clock cimport Awaited
+from spaseq.nfa._groups cimport NOBODY, Group, latest_of
+from spaseq.nfa._order cimport Rank, rank_of
+from spaseq.nfa._tables cimport CLOSING, CONJOINED, bind, enter
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._memory cimport give_back, resized, zeroed
-from spaseq.rdf._terms cimport LOCAL
+from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._window cimport WindowTerms
 
 cdef uint32_t FEWEST_SWEPT = 256
 # More than rounding to a float moves a number: of its size, and where it is hardly any.
@@ -34,127 +34,38 @@ cdef double ROUNDING = 2.0 ** -20
 cdef double LEAST_FLOAT = 1e-37
 
 
-cdef class AutomatonCore(Tables):
+cdef class AutomatonCore(Joins):
     """The state of one automaton; `tables` come from `spaseq.nfa.native`."""
 
     def __cinit__(
         self, tables, WindowTerms window not None, Dictionary dictionary not None, term_t truth,
         term_t falsehood,
     ):
-        cdef uint32_t i
-        self.tecs = Tecs()
         self.walk = Walk()
-        self.window = window
         self.truth = truth
         self.falsehood = falsehood
-        self.size = tables.size
-        self.tumbling = tables.tumbling
-        self.counted = tables.counted
-        self.cells = tables.cells
-        self.now = -1
         self.sweep_at = FEWEST_SWEPT
-        self.times_mask = 63
-        self.times = <int64_t*>zeroed(64, sizeof(int64_t))
-        self.awaited = <Awaited**>zeroed(64, sizeof(Awaited*))
-        self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
         self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
-        kept = Registers(window, dictionary)
-        self.groups = [
-            None if operator is None else Groups(end - first, indexes, kept)
-            for operator, first, end, indexes, _ in tables.places
-        ]
 
     def __dealloc__(self):
-        give_back(self.env)
-        give_back(self.row)
         give_back(self.key)
-        give_back(self.times)
-        give_back(self.awaited)
-        give_back(self.pending)
-        give_back(self.pending_values)
-        give_back(self.touched)
-        give_back(self.accepted)
 
     # ---------------------------------------------------------------- instants
-
-    cdef int64_t _opening(self, int64_t micros) noexcept nogil:
-        """The earliest time of a match that ends at `micros`."""
-        if self.counted or micros < INT64_MIN + self.size:
-            return INT64_MIN
-        return micros // self.size * self.size if self.tumbling else micros - self.size
-
-    cdef bint closes(self, int64_t micros) noexcept:
-        """Whether a window with waiting matches is over when `micros` comes."""
-        cdef int64_t earliest = self._opening(micros)
-        cdef instant_t i = self.bound
-        if self.awaited_count == 0:
-            return False
-        while i <= self.now and self.times[i & self.times_mask] < earliest:
-            if self.awaited[i & self.times_mask] != NULL:
-                return True
-            i += 1
-        return False
-
-    cpdef int open(self, int64_t micros) except -1:
-        """The next instant begins, at a time not before the last one's."""
-        cdef int64_t earliest = self._opening(micros)
-        self.now += 1
-        self.turn += 1
-        if self.now == 0 or self.micros != micros:
-            self.timestamp_start = self.now
-            self.micros = micros
-        self._reach()
-        self.times[self.now & self.times_mask] = 0 if self.counted else micros
-        self.awaited[self.now & self.times_mask] = NULL
-        if not self.counted:
-            while self.times[self.bound & self.times_mask] < earliest:
-                self.bound += 1
-        self.tecs.begin(self.now, self.bound)
-        return 0
-
-    cdef instant_t _since(self) noexcept nogil:
-        """No match may start before it."""
-        return self.bound if self.bound > self.skipped else self.skipped
-
-    cdef int _reach(self) except -1:
-        """Make room in the ring for the present instant."""
-        cdef int64_t* longer
-        cdef Awaited** awaited
-        cdef instant_t i
-        cdef uint32_t mask = self.times_mask
-        while self.now - self.bound > mask:
-            longer = <int64_t*>zeroed(2 * (<size_t>mask + 1), sizeof(int64_t))
-            awaited = <Awaited**>zeroed(2 * (<size_t>mask + 1), sizeof(Awaited*))
-            for i in range(self.now - mask - 1, self.now):
-                longer[i & (2 * mask + 1)] = self.times[i & mask]
-                awaited[i & (2 * mask + 1)] = self.awaited[i & mask]
-            give_back(self.times)
-            give_back(self.awaited)
-            self.times = longer
-            self.awaited = awaited
-            self.times_mask = mask = 2 * mask + 1
-        return 0
-
-    cdef int count(self) noexcept:
-        """One more event at the open instant, for windows that count them."""
-        if not self.counted or self.bound > self.now:
-            return 0
-        self.times[self.now & self.times_mask] += 1
-        self.total += 1
-        while self.total > self.size:
-            self.total -= self.times[self.bound & self.times_mask]
-            self.bound += 1
-        return 0
 
     cpdef int close(self) except -1:
         """Nothing more comes at the open instant: what it brought becomes visible."""
         cdef uint32_t i, living = 0
+        if self.beginning_count:
+            self.begin_put_off()
         for i in range(self.touched_count):
             (<Groups>self.groups[self.touched[i].place]).drop(self.touched[i].group)
         self.touched_count = 0
         for i in range(self.place_count):
             if self.places[i].operator == c",":
-                self._pass_over(<Groups>self.groups[i])
+                if self.places[i].manner & CONJOINED:
+                    self.pass_over(<Groups>self.groups[i])
+                else:
+                    self._pass_over(<Groups>self.groups[i])
         for i in range(self.pending_count):
             self._enter(
                 self.pending[i].target,
@@ -185,6 +96,8 @@ cdef class AutomatonCore(Tables):
             else:
                 group.latest = ~group.latest
                 group.members = NULL
+                if groups.dated:
+                    groups.dates[groups.alive[i]].newest = NULL
         return 0
 
     cdef int _enter(self, uint32_t target, const term_t* values, Node* node) except -1:
@@ -205,6 +118,8 @@ cdef class AutomatonCore(Tables):
             group.members = self.tecs.add(group.members, group.latest, node, self.bound)
         if node.latest > group.latest:
             group.latest = node.latest
+        if groups.dated:
+            groups.date(self.tecs, number, node, self.bound)
         self.places[target].reached += 1
         return 0
 
@@ -254,53 +169,11 @@ cdef class AutomatonCore(Tables):
 
     # ---------------------------------------------------------------- one event
 
-    cdef int present(
-        self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
-    ) except -1:
-        """The event whose rows are fed next."""
-        self.turn += 1
-        self.batch = batch
-        self.event.micros = batch.events[event].micros
-        self.event.line = batch.events[event].line
-        self.event.ordinal = batch.events[event].ordinal
-        self.event.domain = batch.events[event].domain
-        self.event.instant = self.now
-        self.event.stream = stream
-        self.event.file = file
-        self.raw_name = batch.events[event].name
-        self.raw_stamp = 0 if self.event.domain else batch.events[event].stamp
-        self.event_kept = False
-        return 0
-
-    cdef int _keep_row(self, uint32_t width) except -1:
-        """The row, and what a label says of its event, outlive their batch."""
-        cdef uint32_t i
-        for i in range(width):
-            if self.given[i] & LOCAL:
-                self.row[i] = self.window.keep(self.batch, self.given[i])
-        self.row_kept = True
-        if self.event_kept:
-            return 0
-        self.event.name = self.window.keep(self.batch, self.raw_name) if self.raw_name else 0
-        self.event.stamp = self.window.keep(self.batch, self.raw_stamp) if self.raw_stamp else 0
-        self.event_kept = True
-        return 0
-
-    cdef int _settle(self, Occurrence* occurrence) noexcept:
-        """Registers that hold terms of the row's batch take the numbers these are kept by."""
-        cdef uint32_t i
-        cdef Binding* binding
-        for i in range(occurrence.binding_first, occurrence.binding_end):
-            binding = &self.bindings[i]
-            if self.env[binding.register] & LOCAL:
-                self.env[binding.register] = self.row[binding.column]
-            if binding.last != NOBODY and self.env[binding.last] & LOCAL:
-                self.env[binding.last] = self.row[binding.column]
-        return 0
-
     cdef bint waits(self, uint32_t gpm) noexcept:
         """Whether somebody waits for rows of a GPM."""
         cdef uint32_t i
+        if self.looking and self.is_looked_at(gpm):
+            return True
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             if not self.places[self.ways[i].place].operator:
                 return True
@@ -322,18 +195,15 @@ cdef class AutomatonCore(Tables):
         cdef Place* place
         cdef Groups groups
         cdef Label* label
-        if width > self.row_room:
-            self.row = <term_t*>_longer(self.row, 2 * width, sizeof(term_t))
-            self.row_room = 2 * width
-        self.given = row
-        self.row_kept = False
-        memcpy(self.row, row, width * sizeof(term_t))
+        self.take_row(row, width)
         # What is compared has the window's numbers; the rest gets them where the row is taken.
         for i in range(self.compared_first[gpm], self.compared_first[gpm + 1]):
             j = self.compared[i]
             self.row[j] = self.window.seek(self.batch, row[j])
         for i in range(self.required_first[gpm], self.required_first[gpm + 1]):
             keyed &= row[self.required[i]] != 0
+        if self.looking and self.is_looked_at(gpm):
+            self.keep(gpm, width, keyed)
         for i in range(self.sighting_first[gpm], self.sighting_first[gpm + 1]):
             if keyed or self.sightings[i].negated:
                 self._see(&self.sightings[i], width)
@@ -346,6 +216,9 @@ cdef class AutomatonCore(Tables):
             edge = &self.edges[way.edge]
             place = &self.places[way.place]
             label = NULL
+            if edge.occurrence == NOBODY:
+                self.conjoin(way)
+                continue
             if not place.operator:
                 self._take(way, NOBODY, width, &label)
                 continue
@@ -416,23 +289,14 @@ cdef class AutomatonCore(Tables):
         cdef int status
         if group.taken == self.now or group.latest < self._since():
             return 0
-        self._environment(&self.places[sighting.place], groups, number)
-        if not self._bind(&self.occurrences[sighting.occurrence], width):
+        self.remember(self.env, &self.places[sighting.place], groups, number)
+        if not bind(self, &self.occurrences[sighting.occurrence], self.row, self.env):
             return 0
         status = self.conditions.hold(self.conditions.context, sighting.occurrence, self.env)
         if status <= 0:
             return _raised() if status < 0 else 0
         self.places[sighting.place].ended += 1
-        return self._touch(sighting.place, number)
-
-    cdef bint _environment(self, Place* place, Groups groups, uint32_t number) noexcept:
-        """What the partial matches of a group remember."""
-        cdef term_t* values = values_of(groups, number)
-        cdef uint32_t i
-        memset(self.env, 0, self.cells * sizeof(term_t))
-        for i in range(place.live_first, place.live_end):
-            self.env[self.numbers[i]] = values[i - place.live_first]
-        return True
+        return self.touch(sighting.place, number)
 
     cdef int _take(self, Way* way, uint32_t number, uint32_t width, Label** label) except -1:
         """A group and a row that its place may take."""
@@ -442,8 +306,6 @@ cdef class AutomatonCore(Tables):
         cdef instant_t bound = self._since()
         cdef Groups groups
         cdef Group* group = NULL
-        cdef Effect* effect
-        cdef uint32_t i
         cdef int status
         place.visited += 1
         if number != NOBODY:
@@ -452,22 +314,13 @@ cdef class AutomatonCore(Tables):
             if latest_of(group) < bound:
                 place.outside += 1
                 return 0
-            self._environment(place, groups, number)
+            self.remember(self.env, place, groups, number)
         else:
             if self.now < bound:
                 return 0
             memset(self.env, 0, self.cells * sizeof(term_t))
-        for i in range(edge.effect_first, edge.effect_end):
-            effect = &self.effects[i]
-            if effect.change == Change.FORGET:
-                self.env[effect.register] = 0
-            elif effect.change == Change.COPY:
-                self.env[effect.register] = self.env[effect.other]
-            elif effect.change == Change.FIRST:
-                self.env[effect.register] = 1
-            elif self.env[effect.register] < effect.other:
-                self.env[effect.register] += 1
-        if not self._bind(occurrence, width):
+        enter(self, edge, self.env)
+        if not bind(self, occurrence, self.row, self.env):
             occurrence.disagreed += 1
             return 0
         status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
@@ -476,111 +329,17 @@ cdef class AutomatonCore(Tables):
         if group != NULL and group.latest < 0:
             place.passed_over += 1
             return 0
-        if not self.row_kept:
-            self._keep_row(width)
-        self._settle(occurrence)
-        if label[0] == NULL:
-            label[0] = self.tecs.label(width)
-            memcpy(label[0], &self.event, sizeof(Label) - sizeof(term_t))
-            label[0].place = way.place
-            label[0].position = way.position
-            label[0].width = width
-            if width:
-                memcpy(label[0].row, self.row, width * sizeof(term_t))
+        if place.manner:
+            return self.take_guarded(way, number, width, label)
+        self.label_row(way, width, label)
         place.joined += 1
         if group == NULL:
-            return self._complete(edge, self.tecs.extend(label[0], NULL, self.now))
+            return self.arrive(edge, self.tecs.extend(label[0], NULL, self.now))
         if place.operator == c";" and group.taken != self.now:
-            self._touch(way.place, number)
-        return self._complete(edge, self.tecs.extend(label[0], group.members, group.latest))
-
-    cdef int _touch(self, uint32_t place, uint32_t number) except -1:
-        """A `;` place has taken a group: it goes when the instant closes."""
-        (<Groups>self.groups[place]).groups[number].taken = self.now
-        if self.touched_count == self.touched_room:
-            self.touched_room = 2 * self.touched_room + 16
-            self.touched = <Touched*>_longer(self.touched, self.touched_room, sizeof(Touched))
-        self.touched[self.touched_count].place = place
-        self.touched[self.touched_count].group = number
-        self.touched_count += 1
-        return 0
-
-    cdef bint _bind(self, Occurrence* occurrence, uint32_t width) noexcept:
-        """Bind the row's variables in the environment; False where one disagrees."""
-        cdef uint32_t i
-        cdef Binding* binding
-        cdef term_t value
-        for i in range(occurrence.binding_first, occurrence.binding_end):
-            binding = &self.bindings[i]
-            value = self.row[binding.column]
-            if value == 0:
-                continue
-            if self.env[binding.register] == 0:
-                self.env[binding.register] = value
-                if binding.last != NOBODY:
-                    self.env[binding.last] = value
-            elif self.env[binding.register] != value:
-                return False
-        for i in range(self.first_count):
-            self.env[self.firsts[2 * i + 1]] = (
-                self.truth if self.env[self.firsts[2 * i]] == 1 else self.falsehood
-            )
-        return True
-
-    cdef int _complete(self, Edge* edge, Node* node) except -1:
-        """Follow the links of an edge that was taken."""
-        cdef uint32_t i, j
-        cdef Link* link
-        cdef term_t number
-        cdef bint open
-        for i in range(edge.link_first, edge.link_end):
-            link = &self.links[i]
-            open = True
-            for j in range(link.bound_first, link.bound_end):
-                number = self.env[self.bounds[j].register]
-                open &= self.bounds[j].least <= number < self.bounds[j].below
-            if open and link.target >= 0:
-                self._wait(link.target, node)
-            elif open:
-                self._accept(node)
-        return 0
-
-    cdef int _accept(self, Node* node) except -1:
-        """The node ends complete matches."""
-        if self.accepted_count == self.accepted_room:
-            self.accepted_room = 2 * self.accepted_room + 16
-            self.accepted = <Node**>_longer(self.accepted, self.accepted_room, sizeof(Node*))
-        self.accepted[self.accepted_count] = node
-        self.accepted_count += 1
-        return 0
-
-    cdef int _wait(self, uint32_t target, Node* node) except -1:
-        """The partial match waits in a place when the instant has closed."""
-        cdef Place* place = &self.places[target]
-        cdef uint32_t i
-        if self.pending_count == self.pending_room:
-            self.pending_room = 2 * self.pending_room + 16
-            self.pending = <Pending*>_longer(self.pending, self.pending_room, sizeof(Pending))
-        if self.value_count + self.cells > self.value_room:
-            self.value_room = 2 * (self.value_room + self.cells)
-            self.pending_values = <term_t*>_longer(
-                self.pending_values, self.value_room, sizeof(term_t)
-            )
-        self.pending[self.pending_count].target = target
-        self.pending[self.pending_count].values = self.value_count
-        self.pending[self.pending_count].node = node
-        self.pending_count += 1
-        for i in range(place.live_first, place.live_end):
-            self.pending_values[self.value_count] = self.env[self.numbers[i]]
-            self.value_count += 1
-        return 0
+            self.touch(way.place, number)
+        return self.arrive(edge, self.tecs.extend(label[0], group.members, group.latest))
 
     # ---------------------------------------------------------------- for Python
-
-    cpdef int skip(self) except -1:
-        """Only what starts after the present instant may still match."""
-        self.skipped = self.now + 1
-        return 0
 
     @property
     def complete(self):
@@ -591,10 +350,3 @@ cdef class AutomatonCore(Tables):
 cdef int _raised() except -1:
     """Hand on the Python exception that a filter left."""
     return -1
-
-
-cdef void* _longer(void* block, size_t count, size_t size) except NULL:
-    cdef void* moved = resized(block, count * size)
-    if moved == NULL:
-        raise MemoryError("no room for another partial match")
-    return moved

@@ -5,11 +5,27 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from spaseq.nfa._order cimport Order, Rank, Registers
-from spaseq.nfa._tecs cimport Cell, instant_t
+from spaseq.nfa._tecs cimport Cell, Node, Tecs, instant_t
 from spaseq.rdf._terms cimport term_t
 
 cdef enum:
     NOBODY = 0xFFFFFFFF     # no group
+
+# The members of a group whose last event came at one instant. See _tecs.pxd for `latest`.
+cdef struct Stretch:
+    instant_t last
+    Cell* members
+    instant_t latest
+    Stretch* older      # those of the instant before
+    instant_t older_latest
+
+# The members of a group by their last instants, where a place is dated.
+cdef struct Dates:
+    Stretch* newest
+    instant_t oldest    # no member's last event is older
+    instant_t floor     # what a `;` place has taken: members whose last event is older went
+    instant_t taken     # the same, from the timestamp that begins at `taken_in` on
+    instant_t taken_in
 
 # All partial matches of the place with the same live registers.
 cdef struct Group:
@@ -36,6 +52,8 @@ cdef struct Chains:
 cdef class Groups:
     cdef uint32_t width         # live registers
     cdef Group* groups
+    cdef bint dated
+    cdef Dates* dates           # per group, if `dated`
     cdef term_t* values         # of group g: values[g * width : (g + 1) * width]
     cdef uint32_t count         # numbers given to groups
     cdef uint64_t made          # groups ever made
@@ -51,6 +69,7 @@ cdef class Groups:
 
     cdef uint32_t find(self, const term_t* values) noexcept nogil
     cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF
+    cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1
     cdef int drop(self, uint32_t group) except -1
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
@@ -67,6 +86,13 @@ cdef class Groups:
 
 cdef inline term_t* values_of(Groups groups, uint32_t group) noexcept nogil:
     return groups.values + <size_t>group * groups.width
+
+
+cdef inline instant_t floor_of(Dates* dates, instant_t timestamp_start) noexcept nogil:
+    """Members whose last event is older have been taken, at an earlier timestamp."""
+    if dates.taken_in < timestamp_start and dates.taken > dates.floor:
+        dates.floor = dates.taken
+    return dates.floor
 
 
 cdef inline instant_t latest_of(const Group* group) noexcept nogil:

@@ -22,9 +22,14 @@ cdef inline uint32_t _hash(const term_t* values, uint32_t count) noexcept nogil:
 
 
 cdef class Groups:
-    """`indexes` says for each index which of the `width` live registers it reads."""
+    """`indexes` says for each index which of the `width` live registers it reads.
 
-    def __cinit__(self, uint32_t width, indexes, Registers registers not None):
+    `dated`: members are also found by their last instants.
+    """
+
+    def __cinit__(
+        self, uint32_t width, indexes, Registers registers not None, bint dated=False
+    ):
         cdef uint32_t i, j
         self.registers = registers
         self.orders = [None] + [Order() if ordered >= 0 else None for _, ordered in indexes]
@@ -32,6 +37,7 @@ cdef class Groups:
         for i, order in enumerate(self.orders):
             self.orders_at[i] = <PyObject*>order
         self.width = width
+        self.dated = dated
         self.free = NOBODY
         self.chain_count = 1 + <uint32_t>len(indexes)
         self.chains = <Chains*>zeroed(self.chain_count, sizeof(Chains))
@@ -55,6 +61,7 @@ cdef class Groups:
         give_back(self.chains)
         give_back(self.orders_at)
         give_back(self.groups)
+        give_back(self.dates)
         give_back(self.values)
         give_back(self.alive)
 
@@ -64,6 +71,8 @@ cdef class Groups:
         cdef uint32_t i, group
         cdef Chains* chains
         self.groups = <Group*>_longer(self.groups, room, sizeof(Group))
+        if self.dated:
+            self.dates = <Dates*>_longer(self.dates, room, sizeof(Dates))
         self.values = <term_t*>_longer(self.values, room, self.width * sizeof(term_t))
         self.alive = <uint32_t*>_longer(self.alive, room, sizeof(uint32_t))
         for i in range(self.chain_count):
@@ -153,6 +162,9 @@ cdef class Groups:
             group = self.count
             self.count += 1
         memset(&self.groups[group], 0, sizeof(Group))
+        if self.dated:
+            memset(&self.dates[group], 0, sizeof(Dates))
+            self.dates[group].floor = self.dates[group].taken = -1
         self.made += 1
         self.groups[group].serial = self.made
         self.groups[group].taken = -1
@@ -199,6 +211,24 @@ cdef class Groups:
     cdef bint within(self, uint32_t index, uint32_t group, double most) noexcept nogil:
         """Whether a group that `first_in` gave has at most a value."""
         return (<Order>self.orders_at[index]).leaves[group].value <= most
+
+    cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1:
+        """A member is also found by its last instant, no older than that of any other."""
+        cdef Stretch* newest = self.dates[group].newest
+        cdef Stretch* made
+        cdef instant_t last = node.label.instant
+        if newest == NULL:
+            self.dates[group].oldest = last
+        if newest == NULL or newest.last != last:
+            made = <Stretch*>tecs.take(sizeof(Stretch))
+            memset(made, 0, sizeof(Stretch))
+            made.last, made.older, made.latest, made.older_latest = last, newest, -1, -1
+            if newest != NULL:
+                made.older_latest = max(newest.latest, newest.older_latest)
+            self.dates[group].newest = newest = made
+        newest.members = tecs.add(newest.members, newest.latest, node, bound)
+        newest.latest = max(newest.latest, node.latest)
+        return 0
 
     cdef int drop(self, uint32_t group) except -1:
         cdef Group* gone = &self.groups[group]

@@ -5,11 +5,15 @@ Parts are known by their addresses, valid until the next event. What the window 
 over is left out, and never followed.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from spaseq.nfa._core cimport Awaited, AutomatonCore
-from spaseq.nfa._groups cimport Group, Groups, values_of
-from spaseq.nfa._tables cimport CLOSING, Place
+from spaseq.nfa._clock cimport Awaited
+from spaseq.nfa._complete cimport steps_of
+from spaseq.nfa._core cimport AutomatonCore
+from spaseq.nfa._groups cimport NOBODY, Dates, Group, Groups, floor_of, values_of
+from spaseq.nfa._joins cimport Beginning
+from spaseq.nfa._kept cimport KeptRows
+from spaseq.nfa._tables cimport CLOSING, Place, Way
 from spaseq.nfa._tecs cimport Cell, Label, Node, instant_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport WINDOWED, term_t
@@ -32,13 +36,14 @@ cdef class CoreParts:
         """What the label at an address says: the edge taken, the event, the row.
 
         That is (place, position of its edge, instant, micros, whether a date, line, stream,
-        file, ordinal, graph's name or None, literal of a numeric time or None, terms).
+        file, ordinal, graph's name or None, literal of a numeric time or None, which pattern
+        of the edge, terms).
         """
         cdef Label* label = <Label*>address
         return (
             label.place, label.position, label.instant, label.micros, label.domain, label.line,
             label.stream, label.file, label.ordinal, self.term(label.name), self.term(label.stamp),
-            tuple([self.term(label.row[i]) for i in range(label.width)]),
+            label.part, tuple([self.term(label.row[i]) for i in range(label.width)]),
         )
 
     def clock(self):
@@ -78,6 +83,28 @@ cdef class CoreParts:
                     taken = group.taken == self.core.now and self.core.touched_count > 0
                     yield i, values, <size_t>group.members, taken
 
+    def floors(self, uint32_t place, values):
+        """Of a group: which members a `;` place has taken, and which with this timestamp.
+
+        Those whose last event is older than the instants; -1: nobody.
+        """
+        cdef Groups groups = <Groups>self.core.groups[place]
+        cdef Dates* dates
+        cdef instant_t going = -1
+        if not groups.dated:
+            return -1, -1
+        dates = &groups.dates[self._group(groups, values)]
+        if dates.taken_in == self.core.timestamp_start:
+            going = dates.taken
+        return floor_of(dates, self.core.timestamp_start), going
+
+    cdef uint32_t _group(self, Groups groups, values):
+        """The group with some registers."""
+        cdef uint32_t i
+        for i, value in enumerate(values):
+            self.core.key[i] = value
+        return groups.find(self.core.key)
+
     def pended(self):
         """What becomes visible when the instant closes: (place, registers, node)."""
         cdef uint32_t i, j
@@ -91,7 +118,7 @@ cdef class CoreParts:
             yield self.core.pending[i].target, values, <size_t>self.core.pending[i].node
 
     def awaited(self):
-        """The matches that wait for their windows to close: (place, registers, start, labels).
+        """The matches that wait for their windows to close: (place, registers, start, steps).
 
         None in place of those that a guard has ended.
         """
@@ -107,21 +134,50 @@ cdef class CoreParts:
                 group = &groups.groups[match.group]
                 if group.alive and group.serial == match.serial and group.taken != self.core.now:
                     values = [values_of(groups, match.group)[i] for i in range(groups.width)]
-                    labels = [<size_t>match.labels[i] for i in range(match.length)]
-                    yield match.place, values, start, labels
+                    yield match.place, values, start, steps_of(match)
                 else:
                     yield None
                 match = match.next
+
+    def kept(self):
+        """What guards and conjunctions look back at: (graph pattern, whether whole, label)."""
+        cdef KeptRows rows
+        cdef uint64_t number
+        for gpm, found in enumerate(self.core.kept_rows):
+            if found is None:
+                continue
+            rows = found
+            rows.forget(self.core.bound)
+            for number in range(rows.first, rows.end):
+                yield gpm, self.core.whole[<uint32_t>gpm], <size_t>rows.labels[number & (rows.room - 1)]
+
+    def begun(self):
+        """What is to begin when the instant closes: (place, position, environment, label)."""
+        cdef uint32_t i, j
+        cdef Beginning* begun
+        for i in range(self.core.beginning_count):
+            begun = &self.core.beginnings[i]
+            values = [
+                self.core.beginning_values[i * self.core.cells + j] for j in range(self.core.cells)
+            ]
+            yield begun.place, begun.label.position, values, <size_t>begun.label
 
     def completed(self):
         """The nodes that end matches nobody has taken yet."""
         return [<size_t>self.core.accepted[i] for i in range(self.core.accepted_count)]
 
     def node(self, size_t address):
-        """(label, union before it or 0, latest start) of a node."""
+        """(labels of its step, union before it or 0, latest start) of the node that ends one."""
         cdef Node* node = <Node*>address
+        cdef instant_t latest = node.latest
+        cdef uint32_t more = node.label.parts
+        labels = [<size_t>node.label]
+        while more > 1:
+            node = node.before.node
+            labels.append(<size_t>node.label)
+            more -= 1
         alive = node.before != NULL and node.before_latest >= self.core.bound
-        return <size_t>node.label, <size_t>node.before if alive else 0, node.latest
+        return tuple(reversed(labels)), <size_t>node.before if alive else 0, latest
 
     def members(self, size_t address):
         """The living nodes of a union, by instant."""
@@ -141,13 +197,17 @@ cdef class CoreParts:
     def put_label(
         self, uint32_t place, uint32_t position, instant_t instant, int64_t micros,
         uint32_t domain, uint64_t line, uint32_t stream, uint32_t file, uint32_t ordinal,
-        term_t name, term_t stamp, row,
+        term_t name, term_t stamp, row, uint8_t part=0, uint8_t parts=1,
     ):
-        """The address of a new label; the parts are those that `label` gives, terms by number."""
+        """The address of a new label; the parts are those that `label` gives, terms by number.
+
+        `parts` is how many events its step has.
+        """
         cdef Label* label = self.core.tecs.label(<uint32_t>len(row))
         label.place, label.position, label.instant, label.micros = place, position, instant, micros
         label.domain, label.line, label.stream, label.file = domain, line, stream, file
         label.ordinal, label.name, label.stamp = ordinal, name, stamp
+        label.part, label.parts = part, parts
         for i, term in enumerate(row):
             label.row[<uint32_t>i] = term
         return <size_t>label
@@ -174,12 +234,35 @@ cdef class CoreParts:
             self.core.key[i] = value
         for node in nodes:
             if pending:
-                self.core._wait(place, <Node*><size_t>node)
+                self.core.wait(place, <Node*><size_t>node)
             else:
                 self.core._enter(place, self.core.key, <Node*><size_t>node)
         if taken and nodes:
-            self.core._touch(place, groups.find(self.core.key))
+            self.core.touch(place, groups.find(self.core.key))
+
+    def put_taken(self, uint32_t place, values, instant_t taken):
+        """A `;` place with steps of several events has taken what is older at this timestamp."""
+        cdef Groups groups = <Groups>self.core.groups[place]
+        cdef uint32_t number = self._group(groups, values)
+        if number != NOBODY:
+            groups.dates[number].taken = taken
+            groups.dates[number].taken_in = self.core.timestamp_start
+
+    def put_kept(self, uint32_t gpm, size_t label, bint keyed):
+        """Let somebody look back at a row, where anybody does; the oldest comes first."""
+        if self.core.kept_rows[gpm] is not None:
+            (<KeptRows>self.core.kept_rows[gpm]).add(<Label*>label, keyed)
+
+    def put_begun(self, uint32_t place, values, size_t label):
+        """Let something begin when the instant closes."""
+        cdef Way way
+        cdef uint32_t i
+        way.place, way.position = place, (<Label*>label).position
+        way.edge = self.core.places[place].edge_first + way.position
+        for i, value in enumerate(values):
+            self.core.env[i] = value
+        self.core.put_off(&way, <Label*>label)
 
     def put_complete(self, size_t node):
         """Let a node end matches that are to be taken."""
-        self.core._accept(<Node*>node)
+        self.core.accept(<Node*>node)

@@ -2,14 +2,31 @@
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
+from spaseq.rdf._terms cimport term_t
+
 cdef enum:
     CLOSING = 119       # "w"
+
+# Whether the residual filters of an occurrence are true of what a partial match and a row
+# bind: 1 or 0, or -1 with a Python exception set.
+cdef struct Conditions:
+    int (*hold)(void* context, uint32_t occurrence, const term_t* env) noexcept nogil
+    void* context
 
 cdef enum Change:
     FORGET      # a register is unbound, or has no iterations
     COPY        # takes the value of another one
     FIRST       # the first iteration
     AGAIN       # one more iteration, up to a limit
+
+# What sets a place apart.
+cdef enum Manner:
+    DATED = 1       # its partial matches are told apart by their last instants
+    GUARDED = 2     # of a start: a step skipped in front must not have occurred
+    RELATIVE = 4    # what a guard sees depends on the last instant
+    CONJOINED = 8   # some edge takes several events
+    LOOKS_BACK = 16 # what it would have taken before is looked for in the window
+    RIVALS = 32     # what it would have taken before may be of the same timestamp
 
 # What taking an edge does to a register before the row is bound.
 cdef struct Effect:
@@ -23,12 +40,12 @@ cdef struct Bound:
     uint32_t below
 
 cdef struct Link:
-    int32_t target      # a place, or -1: the match is complete
+    int32_t target      # a place, -1: the match is complete, -2: the guarded unit has occurred
     uint32_t bound_first
     uint32_t bound_end
 
 cdef struct Edge:
-    uint32_t occurrence
+    uint32_t occurrence # NOBODY: the edge takes several events
     uint32_t effect_first
     uint32_t effect_end
     uint32_t link_first
@@ -70,6 +87,7 @@ cdef struct Place:
     uint32_t live_first
     uint32_t live_end
     uint32_t edge_first
+    uint32_t manner     # Manner: what `spaseq.nfa._search` has a say in
     uint64_t reached    # counters for people, as in spaseq.nfa.group.PlaceState
     uint64_t early
     uint64_t unkeyed
@@ -77,6 +95,7 @@ cdef struct Place:
     uint64_t visited
     uint64_t joined
     uint64_t passed_over
+    uint64_t forbidden
     uint64_t outside
     uint64_t expired
     uint64_t ended      # groups that a guard ended
@@ -99,7 +118,64 @@ cdef class Tables:
     cdef Sighting* sightings
     cdef uint32_t* firsts       # pairs: iteration register, the cell that says whether it is 1
     cdef uint32_t first_count
+    cdef uint32_t cells         # of an environment: registers, then views
+    cdef term_t truth, falsehood
     cdef uint32_t* required_first   # per GPM and one more, into `required`
     cdef uint32_t* required         # columns that a row must bind
     cdef uint32_t* compared_first   # per GPM and one more, into `compared`
     cdef uint32_t* compared         # columns that are compared with what registers hold
+
+cdef uint32_t* numbers_of(numbers) except NULL
+
+
+cdef inline int enter(Tables tables, const Edge* edge, term_t* env) noexcept nogil:
+    """Begin the iterations that taking an edge begins."""
+    cdef Effect* effect
+    cdef uint32_t i
+    for i in range(edge.effect_first, edge.effect_end):
+        effect = &tables.effects[i]
+        if effect.change == Change.FORGET:
+            env[effect.register] = 0
+        elif effect.change == Change.COPY:
+            env[effect.register] = env[effect.other]
+        elif effect.change == Change.FIRST:
+            env[effect.register] = 1
+        elif env[effect.register] < effect.other:
+            env[effect.register] += 1
+    return 0
+
+
+cdef inline bint bind(
+    Tables tables, const Occurrence* occurrence, const term_t* row, term_t* env
+) noexcept nogil:
+    """Bind a row's variables in an environment; False where one disagrees."""
+    cdef uint32_t i
+    cdef Binding* binding
+    cdef term_t value
+    for i in range(occurrence.binding_first, occurrence.binding_end):
+        binding = &tables.bindings[i]
+        value = row[binding.column]
+        if value == 0:
+            continue
+        if env[binding.register] == 0:
+            env[binding.register] = value
+            if binding.last != 0xFFFFFFFFu:
+                env[binding.last] = value
+        elif env[binding.register] != value:
+            return False
+    for i in range(tables.first_count):
+        env[tables.firsts[2 * i + 1]] = (
+            tables.truth if env[tables.firsts[2 * i]] == 1 else tables.falsehood
+        )
+    return True
+
+
+cdef inline bint open_to(Tables tables, const Link* link, const term_t* env) noexcept nogil:
+    """Whether the numbers of iterations let a link be followed."""
+    cdef uint32_t i
+    cdef term_t number
+    for i in range(link.bound_first, link.bound_end):
+        number = env[tables.bounds[i].register]
+        if not tables.bounds[i].least <= number < tables.bounds[i].below:
+            return False
+    return True

@@ -11,14 +11,15 @@ cdef class Tables:
     """`rows` are `CoreTables`."""
 
     def __cinit__(self, rows, *others):
-        self.numbers = _numbers(rows.numbers)
-        self.way_first = _numbers(rows.way_first)
-        self.required_first = _numbers(rows.required_first)
-        self.required = _numbers(rows.required)
-        self.sighting_first = _numbers(rows.sighting_first)
-        self.compared_first = _numbers(rows.compared_first)
-        self.compared = _numbers(rows.compared)
-        self.firsts = _numbers([n for pair in rows.firsts for n in pair])
+        self.cells = rows.cells
+        self.numbers = numbers_of(rows.numbers)
+        self.way_first = numbers_of(rows.way_first)
+        self.required_first = numbers_of(rows.required_first)
+        self.required = numbers_of(rows.required)
+        self.sighting_first = numbers_of(rows.sighting_first)
+        self.compared_first = numbers_of(rows.compared_first)
+        self.compared = numbers_of(rows.compared)
+        self.firsts = numbers_of([n for pair in rows.firsts for n in pair])
         self.first_count = <uint32_t>len(rows.firsts)
         self._enter(rows)
 
@@ -93,6 +94,7 @@ cdef class Tables:
             "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
             "visited": at.visited, "joined": at.joined, "outside": at.outside,
             "expired": at.expired, "ended": at.ended, "unkeyed": at.unkeyed, "passed_over": at.passed_over,
+            "forbidden": at.forbidden,
         }
 
     def disagreed(self, uint32_t occurrence):
@@ -100,7 +102,7 @@ cdef class Tables:
         return self.occurrences[occurrence].disagreed
 
 
-cdef uint32_t* _numbers(numbers) except NULL:
+cdef uint32_t* numbers_of(numbers) except NULL:
     cdef uint32_t* block = <uint32_t*>zeroed(len(numbers), sizeof(uint32_t))
     for i, number in enumerate(numbers):
         block[<size_t>i] = number

@@ -1,7 +1,7 @@
 """The timed enumerable compact set; see _tecs.pyx."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from spaseq.rdf._memory cimport Arena
 from spaseq.rdf._terms cimport term_t
@@ -19,7 +19,9 @@ cdef struct Label:
     uint32_t ordinal
     term_t name         # the event's graph; terms are permanent or of the window
     term_t stamp        # the literal of a numeric time
-    uint32_t domain     # 0: the time is a number, 1: a date
+    uint16_t domain     # 0: the time is a number, 1: a date
+    uint8_t part        # which of the events of the step it is of, by their patterns
+    uint8_t parts       # how many events the step has
     uint32_t place      # the place whose edge was taken, and the edge's position there
     uint32_t position
     uint32_t width

@@ -138,6 +138,16 @@ class GuardKeeper:
                         latest = max(latest, other.first)
         return latest
 
+    def taken(
+        self, place: Place, before: Environment, low: int, high: int
+    ) -> list[tuple[int, int, bool]]:
+        """What a `;` place takes between two instants: see `spaseq.nfa.group.Group.taken`."""
+        return [
+            (candidate.first, candidate.last, self._automaton.atoms[edge.atom].kind == "together")
+            for edge in place.edges
+            for candidate in self._finder.candidates(edge, before, low, high, False)
+        ]
+
     def _context(
         self, guard: Guard, before: Environment, after: Environment, edge: Edge | None
     ) -> Environment:

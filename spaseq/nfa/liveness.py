@@ -251,7 +251,12 @@ def _order(edge: Edge, flow: _Flow) -> tuple[int, str, bool] | None:
 
 
 def _sightings(place: Place, flow: _Flow, sure: Names) -> Iterator[Sighting]:
-    """The guards of a place that nothing joined later has a say in."""
+    """The guards of a place that nothing joined later has a say in.
+
+    What takes several events begins before its last one: its guards look at what is between.
+    """
+    if any(flow.automaton.atoms[edge.atom].kind != "single" for edge in place.edges):
+        return
     for number in place.guards:
         guard = flow.automaton.guards[number]
         if guard.occurrence is None or guard.relative:

@@ -1,9 +1,8 @@
 """Automata → the tables that the compiled core runs, where it can run them.
 
-The core takes sequences of single steps with any operator, iterations, disjunctions, partitions
-and guards (negations, and optional steps that must be absent) that are decided on sight, under
-any window; conjunctions, other guards, aggregates and stateful BINDs are for `AutomatonRun` in
-Python.
+The core takes sequences with any operator, conjunctions, iterations, disjunctions, partitions and
+guards (negations, and optional steps that must be absent), under any window; aggregates and
+stateful BINDs are for `AutomatonRun` in Python.
 """
 
 from __future__ import annotations
@@ -11,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from spaseq.nfa import native_search
 from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Sighting
+from spaseq.nfa.native_search import SearchTables, looks_back_twice
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places
 from spaseq.plan.logical import QueryPlan, Register
@@ -19,7 +20,9 @@ from spaseq.plan.references import IS_FIRST, identified, iteration_register
 
 _FORGET, _COPY, _FIRST, _AGAIN = range(4)
 _NOBODY = _NO_LIMIT = 2**32 - 1
-_KINDS = frozenset(("value", "previous", "last", "iterations"))
+MOST_PARTS = 255
+KINDS = frozenset(("value", "previous", "last", "iterations"))
+"""The kinds of registers that the core keeps."""
 
 Range = tuple[int, int]
 
@@ -42,8 +45,9 @@ class CoreTables:
     places: list[tuple[str | None, int, int, list[Index], int]] = field(default_factory=list)
     """(operator, live registers as a range of `numbers`, indexes, first edge)."""
     edges: list[tuple[int, ...]] = field(default_factory=list)
-    """(occurrence, effects, links, index of the place's groups or 0, key columns, the column
-    that an ordered index compares, whether it must be the greater)."""
+    """(occurrence or, of several graph patterns, the greatest number, effects, links, index of the
+    place's groups or 0, key columns, the column that an ordered index compares, whether it must
+    be the greater)."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
     bounds: list[tuple[int, int, int]] = field(default_factory=list)
     effects: list[tuple[int, int, int]] = field(default_factory=list)
@@ -66,6 +70,7 @@ class CoreTables:
     """The links to the places after the automaton's own, where matches wait."""
     firsts: list[Range] = field(default_factory=list)
     """(iteration register, cell that says whether it is the first iteration)."""
+    search: SearchTables = field(default_factory=SearchTables)
 
 
 def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
@@ -78,11 +83,11 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
         or any(place.operator == "," for place in automaton.places)
     ):
         return "contiguity or skipping within partitions"
-    if _later_guards(automaton):
-        return "negations and absent steps that only what follows them decides"
-    if any(atom.kind != "single" for atom in automaton.atoms):
-        return "conjunctions"
-    if not {register.kind for register in _remembered(plan, automaton)} <= _KINDS:
+    if looks_back_twice(automaton):
+        return "absent first steps that are looked for from before the window"
+    if any(len(atom.occurrences) > MOST_PARTS for atom in automaton.atoms):
+        return f"conjunctions of more than {MOST_PARTS} graph patterns"
+    if not {register.kind for register in _remembered(plan, automaton)} <= KINDS:
         return "aggregates, counts and first values over iterations"
     if any(occurrence.assignments for occurrence in plan.occurrences):
         return "BIND with values of other steps"
@@ -90,16 +95,6 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
     if len(set(followed)) < len(followed):
         return "several last values of one variable"
     return None
-
-
-def _later_guards(automaton: Automaton) -> bool:
-    """Whether a guard cannot be decided on sight."""
-    inside = fragment_places(automaton)
-    outside = [place for n, place in enumerate(automaton.places) if n not in inside]
-    links = [link for p in outside for e in p.edges for link in automaton.atoms[e.atom].links]
-    return any(len(link.sightings) < len(link.guards) for link in links) or any(
-        len(place.sightings) < len(place.guards) for place in outside
-    )
 
 
 def closing_registers(automaton: Automaton, link: Link) -> tuple[int, ...]:
@@ -169,6 +164,7 @@ class _Writing:
         self.tables.places += self._closing
         self._write_ways()
         self._write_sightings()
+        self.tables.search = native_search.tables(self._plan, self._automaton, self.tables.closing)
         for name, cell in self._registers.views.items():
             if name.startswith(IS_FIRST):
                 unit = int(name.removeprefix(IS_FIRST))
@@ -260,7 +256,7 @@ class _Writing:
     ) -> tuple[int, ...]:
         place = self._automaton.places[number]
         atom = self._automaton.atoms[edge.atom]
-        (occurrence,) = atom.occurrences
+        occurrence = atom.occurrences[0] if atom.kind == "single" else _NOBODY
         effects = len(self.tables.effects)
         for action in edge.actions:
             self.tables.effects += self._effects(action)
@@ -274,7 +270,7 @@ class _Writing:
         if keys or ordered >= 0:
             indexes.append(([place.live.index(register) for register, _ in keys], ordered))
             index = len(indexes)
-        variables = self._plan.gpms[self._plan.occurrences[occurrence].gpm].variables
+        variables = self._plan.gpms[self._plan.occurrences[atom.occurrences[0]].gpm].variables
         compared = -1 if ordered < 0 or order is None else variables.index(order[1])
         key_columns = self._listed([variables.index(name) for _, name in keys])
         return (

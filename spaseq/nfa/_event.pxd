@@ -1,0 +1,31 @@
+"""The event and the row at hand; see _event.pyx."""
+
+from libc.stdint cimport uint32_t
+
+from spaseq.nfa._clock cimport Clock
+from spaseq.nfa._tables cimport Binding, Occurrence, Way
+from spaseq.nfa._tecs cimport Label
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._terms cimport term_t
+from spaseq.rdf._window cimport WindowTerms
+
+
+cdef class EventAtHand(Clock):
+    cdef WindowTerms window
+    cdef const term_t* given    # the row at hand, and a copy of it whose terms
+    cdef term_t* row            # are kept for the window, once `row_kept`
+    cdef bint row_kept
+    cdef uint32_t row_room
+    cdef term_t* env            # what the partial match at hand remembers
+    cdef Label event
+    cdef term_t raw_name, raw_stamp
+    cdef bint event_kept
+    cdef EventBatch batch
+
+    cdef int present(
+        self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
+    ) except -1
+    cdef int take_row(self, const term_t* row, uint32_t width) except -1
+    cdef int keep_row(self, uint32_t width) except -1
+    cdef int settle(self, Occurrence* occurrence) noexcept
+    cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1

@@ -1,0 +1,97 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The event at hand and the row at hand: terms of a batch until something takes them.
+
+Invariant: what outlives the event (labels, registers) names permanent terms and those of the
+window only; a row takes the window's numbers once, when it is first kept.
+"""
+
+from libc.string cimport memcpy
+
+from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._terms cimport LOCAL
+
+
+cdef class EventAtHand(Clock):
+    """`window` keeps the terms."""
+
+    def __cinit__(self, rows, WindowTerms window not None, *others):
+        self.window = window
+        self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
+
+    def __dealloc__(self):
+        give_back(self.row)
+        give_back(self.env)
+
+    cdef int present(
+        self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
+    ) except -1:
+        """The event whose rows are fed next."""
+        self.turn += 1
+        self.batch = batch
+        self.event.micros = batch.events[event].micros
+        self.event.line = batch.events[event].line
+        self.event.ordinal = batch.events[event].ordinal
+        self.event.domain = batch.events[event].domain
+        self.event.parts = 1
+        self.event.instant = self.now
+        self.event.stream = stream
+        self.event.file = file
+        self.raw_name = batch.events[event].name
+        self.raw_stamp = 0 if self.event.domain else batch.events[event].stamp
+        self.event_kept = False
+        return 0
+
+    cdef int take_row(self, const term_t* row, uint32_t width) except -1:
+        """The next row of the event, with the numbers of its batch."""
+        cdef term_t* longer
+        if width > self.row_room:
+            longer = <term_t*>resized(self.row, 2 * width * sizeof(term_t))
+            if longer == NULL:
+                raise MemoryError("no room for a row")
+            self.row = longer
+            self.row_room = 2 * width
+        self.given = row
+        self.row_kept = False
+        memcpy(self.row, row, width * sizeof(term_t))
+        return 0
+
+    cdef int keep_row(self, uint32_t width) except -1:
+        """The row, and what a label says of its event, outlive their batch."""
+        cdef uint32_t i
+        for i in range(width):
+            if self.given[i] & LOCAL:
+                self.row[i] = self.window.keep(self.batch, self.given[i])
+        self.row_kept = True
+        if self.event_kept:
+            return 0
+        self.event.name = self.window.keep(self.batch, self.raw_name) if self.raw_name else 0
+        self.event.stamp = self.window.keep(self.batch, self.raw_stamp) if self.raw_stamp else 0
+        self.event_kept = True
+        return 0
+
+    cdef int settle(self, Occurrence* occurrence) noexcept:
+        """Registers that hold terms of the row's batch take the numbers these are kept by."""
+        cdef uint32_t i
+        cdef Binding* binding
+        for i in range(occurrence.binding_first, occurrence.binding_end):
+            binding = &self.bindings[i]
+            if self.env[binding.register] & LOCAL:
+                self.env[binding.register] = self.row[binding.column]
+            if binding.last != 0xFFFFFFFFu and self.env[binding.last] & LOCAL:
+                self.env[binding.last] = self.row[binding.column]
+        return 0
+
+    cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1:
+        """The row at hand and its event, kept as long as the window may need them."""
+        if not self.row_kept:
+            self.keep_row(width)
+        self.settle(&self.occurrences[self.edges[way.edge].occurrence])
+        if label[0] == NULL:
+            label[0] = self.tecs.label(width)
+            memcpy(label[0], &self.event, sizeof(Label) - sizeof(term_t))
+            label[0].place = way.place
+            label[0].position = way.position
+            label[0].width = width
+            if width:
+                memcpy(label[0].row, self.row, width * sizeof(term_t))
+        return 0

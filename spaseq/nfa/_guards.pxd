@@ -1,0 +1,54 @@
+"""Whether a unit occurs where it must not; see _guards.pyx."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from spaseq.nfa._frontier cimport Frontier
+from spaseq.nfa._search cimport Range, Search, Seek
+from spaseq.nfa._tables cimport Edge, Place
+from spaseq.nfa._tecs cimport instant_t
+from spaseq.rdf._terms cimport term_t
+
+cdef enum:
+    NEVER = -1
+    DONE = -2           # target of a link: the guarded unit has occurred
+
+cdef struct Guard:
+    bint negated
+    Range starts        # places where the guarded unit may begin
+
+# A guard and what it sees as it was before an edge was taken: registers, as numbers.
+cdef struct Check:
+    uint32_t guard
+    Range restored
+
+
+cdef class Guards(Search):
+    cdef Guard* guards
+    cdef uint32_t* starts
+    cdef Check* checks
+    cdef uint32_t* restored
+    cdef Range* edge_checks     # per edge
+    cdef Range* link_checks     # per link
+    cdef Range* place_checks    # per place where matches wait for the end
+    cdef list frontiers
+    cdef uint32_t frontier_depth
+
+    cdef int begin(self) noexcept
+    cdef instant_t forbidden_until(
+        self, uint32_t edge, const term_t* before, const term_t* after, instant_t low,
+        instant_t high,
+    ) except -2
+    cdef instant_t latest(
+        self, Check* check, const term_t* before, const term_t* after, instant_t low,
+        instant_t high,
+    ) except -2
+    cdef bint forbids(
+        self, Range checks, const term_t* env, instant_t low, instant_t high
+    ) except -1
+    cdef int completes(self, Seek* begun, void* watched) except -1
+    cdef int go_on(self, Seek* seek, instant_t high, Frontier frontier) except -1
+
+
+cdef instant_t earlier(
+    Guards search, uint32_t place, Seek* candidate, const term_t* before, instant_t low
+) except -2

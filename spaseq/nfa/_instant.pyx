@@ -1,0 +1,114 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""What the open instant has brought: who comes to wait when it closes, who goes, what is complete.
+
+Nothing follows an event of its own instant, so none of it is seen before the instant closes.
+"""
+
+from libc.string cimport memset
+
+from spaseq.nfa._groups cimport values_of
+from spaseq.nfa._order cimport Registers
+from spaseq.nfa._tables cimport DATED, open_to
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._memory cimport give_back, resized
+
+
+cdef class OpenInstant(Guards):
+    """`window` and `dictionary` have the terms of registers."""
+
+    def __cinit__(self, rows, WindowTerms window not None, Dictionary dictionary not None, *others):
+        kept = Registers(window, dictionary)
+        self.groups = [
+            None if operator is None else Groups(end - first, indexes, kept, manner & DATED)
+            for (operator, first, end, indexes, _), manner in zip(
+                rows.places, rows.search.manners
+            )
+        ]
+
+    def __dealloc__(self):
+        give_back(self.pending)
+        give_back(self.pending_values)
+        give_back(self.touched)
+        give_back(self.accepted)
+
+    cdef bint is_looked_at(self, uint32_t gpm) noexcept:
+        """Whether somebody waits who may look back at rows of a GPM."""
+        cdef uint32_t i, place
+        for i in range(self.looks[gpm].first, self.looks[gpm].end):
+            place = self.lookers[i]
+            if not self.places[place].operator or (<Groups>self.groups[place]).living:
+                return True
+        return False
+
+    cdef int remember(
+        self, term_t* env, const Place* place, Groups groups, uint32_t number
+    ) noexcept:
+        """What the partial matches of a group remember."""
+        cdef term_t* values = values_of(groups, number)
+        cdef uint32_t i
+        memset(env, 0, self.cells * sizeof(term_t))
+        for i in range(place.live_first, place.live_end):
+            env[self.numbers[i]] = values[i - place.live_first]
+        return 0
+
+    cdef int touch(self, uint32_t place, uint32_t number) except -1:
+        """A `;` place has taken a group: it goes when the instant closes."""
+        (<Groups>self.groups[place]).groups[number].taken = self.now
+        if self.touched_count == self.touched_room:
+            self.touched_room = 2 * self.touched_room + 16
+            self.touched = <Touched*>_longer(self.touched, self.touched_room, sizeof(Touched))
+        self.touched[self.touched_count].place = place
+        self.touched[self.touched_count].group = number
+        self.touched_count += 1
+        return 0
+
+    cdef int arrive(self, Edge* edge, Node* node) except -1:
+        """Follow the links of an edge that was taken."""
+        cdef uint32_t i
+        cdef Link* link
+        for i in range(edge.link_first, edge.link_end):
+            link = &self.links[i]
+            if not open_to(self, link, self.env):
+                continue
+            if link.target >= 0:
+                self.wait(link.target, node)
+            else:
+                self.accept(node)
+        return 0
+
+    cdef int accept(self, Node* node) except -1:
+        """The node ends complete matches."""
+        if self.accepted_count == self.accepted_room:
+            self.accepted_room = 2 * self.accepted_room + 16
+            self.accepted = <Node**>_longer(self.accepted, self.accepted_room, sizeof(Node*))
+        self.accepted[self.accepted_count] = node
+        self.accepted_count += 1
+        return 0
+
+    cdef int wait(self, uint32_t target, Node* node) except -1:
+        """The partial match waits in a place when the instant has closed."""
+        cdef Place* place = &self.places[target]
+        cdef uint32_t i
+        if self.pending_count == self.pending_room:
+            self.pending_room = 2 * self.pending_room + 16
+            self.pending = <Pending*>_longer(self.pending, self.pending_room, sizeof(Pending))
+        if self.value_count + self.cells > self.value_room:
+            self.value_room = 2 * (self.value_room + self.cells)
+            self.pending_values = <term_t*>_longer(
+                self.pending_values, self.value_room, sizeof(term_t)
+            )
+        self.pending[self.pending_count].target = target
+        self.pending[self.pending_count].values = self.value_count
+        self.pending[self.pending_count].node = node
+        self.pending_count += 1
+        for i in range(place.live_first, place.live_end):
+            self.pending_values[self.value_count] = self.env[self.numbers[i]]
+            self.value_count += 1
+        return 0
+
+
+cdef void* _longer(void* block, size_t count, size_t size) except NULL:
+    cdef void* moved = resized(block, count * size)
+    if moved == NULL:
+        raise MemoryError("no room for another partial match")
+    return moved

@@ -1,0 +1,40 @@
+"""Steps that guards or several events have a say in; see _joins.pyx."""
+
+from libc.stdint cimport uint32_t
+
+from spaseq.nfa._groups cimport Groups
+from spaseq.nfa._instant cimport OpenInstant
+from spaseq.nfa._search cimport Seek
+from spaseq.nfa._tables cimport Place, Way
+from spaseq.nfa._tecs cimport Cell, Label, Node, instant_t
+from spaseq.rdf._terms cimport term_t
+
+# A way to begin a match that can be decided only when all events of its instant are counted.
+cdef struct Beginning:
+    uint32_t edge
+    uint32_t place
+    Label* label
+
+
+cdef class Joins(OpenInstant):
+    cdef term_t* before         # what a partial match remembered before a step was joined
+    cdef Label** step           # the labels of the step at hand, by instant
+    cdef uint32_t step_count    # 0: they are not made yet
+    cdef Beginning* beginnings
+    cdef term_t* beginning_values   # their environments
+    cdef uint32_t beginning_count, beginning_room
+
+    cdef int take_guarded(
+        self, Way* way, uint32_t number, uint32_t width, Label** label
+    ) except -1
+    cdef int conjoin(self, Way* way) except -1
+    cdef int begin_put_off(self) except -1
+    cdef int pass_over(self, Groups groups) except -1
+    cdef int _begin(self, Way* way, Seek* seek) except -1
+    cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1
+    cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2
+    cdef int _follow(self, Way* way, uint32_t number, Seek* seek, instant_t needed) except -1
+    cdef Node* _node(self, Way* way, Seek* seek, Cell* before, instant_t start) except NULL
+    cdef int _label_step(self, Way* way, Seek* seek) except -1
+    cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1
+    cdef int put_off(self, Way* way, Label* label) except -1

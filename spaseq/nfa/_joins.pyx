@@ -1,0 +1,296 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Steps that look back: behind guards, or of several events (`&` and `AND`).
+
+Where a guard may forbid some partial matches of a group and not others, or a step begins before
+its last event, the members of a group are told apart by their last instants: those are joined
+that are no older than what forbids, and older than what the step begins with. As long as that
+is all of them, they are joined as one.
+
+A step of several events is complete with its last one. Its events become a chain of nodes, each
+with one label, in the order of their instants. Cost: the rows looked at (`_search.pyx`), and
+constant for each group, or for each instant at which those of its members came that are joined.
+"""
+
+from libc.stdint cimport uint8_t
+from libc.string cimport memcpy, memset
+
+from spaseq.nfa._groups cimport NOBODY, Dates, Stretch, floor_of
+from spaseq.nfa._guards cimport NEVER, earlier
+from spaseq.nfa._search cimport Search
+from spaseq.nfa._tables cimport Edge, Manner
+from spaseq.rdf._memory cimport give_back, resized, zeroed
+
+
+# Whose step of several events is looked for.
+cdef struct Task:
+    Way* way
+    uint32_t number
+
+
+cdef class Joins(OpenInstant):
+    """What of a core looks back."""
+
+    def __cinit__(self, rows, *others):
+        self.before = <term_t*>zeroed(self.cells, sizeof(term_t))
+        self.step = <Label**>zeroed(self.most_parts, sizeof(Label*))
+
+    def __dealloc__(self):
+        give_back(self.before)
+        give_back(self.step)
+        give_back(self.beginnings)
+        give_back(self.beginning_values)
+
+    cdef int take_guarded(
+        self, Way* way, uint32_t number, uint32_t width, Label** label
+    ) except -1:
+        """The row at hand fits a group, or a start; what forbids it is still to be asked."""
+        cdef Place* place = &self.places[way.place]
+        cdef Seek seek
+        cdef bint conjoined = place.manner & Manner.CONJOINED
+        memset(&seek, 0, sizeof(Seek))
+        self.begin()
+        if number == NOBODY and not self.counted and (
+            self._preceded(way.edge, place, self.now)
+        ):
+            return 0
+        self.label_row(way, width, label)
+        seek.edge, seek.count, seek.labels, seek.env = way.edge, 1, label, self.env
+        seek.first = seek.last = self.now
+        self.step[0], self.step_count = label[0], 1
+        if number != NOBODY:
+            self.remember(self.before, place, <Groups>self.groups[way.place], number)
+            if place.operator == c";" and not conjoined and (
+                (<Groups>self.groups[way.place]).groups[number].taken != self.now
+            ):
+                self.touch(way.place, number)
+            return self._join(way, number, &seek)
+        if self.counted and place.manner & Manner.GUARDED:
+            return self.put_off(way, label[0])
+        place.joined += 1
+        return self.arrive(
+            &self.edges[way.edge], self.tecs.extend(label[0], NULL, self.now)
+        )
+
+    cdef int conjoin(self, Way* way) except -1:
+        """The row at hand may be the last that a step of several events lacks."""
+        cdef Place* place = &self.places[way.place]
+        cdef Groups groups
+        cdef Seek seek
+        cdef Task task
+        cdef uint32_t i
+        memset(&seek, 0, sizeof(Seek))
+        seek.edge, seek.fresh, seek.high = way.edge, self.kept, self.now + 1
+        seek.fresh_gpm, seek.found, seek.task = self.kept_gpm, _met, &task
+        task.way, task.number = way, NOBODY
+        self.begin()
+        if not place.operator:
+            place.visited += 1
+            seek.low = self.bound - 1
+            memset(self.before, 0, self.cells * sizeof(term_t))
+            return self.each_edge(&seek, self.before)
+        groups = <Groups>self.groups[way.place]
+        i = groups.living
+        while i:
+            i -= 1
+            task.number = groups.alive[i]
+            if groups.groups[task.number].latest < self._since():
+                place.outside += 1
+                continue
+            if groups.dates[task.number].newest.last < (
+                floor_of(&groups.dates[task.number], self.timestamp_start)
+            ):
+                groups.drop(task.number)
+                continue
+            place.visited += 1
+            seek.low = groups.dates[task.number].oldest
+            self.remember(self.before, place, groups, task.number)
+            self.each_edge(&seek, self.before)
+        return 0
+
+    cdef int _begin(self, Way* way, Seek* seek) except -1:
+        """A match may begin with a step of several events."""
+        cdef Place* place = &self.places[way.place]
+        if seek.first < self._since():
+            return 0
+        memcpy(self.env, seek.env, self.cells * sizeof(term_t))
+        if place.manner & Manner.GUARDED and self._preceded(way.edge, place, seek.first):
+            return 0
+        place.joined += 1
+        self.step_count = 0
+        return self.arrive(&self.edges[way.edge], self._node(way, seek, NULL, seek.first))
+
+    cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1:
+        """A step fits a group: it is joined to those members that nothing keeps away."""
+        cdef Place* place = &self.places[way.place]
+        cdef Dates* dates = &(<Groups>self.groups[way.place]).dates[number]
+        cdef instant_t needed = self._taken_before(way, number, seek), found
+        cdef instant_t passed = needed
+        if not place.manner & Manner.RELATIVE:
+            found = self.forbidden_until(
+                way.edge, self.before, seek.env, dates.oldest, seek.first
+            )
+            needed = max(needed, found)
+        if needed > dates.newest.last:
+            place.passed_over += passed == needed
+            place.forbidden += passed != needed
+            return 0
+        if seek.env != self.env:
+            memcpy(self.env, seek.env, self.cells * sizeof(term_t))
+        return self._follow(way, number, seek, needed)
+
+    cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2:
+        """The operator's own condition: members whose last event is older are not joined."""
+        cdef Place* place = &self.places[way.place]
+        cdef Dates* dates = &(<Groups>self.groups[way.place]).dates[number]
+        cdef instant_t needed = floor_of(dates, self.timestamp_start)
+        if not place.manner & Manner.CONJOINED:
+            return needed
+        if place.operator == c",":
+            return max(needed, seek.first - 1)
+        if place.operator != c";":
+            return needed
+        if place.manner & Manner.LOOKS_BACK:
+            return earlier(self, way.place, seek, self.before, dates.oldest)
+        if place.manner & Manner.RIVALS:
+            needed = max(
+                needed, earlier(self, way.place, seek, self.before, self.timestamp_start - 1)
+            )
+        if dates.taken_in < self.timestamp_start:
+            dates.taken = -1
+        dates.taken_in = self.timestamp_start
+        dates.taken = max(dates.taken, seek.first)
+        return needed
+
+    cdef int _follow(self, Way* way, uint32_t number, Seek* seek, instant_t needed) except -1:
+        """Join a step to the members of a group whose last event is no older than `needed`."""
+        cdef Place* place = &self.places[way.place]
+        cdef Edge* edge = &self.edges[way.edge]
+        cdef Groups groups = <Groups>self.groups[way.place]
+        cdef instant_t bound = self._since(), latest = groups.groups[number].latest
+        cdef Stretch* stretch = groups.dates[number].newest
+        cdef bint joined = False, asked = place.manner & Manner.RELATIVE
+        if seek.count > 1:
+            self.step_count = 0
+        if needed <= groups.dates[number].oldest and stretch.last < seek.first and not asked:
+            place.joined += 1
+            return self.arrive(
+                edge, self._node(way, seek, groups.groups[number].members, latest)
+            )
+        while stretch != NULL and latest >= bound and stretch.last >= needed:
+            if stretch.latest >= bound and stretch.last < seek.first and not (
+                asked and self.forbidden_until(
+                    way.edge, self.before, self.env, stretch.last, seek.first
+                ) != NEVER
+            ):
+                joined = True
+                self.arrive(edge, self._node(way, seek, stretch.members, stretch.latest))
+            latest = stretch.older_latest
+            stretch = stretch.older
+        place.joined += joined
+        place.forbidden += not joined
+        return 0
+
+    cdef Node* _node(self, Way* way, Seek* seek, Cell* before, instant_t start) except NULL:
+        """A step on top of what it follows."""
+        cdef Node* node
+        cdef uint32_t i
+        if self.step_count == 0:
+            self._label_step(way, seek)
+        node = self.tecs.extend(self.step[0], before, start)
+        for i in range(1, self.step_count):
+            node = self.tecs.extend(
+                self.step[i], self.tecs.add(NULL, -1, node, self.bound), node.latest
+            )
+        return node
+
+    cdef int _label_step(self, Way* way, Seek* seek) except -1:
+        """Labels of its own for a step of several events, by instant."""
+        cdef Label* label
+        cdef Label* kept
+        cdef uint32_t i, j
+        for i in range(seek.count):
+            kept = seek.labels[i]
+            label = self.tecs.label(kept.width)
+            memcpy(label, kept, sizeof(Label) + kept.width * sizeof(term_t) - sizeof(term_t))
+            label.place, label.position = way.place, way.position
+            label.part, label.parts = <uint8_t>seek.parts[i].part, <uint8_t>seek.count
+            j = i
+            while j and self.step[j - 1].instant > label.instant:
+                self.step[j] = self.step[j - 1]
+                j -= 1
+            self.step[j] = label
+        self.step_count = seek.count
+        return 0
+
+    cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1:
+        """Whether a step skipped in front of a start has occurred inside its window."""
+        if self.forbidden_until(edge, self.env, self.env, self.bound - 1, first) == NEVER:
+            return False
+        place.forbidden += 1
+        return True
+
+    cdef int put_off(self, Way* way, Label* label) except -1:
+        """The window is known when all events of the instant are counted."""
+        cdef size_t size = self.cells * sizeof(term_t)
+        if self.beginning_count == self.beginning_room:
+            self.beginning_room = 2 * self.beginning_room + 16
+            self.beginnings = <Beginning*>_longer(
+                self.beginnings, self.beginning_room * sizeof(Beginning)
+            )
+            self.beginning_values = <term_t*>_longer(
+                self.beginning_values, self.beginning_room * size
+            )
+        self.beginnings[self.beginning_count].edge = way.edge
+        self.beginnings[self.beginning_count].place = way.place
+        self.beginnings[self.beginning_count].label = label
+        memcpy(self.beginning_values + self.beginning_count * self.cells, self.env, size)
+        self.beginning_count += 1
+        return 0
+
+    cdef int begin_put_off(self) except -1:
+        """What was put off begins, now that the instant is over."""
+        cdef uint32_t i
+        cdef Beginning* begun
+        for i in range(self.beginning_count):
+            begun = &self.beginnings[i]
+            memcpy(
+                self.env, self.beginning_values + i * self.cells, self.cells * sizeof(term_t)
+            )
+            self.begin()
+            if self.now >= self._since() and not (
+                self._preceded(begun.edge, &self.places[begun.place], self.now)
+            ):
+                self.places[begun.place].joined += 1
+                self.arrive(
+                    &self.edges[begun.edge], self.tecs.extend(begun.label, NULL, self.now)
+                )
+        self.beginning_count = 0
+        return 0
+
+    cdef int pass_over(self, Groups groups) except -1:
+        """The groups of a `,` place that no step can follow any more, one of this timestamp too."""
+        cdef uint32_t i = groups.living
+        while i:
+            i -= 1
+            if groups.groups[groups.alive[i]].latest < self.bound or (
+                groups.dates[groups.alive[i]].newest.last < self.timestamp_start - 1
+            ):
+                groups.drop(groups.alive[i])
+        return 0
+
+
+cdef int _met(Search search, Seek* seek) except -1:
+    """A step of several events has been found."""
+    cdef Task* task = <Task*>seek.task
+    if task.number == NOBODY:
+        (<Joins>search)._begin(task.way, seek)
+    else:
+        (<Joins>search)._join(task.way, task.number, seek)
+    return 0
+
+
+cdef void* _longer(void* block, size_t size) except NULL:
+    cdef void* moved = resized(block, size)
+    if moved == NULL:
+        raise MemoryError("no room for another beginning")
+    return moved

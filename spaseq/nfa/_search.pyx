@@ -1,0 +1,280 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Rows of the window → ways to take an edge.
+
+An edge over several graph patterns begins with the pattern that has the fewest rows, and goes
+from one to the next by an index wherever a column is bound already; nothing is tried before
+every pattern has a row (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting
+complex events*, DEBS 2015).
+
+Invariants: a search changes nothing but its own scratch; rows are looked at newest first, so
+the first way to take an edge of one pattern is the latest. Cost: the rows looked at, counted
+in `looked`. Source: `spaseq.nfa.candidates`, which says the same of Python objects.
+"""
+
+from libc.string cimport memcpy, memset
+
+from spaseq.nfa._kept cimport UNINDEXED, KeptRows
+from spaseq.nfa._tables cimport Occurrence, bind, enter, numbers_of
+from spaseq.rdf._memory cimport give_back, resized, zeroed
+
+
+cdef class Search(EventAtHand):
+    """`rows` are `CoreTables`, with their `search`."""
+
+    def __cinit__(self, rows, *others):
+        cdef uint32_t i
+        found = rows.search
+        self.kept_rows = [
+            None if columns is None else KeptRows(columns) for columns in found.kept
+        ]
+        self.looking = any(rows is not None for rows in self.kept_rows)
+        self.gpms = numbers_of(found.gpms)
+        self.looks = ranges_of(found.looks)
+        self.lookers = numbers_of(found.lookers)
+        self.whole = <bint*>numbers_of(found.whole)
+        self.columns = ranges_of(found.columns)
+        self.column_numbers = numbers_of(found.column_numbers)
+        self.place_edges = ranges_of(found.place_edges)
+        self.edge_choices = ranges_of(found.edge_choices)
+        self.edge_operands = ranges_of(found.edge_operands)
+        self.any_order = <bint*>numbers_of(found.any_order)
+        self.operand_choices = ranges_of(found.operand_choices)
+        self.choices = ranges_of(found.choices)
+        self.most_parts = max([end - first for first, end in found.choices], default=0)
+        self.parts = <Part*>zeroed(len(found.parts), sizeof(Part))
+        for i, (occurrence, operand, part) in enumerate(found.parts):
+            self.parts[i] = Part(occurrence, self.gpms[occurrence], operand, part)
+        for i, manner in enumerate(found.manners):
+            self.places[i].manner = manner
+
+    def __dealloc__(self):
+        cdef uint32_t i
+        for i in range(self.level_room):
+            give_back(self.levels[i])
+            give_back(self.level_labels[i])
+        give_back(self.levels)
+        give_back(self.level_labels)
+        give_back(self.gpms)
+        give_back(self.looks)
+        give_back(self.lookers)
+        give_back(self.whole)
+        give_back(self.columns)
+        give_back(self.column_numbers)
+        give_back(self.place_edges)
+        give_back(self.edge_choices)
+        give_back(self.edge_operands)
+        give_back(self.any_order)
+        give_back(self.operand_choices)
+        give_back(self.choices)
+        give_back(self.parts)
+
+    # ---------------------------------------------------------------- rows
+
+    cdef int keep(self, uint32_t gpm, uint32_t width, bint keyed) except -1:
+        """The row at hand is looked back at as long as the window has its event."""
+        cdef KeptRows rows = <KeptRows>self.kept_rows[gpm]
+        cdef Label* label = self.tecs.label(width)
+        cdef uint32_t i, j
+        if self.whole[gpm] and not self.row_kept:
+            self.keep_row(width)
+        memcpy(label, &self.event, sizeof(Label) - sizeof(term_t))
+        label.width = width
+        if self.whole[gpm]:
+            memcpy(label.row, self.row, width * sizeof(term_t))
+        else:
+            label.name = label.stamp = 0
+            for i in range(self.columns[gpm].first, self.columns[gpm].end):
+                j = self.column_numbers[i]
+                if self.given[j]:
+                    self.row[j] = label.row[j] = self.window.keep(self.batch, self.given[j])
+        rows.forget(self.bound)
+        self.kept, self.kept_gpm = label, gpm
+        return rows.add(label, keyed)
+
+    cdef int each_edge(self, Seek* seek, const term_t* env) except -1:
+        """Every way to take the edge of a seek from an environment, until one will do: then 1."""
+        cdef uint32_t level = self.depth
+        cdef term_t* entered
+        cdef int stopped
+        self.deepen()
+        entered = self.levels[level]
+        memcpy(entered, env, self.cells * sizeof(term_t))
+        enter(self, &self.edges[seek.edge], entered)
+        seek.start = entered
+        seek.choices = self.edge_choices[seek.edge]
+        stopped = self.each(seek)
+        self.depth = level
+        return stopped
+
+    cdef int each(self, Seek* seek) except -1:
+        """Every way to meet one of the choices of a seek, until one will do: then 1."""
+        cdef uint32_t i, level = self.depth
+        cdef int stopped = 0
+        if seek.low < self.bound - 1:
+            seek.low = self.bound - 1
+        self.deepen()
+        seek.cells = self.levels[level]
+        seek.labels = self.level_labels[level]
+        for i in range(seek.choices.first, seek.choices.end):
+            seek.parts = self.parts + self.choices[i].first
+            seek.count = self.choices[i].end - self.choices[i].first
+            seek.env = seek.cells + seek.count * self.cells
+            memcpy(seek.cells, seek.start, self.cells * sizeof(term_t))
+            memset(seek.labels, 0, seek.count * sizeof(Label*))
+            stopped = self._choose(seek)
+            if stopped:
+                break
+        self.depth = level
+        return stopped
+
+    cdef int _choose(self, Seek* seek) except -1:
+        """Every way to meet the parts at hand; nothing is tried before all of them have rows."""
+        cdef uint32_t i
+        cdef KeptRows rows
+        for i in range(seek.count):
+            rows = <KeptRows>self.kept_rows[seek.parts[i].gpm]
+            rows.forget(self.bound)
+            if rows.first == rows.end:
+                return 0
+        if seek.fresh == NULL:
+            return self._extend(seek, 0)
+        for i in range(seek.count):
+            if seek.parts[i].gpm == seek.fresh_gpm and (
+                self._try(seek, 0, i, seek.fresh)
+            ):
+                return 1
+        return 0
+
+    cdef int _extend(self, Seek* seek, uint32_t depth) except -1:
+        """The parts that are not met yet."""
+        cdef uint32_t i
+        cdef int status
+        if depth < seek.count:
+            return self._look(seek, depth, self._next_part(seek))
+        seek.first = seek.last = seek.labels[0].instant
+        for i in range(seek.count):
+            status = self.conditions.hold(
+                self.conditions.context, seek.parts[i].occurrence, seek.env
+            )
+            if status <= 0:
+                return _raised() if status < 0 else 0
+            if seek.labels[i].instant < seek.first:
+                seek.first = seek.labels[i].instant
+            if seek.labels[i].instant > seek.last:
+                seek.last = seek.labels[i].instant
+        return seek.found(self, seek)
+
+    cdef uint32_t _next_part(self, Seek* seek) noexcept:
+        """The part with the fewest rows."""
+        cdef uint32_t i, best = 0
+        cdef uint64_t fewest = 0, count
+        cdef KeptRows rows
+        for i in range(seek.count):
+            if seek.labels[i] == NULL:
+                rows = <KeptRows>self.kept_rows[seek.parts[i].gpm]
+                count = rows.end - rows.first + 1
+                if fewest == 0 or count < fewest:
+                    fewest, best = count, i
+        return best
+
+    cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1:
+        """Meet one part with each of its rows."""
+        cdef KeptRows rows = <KeptRows>self.kept_rows[seek.parts[part].gpm]
+        cdef const term_t* env = seek.cells + depth * self.cells
+        cdef uint32_t i, index = UNINDEXED, slot
+        cdef uint32_t columns = self.occurrences[seek.parts[part].occurrence].binding_first
+        cdef uint64_t number = 0
+        cdef int64_t micros = 0
+        cdef bint timed = False
+        cdef term_t term
+        cdef int stopped
+        for i in range(seek.count):
+            if seek.labels[i] != NULL and seek.parts[i].operand == seek.parts[part].operand:
+                timed, micros = True, seek.labels[i].micros
+        for i in range(rows.index_count):
+            term = env[self.bindings[columns + rows.indexes[i].column].register]
+            if term:
+                index, number = i, rows.newest_like(i, term)
+                break
+        if index == <uint32_t>UNINDEXED:
+            number = rows.until(micros) if timed else rows.before(seek.high)
+        while number >= rows.first:
+            slot = number & (rows.room - 1)
+            if rows.instants[slot] <= seek.low or (timed and rows.labels[slot].micros < micros):
+                break
+            self.looked += 1
+            if (
+                rows.instants[slot] < seek.high
+                and (rows.keyed[slot] or seek.negated)
+                and (not timed or rows.labels[slot].micros == micros)
+            ):
+                stopped = self._try(seek, depth, part, rows.labels[slot])
+                if stopped:
+                    return 1
+            number = number - 1 if index == <uint32_t>UNINDEXED else rows.older_like(index, number)
+        return 0
+
+    cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1:
+        """Meet one part with a row, and go on from there."""
+        cdef const term_t* env = seek.cells + depth * self.cells
+        cdef term_t* joined = seek.cells + (depth + 1) * self.cells
+        cdef Occurrence* occurrence = &self.occurrences[seek.parts[part].occurrence]
+        cdef int stopped
+        if self._shared(seek, label):
+            return 0
+        memcpy(joined, env, self.cells * sizeof(term_t))
+        if not bind(self, occurrence, label.row, joined):
+            occurrence.disagreed += 1
+            return 0
+        seek.labels[part] = label
+        stopped = self._extend(seek, depth + 1)
+        seek.labels[part] = NULL
+        return stopped
+
+    cdef bint _shared(self, Seek* seek, const Label* label) noexcept:
+        """Whether a row is of an event that has been chosen already."""
+        cdef uint32_t i
+        cdef const Label* other
+        for i in range(seek.count):
+            other = seek.labels[i]
+            if other != NULL and other.instant == label.instant and other.stream == label.stream:
+                return True
+        return False
+
+    cdef int deepen(self) except -1:
+        """Scratch for one more nested search."""
+        cdef uint32_t room
+        if self.depth == self.level_room:
+            room = 2 * self.level_room + 8
+            self.levels = <term_t**>_longer(self.levels, room * sizeof(term_t*))
+            self.level_labels = <Label***>_longer(self.level_labels, room * sizeof(Label**))
+            while self.level_room < room:
+                self.levels[self.level_room] = <term_t*>zeroed(
+                    (self.most_parts + 1) * self.cells, sizeof(term_t)
+                )
+                self.level_labels[self.level_room] = NULL
+                self.level_room += 1
+                self.level_labels[self.level_room - 1] = <Label**>zeroed(
+                    self.most_parts, sizeof(Label*)
+                )
+        self.depth += 1
+        return 0
+
+
+cdef int _raised() except -1:
+    """Hand on the Python exception that a filter left."""
+    return -1
+
+
+cdef Range* ranges_of(pairs) except NULL:
+    cdef Range* block = <Range*>zeroed(len(pairs), sizeof(Range))
+    for i, (first, end) in enumerate(pairs):
+        block[<size_t>i] = Range(first, end)
+    return block
+
+
+cdef void* _longer(void* block, size_t size) except NULL:
+    cdef void* moved = resized(block, size)
+    if moved == NULL:
+        raise MemoryError("no room to look for what a guard forbids")
+    return moved

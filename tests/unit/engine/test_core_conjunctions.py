@@ -1,0 +1,104 @@
+"""Conjunctions on the compiled core: what is looked at, counted, and when."""
+
+from __future__ import annotations
+
+import pyoxigraph as ox
+import pytest
+from engine_runs import EX
+
+import spaseq
+
+S = EX + "s"
+KEYED = {name: f"{{ ?k :{name.lower()} ?{name.lower()} }}" for name in "ABC"}
+APART = {name: f"{{ [] :{name.lower()} ?{name.lower()} }}" for name in "ABC"}
+
+
+def started(seq: str, gpms: dict[str, str], window: str = "1 HOUR") -> spaseq.Run:
+    defines = " ".join(f"DEFINE GPM {name} ON s {gpms[name]}" for name in gpms if name in seq)
+    text = (
+        f"PREFIX : <{EX}> SELECT * WITHIN {window} FROM STREAM s :s "
+        f"WHERE {{ SEQ({seq}) {defines} }}"
+    )
+    run = spaseq.compile(text).start()
+    assert run.queries[0].native is not None
+    return run
+
+
+def pushed(run: spaseq.Run, time: int, letter: str, key: int = 0, value: int = 0) -> int:
+    """How many matches an event completes."""
+    fact = ox.Triple(ox.NamedNode(f"{EX}k{key}"), ox.NamedNode(EX + letter), ox.Literal(value))
+    return len(run.push(S, time, [fact]))
+
+
+def looked(run: spaseq.Run) -> int:
+    native = run.queries[0].native
+    assert native is not None
+    return native.core.looked
+
+
+@pytest.mark.parametrize("seq", ["A & B & C", "A AND B AND C"])
+def test_nothing_is_looked_at_before_every_operand_has_an_event(seq: str) -> None:
+    run = started(seq, APART)
+    for number in range(100):
+        pushed(run, 1, "ab"[number % 2])
+    assert looked(run) == 0
+    assert pushed(run, 1, "c") == 50 * 50
+
+
+def test_a_conjunction_looks_at_the_rows_of_its_timestamp() -> None:
+    run = started("A & B", APART)
+    for time in range(300):
+        pushed(run, time, "a")
+    assert pushed(run, 400, "a") == 0
+    assert pushed(run, 400, "b") == 1
+    assert pushed(run, 401, "b") == 0
+    assert looked(run) == 1
+
+
+def test_any_order_begins_with_the_rarest_operand_and_goes_on_by_index() -> None:
+    run = started("A AND B AND C", KEYED)
+    for time in range(500):
+        pushed(run, time, "a", key=time)
+    for time in range(500, 505):
+        pushed(run, time, "b", key=time - 500)
+    assert pushed(run, 600, "c", key=3) == 1
+    # One row of each, and what falls into its bucket.
+    assert looked(run) <= 8
+
+
+def test_an_event_stands_for_one_operand_only() -> None:
+    run = started("A AND B", {"A": "{ ?k ?p ?a }", "B": "{ ?j ?q ?b }"})
+    assert pushed(run, 0, "x") == 0
+    assert pushed(run, 1, "x") == 2
+    assert pushed(run, 2, "x") == 4
+
+
+def test_the_next_conjunction_takes_whom_it_follows() -> None:
+    run = started("C ; (A & B)", APART)
+    pushed(run, 0, "c")
+    pushed(run, 1, "a")
+    assert pushed(run, 1, "b") == 1
+    assert pushed(run, 1, "b") == 1
+    pushed(run, 2, "a")
+    assert pushed(run, 2, "b") == 0
+
+
+@pytest.mark.parametrize("seq", ["A AND B", "C ; (A AND B)", "A & B", "C ; (A & B)"])
+def test_what_is_kept_is_bounded_by_the_window(seq: str) -> None:
+    run = started(seq, KEYED, "20 SECONDS")
+    for time in range(3_000):
+        pushed(run, time // 3, "abc"[time % 3], key=time % 5)
+    native = run.queries[0].native
+    assert native is not None
+    assert len(list(native.parts.kept())) <= 2 * 21 + 2
+    assert run.stats["groups"] <= 3 * 21
+
+
+def test_witnesses_come_in_the_order_of_their_instants() -> None:
+    run = started("C : (A AND B) : C", KEYED)
+    for time, letter in enumerate("cba"):
+        pushed(run, time, letter)
+    (match,) = run.push(
+        S, 9, [ox.Triple(ox.NamedNode(EX + "k0"), ox.NamedNode(EX + "c"), ox.Literal(0))]
+    )
+    assert [witness.gpm for witness in match.events] == ["C", "B", "A", "C"]
