@@ -21,7 +21,7 @@ from libc.string cimport memcpy, memset
 
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._groups cimport NOBODY, Group, latest_of
-from spaseq.nfa._order cimport Rank, rank_of
+from spaseq.nfa._order cimport Rank, Span, rank_of
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, bind, enter
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport Dictionary
@@ -245,7 +245,8 @@ cdef class AutomatonCore(Joins):
         cdef Groups groups = <Groups>self.groups[way.place]
         cdef double value = 0, least = -INFINITY, most = INFINITY
         cdef Rank rank
-        cdef uint32_t i, found, group = NOBODY
+        cdef Span span
+        cdef uint32_t i, group
         if self.row[edge.compared] == 0:
             return 0
         rank = rank_of(record_of(self.batch, self.row[edge.compared]), &value)
@@ -255,14 +256,12 @@ cdef class AutomatonCore(Joins):
             least = value - ROUNDING * fabs(value) - LEAST_FLOAT
         for i in range(edge.key_first, edge.key_end):
             self.key[i - edge.key_first] = self.row[self.numbers[i]]
-        while True:
-            found = groups.first_in(edge.index, self.key, rank, least, group)
-            if found == NOBODY or not groups.within(edge.index, found, most):
-                break
-            group = found
-            self._take(way, group, width, label)
+        group = groups.first_in(edge.index, self.key, rank, least, most, &span)
         if group == NOBODY and groups.living:
             self.places[way.place].unjoined += 1
+        while group != NOBODY:
+            self._take(way, group, width, label)
+            group = groups.next_in(edge.index, &span)
         return 0
 
     cdef int _see(self, Sighting* sighting, uint32_t width) except -1:

@@ -4,7 +4,7 @@ cimport cython
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from spaseq.nfa._order cimport Order, Rank, Registers
+from spaseq.nfa._order cimport Order, Rank, Registers, Span
 from spaseq.nfa._tecs cimport Cell, Node, Tecs, instant_t
 from spaseq.rdf._terms cimport term_t
 
@@ -74,9 +74,9 @@ cdef class Groups:
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
     cdef uint32_t first_in(
-        self, uint32_t index, const term_t* key, Rank rank, double least, uint32_t after
+        self, uint32_t index, const term_t* key, Rank rank, double least, double most, Span* span
     ) noexcept nogil
-    cdef bint within(self, uint32_t index, uint32_t group, double most) noexcept nogil
+    cdef uint32_t next_in(self, uint32_t index, Span* span) noexcept nogil
     cdef int _grow(self) except -1
     cdef int _enter_order(self, uint32_t index, uint32_t group) noexcept nogil
     cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil

@@ -196,21 +196,19 @@ cdef class Groups:
         )
 
     cdef uint32_t first_in(
-        self, uint32_t index, const term_t* key, Rank rank, double least, uint32_t after
+        self, uint32_t index, const term_t* key, Rank rank, double least, double most, Span* span
     ) noexcept nogil:
-        """The first group of an ordered index with a key and a rank, or the next one.
+        """The first group of an ordered index with a key, a rank and a value in a range.
 
-        That is no less than `least`, or than the group `after` and behind it. Others may have
-        the hash of the key.
+        Others may have the hash of the key.
         """
-        cdef uint32_t hash = _hash(key, self.chains[index].width)
-        if after != NOBODY:
-            least = (<Order>self.orders_at[index]).leaves[after].value
-        return (<Order>self.orders_at[index]).at(hash, rank, least, after + 1)
+        return (<Order>self.orders_at[index]).seek(
+            span, _hash(key, self.chains[index].width), rank, least, most
+        )
 
-    cdef bint within(self, uint32_t index, uint32_t group, double most) noexcept nogil:
-        """Whether a group that `first_in` gave has at most a value."""
-        return (<Order>self.orders_at[index]).leaves[group].value <= most
+    cdef uint32_t next_in(self, uint32_t index, Span* span) noexcept nogil:
+        """The one after a group that `first_in` or `next_in` gave."""
+        return (<Order>self.orders_at[index]).next_of(span)
 
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1:
         """A member is also found by its last instant, no older than that of any other."""

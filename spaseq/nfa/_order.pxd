@@ -31,6 +31,19 @@ cdef struct Leaf:
     uint32_t right
 
 
+cdef enum:
+    MOST_HELD = 6       # after some 64 groups the walk begins again
+
+# A walk over the groups of some values.
+cdef struct Span:
+    Leaf position           # where it began
+    double most
+    uint32_t root
+    uint32_t[MOST_HELD] path    # groups that are to come, the next one last
+    uint32_t depth
+    bint whole              # none had to be left out
+
+
 @cython.final
 cdef class Order:
     cdef Leaf* leaves           # per group
@@ -41,5 +54,11 @@ cdef class Order:
     cdef int enter(self, uint32_t group, uint32_t hash, Rank rank, double value) noexcept nogil
     cdef int put(self, uint32_t group) noexcept nogil
     cdef int leave(self, uint32_t group) noexcept nogil
-    cdef uint32_t at(self, uint32_t hash, Rank rank, double value, uint32_t group) noexcept nogil
+    cdef uint32_t seek(
+        self, Span* span, uint32_t hash, Rank rank, double least, double most
+    ) noexcept nogil
+    cdef uint32_t next_of(self, Span* span) noexcept nogil
+    cdef uint32_t _descend(self, Span* span, uint32_t group) noexcept nogil
+    cdef uint32_t _push(self, Span* span, uint32_t node) noexcept nogil
+    cdef uint32_t _top(self, Span* span) noexcept nogil
     cdef bint _before(self, uint32_t node, const Leaf* position, uint32_t group) noexcept nogil

@@ -9,12 +9,13 @@ else what is no number either.
 Invariant: what an index leaves out, the filter it serves is not true of; what it gives, the
 filter is still asked about. So values may be doubles that stand for exact numbers: rounding
 keeps the order, and who looks for a range makes it as much wider as rounding to a float can
-move a number. Cost: logarithmic in the groups for each step. Source: Seidel and Aragon,
+move a number. Cost: logarithmic in the groups for each that comes, goes, or begins a range;
+constant for each after it. Source: Seidel and Aragon,
 Randomized Search Trees, 1996.
 """
 
 from libc.math cimport isnan
-from libc.string cimport memset
+from libc.string cimport memmove, memset
 
 from spaseq.rdf._literals cimport decode_record
 from spaseq.rdf._memory cimport give_back, resized
@@ -142,21 +143,62 @@ cdef class Order:
         where[0] = greater if smaller == NOBODY else smaller
         return 0
 
-    cdef uint32_t at(self, uint32_t hash, Rank rank, double value, uint32_t group) noexcept nogil:
-        """The first group at a position or after it, if it has its hash and rank, or NOBODY."""
-        cdef uint32_t node = self.roots[hash & self.mask], found = NOBODY
-        cdef Leaf position
-        position.alike = _class_of(hash, rank)
-        position.value = value
+    cdef uint32_t seek(
+        self, Span* span, uint32_t hash, Rank rank, double least, double most
+    ) noexcept nogil:
+        """The first group with a hash, a rank and a value from `least` to `most`, or NOBODY.
+
+        The span is good for `next_of` until a group comes or goes.
+        """
+        span.position.alike = _class_of(hash, rank)
+        span.position.value = least
+        span.most = most
+        span.root = self.roots[hash & self.mask]
+        return self._descend(span, 0)
+
+    cdef uint32_t _descend(self, Span* span, uint32_t group) noexcept nogil:
+        """The first group at the span's position, with that number, or after it."""
+        cdef uint32_t node = span.root
+        span.depth = 0
+        span.whole = True
         while node != NOBODY:
-            if self._before(node, &position, group):
+            if self._before(node, &span.position, group):
                 node = self.leaves[node].right
             else:
-                found = node
-                node = self.leaves[node].left
-        if found != NOBODY and self.leaves[found].alike != position.alike:
+                node = self._push(span, node)
+        return self._top(span)
+
+    cdef uint32_t next_of(self, Span* span) noexcept nogil:
+        """The group after the one that the span is at, or NOBODY."""
+        cdef uint32_t group = span.path[span.depth - 1], node
+        span.depth -= 1
+        if span.depth == 0 and not span.whole:
+            span.position.value = self.leaves[group].value
+            return self._descend(span, group + 1)
+        node = self.leaves[group].right
+        while node != NOBODY:
+            node = self._push(span, node)
+        return self._top(span)
+
+    cdef uint32_t _push(self, Span* span, uint32_t node) noexcept nogil:
+        """A group that comes after all to its left, where the walk goes on."""
+        if span.depth == MOST_HELD:
+            # Those that come last are looked for again.
+            memmove(span.path, span.path + 1, (MOST_HELD - 1) * sizeof(uint32_t))
+            span.depth -= 1
+            span.whole = False
+        span.path[span.depth] = node
+        span.depth += 1
+        return self.leaves[node].left
+
+    cdef uint32_t _top(self, Span* span) noexcept nogil:
+        cdef Leaf* leaf
+        if span.depth == 0:
             return NOBODY
-        return found
+        leaf = &self.leaves[span.path[span.depth - 1]]
+        if leaf.alike != span.position.alike or leaf.value > span.most:
+            return NOBODY
+        return span.path[span.depth - 1]
 
 
 cdef void* _longer(void* block, size_t size) except NULL:

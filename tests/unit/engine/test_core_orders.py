@@ -114,3 +114,20 @@ def test_groups_go_from_the_index_with_the_window(seed: int) -> None:
     ]
     run = compiled.start()
     assert results(run, events, True) == results(in_python(compiled), events, False)
+
+
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
+@pytest.mark.parametrize("keyed", [True, False])
+def test_long_ranges_are_gone_through_group_by_group(operator: str, keyed: bool) -> None:
+    chance = random.Random(5)
+    numbers = [chance.randint(0, 900) for _ in range(1500)]
+    events = [event(n, "a", "k", ox.Literal(number)) for n, number in enumerate(numbers)]
+    asked = [0, 1, 450, 899, 900]
+    events += [event(1500 + n, "b", "k", ox.Literal(number)) for n, number in enumerate(asked)]
+    run = program("SEQ(A : B)", gpms(operator, keyed), clauses="WITHIN 9999 SECONDS").start()
+    found = Counter(
+        int(match.events[1].bindings["y"].value)  # type: ignore[union-attr]
+        for match in run.push_batch(encoded(run, events))
+    )
+    agrees = {"<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__}[operator]
+    assert found == Counter(y for y in asked for x in numbers if agrees(y, x))
