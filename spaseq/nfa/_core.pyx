@@ -19,7 +19,7 @@ Automata.
 from libc.math cimport INFINITY, fabs
 from libc.string cimport memcpy, memset
 
-from spaseq.nfa._clock cimport Awaited
+from spaseq.nfa._clock cimport Awaited, since_of, tick
 from spaseq.nfa._groups cimport NOBODY, Group, latest_of
 from spaseq.nfa._order cimport Rank, rank_of
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, bind, enter
@@ -51,6 +51,13 @@ cdef class AutomatonCore(Joins):
         give_back(self.key)
 
     # ---------------------------------------------------------------- instants
+
+    cpdef int open(self, int64_t micros) except -1:
+        """The next instant begins, at a time not before the last one's."""
+        self.turn += 1
+        tick(self, micros)
+        self.tecs.begin(self.now, self.bound)
+        return 0
 
     cpdef int close(self) except -1:
         """Nothing more comes at the open instant: what it brought becomes visible."""
@@ -125,7 +132,7 @@ cdef class AutomatonCore(Joins):
 
     cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1:
         """The matches that end in a node wait for their windows to close."""
-        self.walk.begin(node, self._since())
+        self.walk.begin(node, since_of(self))
         while self.walk.advance():
             self._put_awaited(place, group, self.walk)
             self.waited += 1
@@ -287,7 +294,7 @@ cdef class AutomatonCore(Joins):
         """The partial matches of a group end with the instant, if a guard's row fits them."""
         cdef Group* group = &groups.groups[number]
         cdef int status
-        if group.taken == self.now or group.latest < self._since():
+        if group.taken == self.now or group.latest < since_of(self):
             return 0
         self.remember(self.env, &self.places[sighting.place], groups, number)
         if not bind(self, &self.occurrences[sighting.occurrence], self.row, self.env):
@@ -303,7 +310,7 @@ cdef class AutomatonCore(Joins):
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
         cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
-        cdef instant_t bound = self._since()
+        cdef instant_t bound = since_of(self)
         cdef Groups groups
         cdef Group* group = NULL
         cdef int status
@@ -340,6 +347,11 @@ cdef class AutomatonCore(Joins):
         return self.arrive(edge, self.tecs.extend(label[0], group.members, group.latest))
 
     # ---------------------------------------------------------------- for Python
+
+    cpdef int skip(self) except -1:
+        """Only what starts after the present instant may still match."""
+        self.skipped = self.now + 1
+        return 0
 
     @property
     def complete(self):

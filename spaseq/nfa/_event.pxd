@@ -1,17 +1,19 @@
 """The event and the row at hand; see _event.pyx."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa._clock cimport Clock
 from spaseq.nfa._tables cimport Binding, Occurrence, Way
-from spaseq.nfa._tecs cimport Label
+from spaseq.nfa._tecs cimport Label, Tecs
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
 
 
 cdef class EventAtHand(Clock):
+    cdef readonly Tecs tecs
     cdef WindowTerms window
+    cdef uint64_t turn          # changes whenever what has been accepted may go
     cdef const term_t* given    # the row at hand, and a copy of it whose terms
     cdef term_t* row            # are kept for the window, once `row_kept`
     cdef bint row_kept

@@ -15,6 +15,7 @@ cdef class EventAtHand(Clock):
     """`window` keeps the terms."""
 
     def __cinit__(self, rows, WindowTerms window not None, *others):
+        self.tecs = Tecs()
         self.window = window
         self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
 

@@ -14,6 +14,7 @@ constant for each group, or for each instant at which those of its members came 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
+from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._groups cimport NOBODY, Dates, Stretch, floor_of
 from spaseq.nfa._guards cimport NEVER, earlier
 from spaseq.nfa._search cimport Search
@@ -93,7 +94,7 @@ cdef class Joins(OpenInstant):
         while i:
             i -= 1
             task.number = groups.alive[i]
-            if groups.groups[task.number].latest < self._since():
+            if groups.groups[task.number].latest < since_of(self):
                 place.outside += 1
                 continue
             if groups.dates[task.number].newest.last < (
@@ -110,7 +111,7 @@ cdef class Joins(OpenInstant):
     cdef int _begin(self, Way* way, Seek* seek) except -1:
         """A match may begin with a step of several events."""
         cdef Place* place = &self.places[way.place]
-        if seek.first < self._since():
+        if seek.first < since_of(self):
             return 0
         memcpy(self.env, seek.env, self.cells * sizeof(term_t))
         if place.manner & Manner.GUARDED and self._preceded(way.edge, place, seek.first):
@@ -166,7 +167,7 @@ cdef class Joins(OpenInstant):
         cdef Place* place = &self.places[way.place]
         cdef Edge* edge = &self.edges[way.edge]
         cdef Groups groups = <Groups>self.groups[way.place]
-        cdef instant_t bound = self._since(), latest = groups.groups[number].latest
+        cdef instant_t bound = since_of(self), latest = groups.groups[number].latest
         cdef Stretch* stretch = groups.dates[number].newest
         cdef bint joined = False, asked = place.manner & Manner.RELATIVE
         if seek.count > 1:
@@ -257,7 +258,7 @@ cdef class Joins(OpenInstant):
                 self.env, self.beginning_values + i * self.cells, self.cells * sizeof(term_t)
             )
             self.begin()
-            if self.now >= self._since() and not (
+            if self.now >= since_of(self) and not (
                 self._preceded(begun.edge, &self.places[begun.place], self.now)
             ):
                 self.places[begun.place].joined += 1
