@@ -20,7 +20,9 @@ from libc.math cimport INFINITY, fabs
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa._clock cimport Awaited, since_of, tick
+from spaseq.nfa._event cimport take_row
 from spaseq.nfa._groups cimport NOBODY, Group, latest_of
+from spaseq.nfa._instant cimport arrive
 from spaseq.nfa._order cimport Rank, rank_of
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, bind, enter
 from spaseq.rdf._batch cimport record_of
@@ -202,7 +204,7 @@ cdef class AutomatonCore(Joins):
         cdef Place* place
         cdef Groups groups
         cdef Label* label
-        self.take_row(row, width)
+        take_row(self, row, width)
         # What is compared has the window's numbers; the rest gets them where the row is taken.
         for i in range(self.compared_first[gpm], self.compared_first[gpm + 1]):
             j = self.compared[i]
@@ -341,10 +343,10 @@ cdef class AutomatonCore(Joins):
         self.label_row(way, width, label)
         place.joined += 1
         if group == NULL:
-            return self.arrive(edge, self.tecs.extend(label[0], NULL, self.now))
+            return arrive(self, edge, self.tecs.extend(label[0], NULL, self.now))
         if place.operator == c";" and group.taken != self.now:
             self.touch(way.place, number)
-        return self.arrive(edge, self.tecs.extend(label[0], group.members, group.latest))
+        return arrive(self, edge, self.tecs.extend(label[0], group.members, group.latest))
 
     # ---------------------------------------------------------------- for Python
 

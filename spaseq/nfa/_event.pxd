@@ -1,6 +1,7 @@
 """The event and the row at hand; see _event.pyx."""
 
 from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from spaseq.nfa._clock cimport Clock
 from spaseq.nfa._tables cimport Binding, Occurrence, Way
@@ -27,7 +28,17 @@ cdef class EventAtHand(Clock):
     cdef int present(
         self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
     ) except -1
-    cdef int take_row(self, const term_t* row, uint32_t width) except -1
+    cdef int widen(self, uint32_t width) except -1
     cdef int keep_row(self, uint32_t width) except -1
     cdef int settle(self, Occurrence* occurrence) noexcept
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1
+
+
+cdef inline int take_row(EventAtHand hand, const term_t* row, uint32_t width) except -1:
+    """The next row of the event, with the numbers of its batch."""
+    if width > hand.row_room:
+        hand.widen(width)
+    hand.given = row
+    hand.row_kept = False
+    memcpy(hand.row, row, width * sizeof(term_t))
+    return 0

@@ -17,6 +17,7 @@ from libc.string cimport memcpy, memset
 from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._groups cimport NOBODY, Dates, Stretch, floor_of
 from spaseq.nfa._guards cimport NEVER, earlier
+from spaseq.nfa._instant cimport arrive
 from spaseq.nfa._search cimport Search
 from spaseq.nfa._tables cimport Edge, Manner
 from spaseq.rdf._memory cimport give_back, resized, zeroed
@@ -68,8 +69,8 @@ cdef class Joins(OpenInstant):
         if self.counted and place.manner & Manner.GUARDED:
             return self.put_off(way, label[0])
         place.joined += 1
-        return self.arrive(
-            &self.edges[way.edge], self.tecs.extend(label[0], NULL, self.now)
+        return arrive(
+            self, &self.edges[way.edge], self.tecs.extend(label[0], NULL, self.now)
         )
 
     cdef int conjoin(self, Way* way) except -1:
@@ -118,7 +119,7 @@ cdef class Joins(OpenInstant):
             return 0
         place.joined += 1
         self.step_count = 0
-        return self.arrive(&self.edges[way.edge], self._node(way, seek, NULL, seek.first))
+        return arrive(self, &self.edges[way.edge], self._node(way, seek, NULL, seek.first))
 
     cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1:
         """A step fits a group: it is joined to those members that nothing keeps away."""
@@ -174,8 +175,8 @@ cdef class Joins(OpenInstant):
             self.step_count = 0
         if needed <= groups.dates[number].oldest and stretch.last < seek.first and not asked:
             place.joined += 1
-            return self.arrive(
-                edge, self._node(way, seek, groups.groups[number].members, latest)
+            return arrive(
+                self, edge, self._node(way, seek, groups.groups[number].members, latest)
             )
         while stretch != NULL and latest >= bound and stretch.last >= needed:
             if stretch.latest >= bound and stretch.last < seek.first and not (
@@ -184,7 +185,7 @@ cdef class Joins(OpenInstant):
                 ) != NEVER
             ):
                 joined = True
-                self.arrive(edge, self._node(way, seek, stretch.members, stretch.latest))
+                arrive(self, edge, self._node(way, seek, stretch.members, stretch.latest))
             latest = stretch.older_latest
             stretch = stretch.older
         place.joined += joined
@@ -262,8 +263,8 @@ cdef class Joins(OpenInstant):
                 self._preceded(begun.edge, &self.places[begun.place], self.now)
             ):
                 self.places[begun.place].joined += 1
-                self.arrive(
-                    &self.edges[begun.edge], self.tecs.extend(begun.label, NULL, self.now)
+                arrive(
+                    self, &self.edges[begun.edge], self.tecs.extend(begun.label, NULL, self.now)
                 )
         self.beginning_count = 0
         return 0
