@@ -153,6 +153,27 @@ def joined(events: Sequence[Happening], window: int) -> int:
     return total
 
 
+def lows(events: Sequence[Happening], window: int) -> int:
+    """Two sales under one name, none in between at a lower price than that of the second."""
+    total = 0
+    for sales in _by_key(events, "SELL").values():
+        for first, (start, _) in enumerate(sales):
+            least = None
+            for place, price in sales[first + 1 :]:
+                if place > start + window:
+                    break
+                if least is None or price <= least:
+                    total += 1
+                    least = price
+    return total
+
+
+def paired(events: Sequence[Happening], window: int) -> int:
+    """All A and B of one key, whichever comes first."""
+    other = [({"A": "B", "B": "A"}[kind], key, value) for kind, key, value in events]
+    return joined(events, window) + joined(other, window)
+
+
 def _by_key(events: Sequence[Happening], kind: str) -> Sells:
     found: Sells = defaultdict(list)
     for place, (other, key, value) in enumerate(events):

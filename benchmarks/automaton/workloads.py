@@ -163,6 +163,29 @@ JOIN = Workload(
     partial(counts.joined, window=100_000),
 )
 
+
+def _lows(names: int) -> Workload:
+    patterns = {
+        "A": "?n :SELL ?p1",
+        "N": "?n :SELL ?p FILTER(?p < ?p2)",
+        "B": "?n :SELL ?p2",
+    }
+    window = 10 * names
+    return Workload(
+        f"A : !N : B, {names:,} names",
+        query("A : !N : B", patterns, window),
+        partial(streams.dealing, names),
+        partial(counts.lows, window=window),
+    )
+
+
+ANY_ORDER = Workload(
+    "A AND B of 100,000 keys",
+    query("A AND B", {"A": "?k :A []", "B": "?k :B []"}, 100_000),
+    partial(streams.keyed, 100_000),
+    partial(counts.paired, window=100_000),
+)
+
 FALLING = {
     "A": "?company :price ?p1",
     "B": "?company :price ?p FILTER(?p < PREV(?p, ?p1))",
@@ -208,6 +231,8 @@ TALLIED = [
     *(_peaks(window) for window in (100, 1000, 10_000)),
     *(_hard(window) for window in (100, 1000, 10_000)),
     JOIN,
+    *(_lows(names) for names in (10, 10_000)),
+    ANY_ORDER,
     RECOVERIES,
 ]
 """Those whose matches are counted."""

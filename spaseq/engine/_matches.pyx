@@ -17,6 +17,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from spaseq.engine._step cimport NativeStep
+from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport NOBODY
 from spaseq.nfa._tables cimport Binding, Change, Edge, Effect, Occurrence, Tables
@@ -450,7 +451,7 @@ cdef class Matches:
         """Turn to the matches that are complete now."""
         cdef AutomatonCore core = self.maker.core
         cdef uint32_t i
-        self.since = core._since()
+        self.since = since_of(core)
         self.count = core.accepted_count
         self.at = 0
         core.accepted_count = 0

@@ -9,6 +9,7 @@ back only where a match is complete.
 
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._rows cimport row_at
+from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._tecs cimport instant_t
 from spaseq.rdf._memory cimport give_back, zeroed
 
@@ -189,7 +190,7 @@ cdef class NativeStep:
             index = self.run(batch, before, stream, file, position + before - first)
             if index == before:
                 break
-            since = core._since()
+            since = since_of(core)
             core.turn += 1
             any = False
             for i in range(core.accepted_count):

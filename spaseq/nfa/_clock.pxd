@@ -1,10 +1,9 @@
-"""Instants and windows; see _clock.pyx."""
+"""Instants and the window over them, in machine integers; see _clock.pyx."""
 
-cimport cython
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint32_t, uint64_t
 
 from spaseq.nfa._tables cimport Tables
-from spaseq.nfa._tecs cimport Label, Tecs, instant_t
+from spaseq.nfa._tecs cimport Label, instant_t
 
 # A match that waits for its window to close, unless its group has ended by then.
 cdef struct Awaited:
@@ -17,7 +16,6 @@ cdef struct Awaited:
 
 
 cdef class Clock(Tables):
-    cdef readonly Tecs tecs
     cdef int64_t size
     cdef bint tumbling
     cdef readonly bint counted  # the window counts events
@@ -31,16 +29,36 @@ cdef class Clock(Tables):
     cdef public instant_t timestamp_start
     cdef public int64_t micros
     cdef public instant_t skipped   # no match may start before it
-    cdef uint64_t turn          # changes whenever what has been accepted may go
 
-    cdef int64_t _opening(self, int64_t micros) noexcept nogil
     cdef bint closes(self, int64_t micros) noexcept
-    cpdef int open(self, int64_t micros) except -1
     cdef int count(self) noexcept
-    cpdef int skip(self) except -1
     cdef int _reach(self) except -1
 
-    @cython.final
-    cdef inline instant_t _since(self) noexcept nogil:
-        """No match may start before it."""
-        return self.bound if self.bound > self.skipped else self.skipped
+
+cdef inline int64_t opening_of(Clock clock, int64_t micros) noexcept nogil:
+    """The earliest time of a match that ends at `micros`."""
+    if clock.counted or micros < INT64_MIN + clock.size:
+        return INT64_MIN
+    return micros // clock.size * clock.size if clock.tumbling else micros - clock.size
+
+
+cdef inline instant_t since_of(Clock clock) noexcept nogil:
+    """No match may start before it."""
+    return clock.bound if clock.bound > clock.skipped else clock.skipped
+
+
+cdef inline int tick(Clock clock, int64_t micros) except -1:
+    """The next instant begins, at a time not before the last one's."""
+    cdef int64_t earliest = opening_of(clock, micros)
+    clock.now += 1
+    if clock.now == 0 or clock.micros != micros:
+        clock.timestamp_start = clock.now
+        clock.micros = micros
+    if clock.now - clock.bound > clock.times_mask:
+        clock._reach()
+    clock.times[clock.now & clock.times_mask] = 0 if clock.counted else micros
+    clock.awaited[clock.now & clock.times_mask] = NULL
+    if not clock.counted:
+        while clock.times[clock.bound & clock.times_mask] < earliest:
+            clock.bound += 1
+    return 0

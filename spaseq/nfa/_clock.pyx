@@ -1,11 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Instants, and the first one that is still inside the window: `spaseq.nfa.window` compiled.
+"""The instants of one automaton, numbered densely, and the window over them.
 
-Instants are numbered densely as they open; what is known of those inside the window lies in a
-ring, with the matches that wait for the windows that begin there. Cost: amortised constant.
+What `spaseq.nfa.window` is for the run in Python, with a ring over the instants inside the
+window: for each its time (or its number of events), and the matches that start there and wait
+for their window to close.
+
+Invariant: `bound` never falls, and no match that ends now may start before it. Cost: amortised
+constant for each instant.
 """
-
-from libc.stdint cimport INT64_MIN
 
 from spaseq.rdf._memory cimport give_back, zeroed
 
@@ -14,7 +16,6 @@ cdef class Clock(Tables):
     """`rows` are `CoreTables`."""
 
     def __cinit__(self, rows, *others):
-        self.tecs = Tecs()
         self.size = rows.size
         self.tumbling = rows.tumbling
         self.counted = rows.counted
@@ -27,15 +28,9 @@ cdef class Clock(Tables):
         give_back(self.times)
         give_back(self.awaited)
 
-    cdef int64_t _opening(self, int64_t micros) noexcept nogil:
-        """The earliest time of a match that ends at `micros`."""
-        if self.counted or micros < INT64_MIN + self.size:
-            return INT64_MIN
-        return micros // self.size * self.size if self.tumbling else micros - self.size
-
     cdef bint closes(self, int64_t micros) noexcept:
         """Whether a window with waiting matches is over when `micros` comes."""
-        cdef int64_t earliest = self._opening(micros)
+        cdef int64_t earliest = opening_of(self, micros)
         cdef instant_t i = self.bound
         if self.awaited_count == 0:
             return False
@@ -44,23 +39,6 @@ cdef class Clock(Tables):
                 return True
             i += 1
         return False
-
-    cpdef int open(self, int64_t micros) except -1:
-        """The next instant begins, at a time not before the last one's."""
-        cdef int64_t earliest = self._opening(micros)
-        self.now += 1
-        self.turn += 1
-        if self.now == 0 or self.micros != micros:
-            self.timestamp_start = self.now
-            self.micros = micros
-        self._reach()
-        self.times[self.now & self.times_mask] = 0 if self.counted else micros
-        self.awaited[self.now & self.times_mask] = NULL
-        if not self.counted:
-            while self.times[self.bound & self.times_mask] < earliest:
-                self.bound += 1
-        self.tecs.begin(self.now, self.bound)
-        return 0
 
     cdef int _reach(self) except -1:
         """Make room in the ring for the present instant."""
@@ -90,9 +68,4 @@ cdef class Clock(Tables):
         while self.total > self.size:
             self.total -= self.times[self.bound & self.times_mask]
             self.bound += 1
-        return 0
-
-    cpdef int skip(self) except -1:
-        """Only what starts after the present instant may still match."""
-        self.skipped = self.now + 1
         return 0

@@ -6,7 +6,7 @@ Cost: linear in the steps of what is taken.
 
 from libc.stdint cimport uint32_t
 
-from spaseq.nfa._clock cimport Awaited
+from spaseq.nfa._clock cimport Awaited, opening_of, since_of
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport Group, Groups
 from spaseq.nfa._search cimport Range
@@ -23,7 +23,7 @@ def take(AutomatonCore core not None, step_of, bint one):
     cdef list found = []
     core.turn += 1
     for i in range(core.accepted_count):
-        core.walk.begin(core.accepted[i], core._since())
+        core.walk.begin(core.accepted[i], since_of(core))
         while core.walk.advance():
             match = []
             j = core.walk.length
@@ -55,7 +55,7 @@ def due(AutomatonCore core not None, before, step_of):
     cdef Group* group
     cdef list found = []
     while core.awaited_count and i <= core.now and (
-        before is None or core.times[i & core.times_mask] < core._opening(before)
+        before is None or core.times[i & core.times_mask] < opening_of(core, before)
     ):
         start, i = i, i + 1
         match = core.awaited[start & core.times_mask]

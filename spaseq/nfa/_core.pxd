@@ -1,7 +1,7 @@
 """The automaton over term numbers; see _core.pyx."""
 
 cimport cython
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.nfa._groups cimport Groups
 from spaseq.nfa._joins cimport Joins
@@ -22,6 +22,8 @@ cdef class AutomatonCore(Joins):
     cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1
     cdef bint waits(self, uint32_t gpm) noexcept
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1
+    cpdef int open(self, int64_t micros) except -1
+    cpdef int skip(self) except -1
     cpdef int close(self) except -1
     cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1
     cdef int _see(self, Sighting* sighting, uint32_t width) except -1

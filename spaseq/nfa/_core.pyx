@@ -19,8 +19,10 @@ Automata.
 from libc.math cimport INFINITY, fabs
 from libc.string cimport memcpy, memset
 
-from spaseq.nfa._clock cimport Awaited
+from spaseq.nfa._clock cimport Awaited, since_of, tick
+from spaseq.nfa._event cimport take_row
 from spaseq.nfa._groups cimport NOBODY, Group, latest_of
+from spaseq.nfa._instant cimport arrive
 from spaseq.nfa._order cimport Rank, Span, rank_of
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, bind, enter
 from spaseq.rdf._batch cimport record_of
@@ -51,6 +53,13 @@ cdef class AutomatonCore(Joins):
         give_back(self.key)
 
     # ---------------------------------------------------------------- instants
+
+    cpdef int open(self, int64_t micros) except -1:
+        """The next instant begins, at a time not before the last one's."""
+        self.turn += 1
+        tick(self, micros)
+        self.tecs.begin(self.now, self.bound)
+        return 0
 
     cpdef int close(self) except -1:
         """Nothing more comes at the open instant: what it brought becomes visible."""
@@ -125,7 +134,7 @@ cdef class AutomatonCore(Joins):
 
     cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1:
         """The matches that end in a node wait for their windows to close."""
-        self.walk.begin(node, self._since())
+        self.walk.begin(node, since_of(self))
         while self.walk.advance():
             self._put_awaited(place, group, self.walk)
             self.waited += 1
@@ -195,7 +204,7 @@ cdef class AutomatonCore(Joins):
         cdef Place* place
         cdef Groups groups
         cdef Label* label
-        self.take_row(row, width)
+        take_row(self, row, width)
         # What is compared has the window's numbers; the rest gets them where the row is taken.
         for i in range(self.compared_first[gpm], self.compared_first[gpm + 1]):
             j = self.compared[i]
@@ -286,7 +295,7 @@ cdef class AutomatonCore(Joins):
         """The partial matches of a group end with the instant, if a guard's row fits them."""
         cdef Group* group = &groups.groups[number]
         cdef int status
-        if group.taken == self.now or group.latest < self._since():
+        if group.taken == self.now or group.latest < since_of(self):
             return 0
         self.remember(self.env, &self.places[sighting.place], groups, number)
         if not bind(self, &self.occurrences[sighting.occurrence], self.row, self.env):
@@ -302,7 +311,7 @@ cdef class AutomatonCore(Joins):
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
         cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
-        cdef instant_t bound = self._since()
+        cdef instant_t bound = since_of(self)
         cdef Groups groups
         cdef Group* group = NULL
         cdef int status
@@ -333,12 +342,17 @@ cdef class AutomatonCore(Joins):
         self.label_row(way, width, label)
         place.joined += 1
         if group == NULL:
-            return self.arrive(edge, self.tecs.extend(label[0], NULL, self.now))
+            return arrive(self, edge, self.tecs.extend(label[0], NULL, self.now))
         if place.operator == c";" and group.taken != self.now:
             self.touch(way.place, number)
-        return self.arrive(edge, self.tecs.extend(label[0], group.members, group.latest))
+        return arrive(self, edge, self.tecs.extend(label[0], group.members, group.latest))
 
     # ---------------------------------------------------------------- for Python
+
+    cpdef int skip(self) except -1:
+        """Only what starts after the present instant may still match."""
+        self.skipped = self.now + 1
+        return 0
 
     @property
     def complete(self):

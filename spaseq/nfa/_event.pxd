@@ -1,17 +1,20 @@
 """The event and the row at hand; see _event.pyx."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from spaseq.nfa._clock cimport Clock
 from spaseq.nfa._tables cimport Binding, Occurrence, Way
-from spaseq.nfa._tecs cimport Label
+from spaseq.nfa._tecs cimport Label, Tecs
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
 
 
 cdef class EventAtHand(Clock):
+    cdef readonly Tecs tecs
     cdef WindowTerms window
+    cdef uint64_t turn          # changes whenever what has been accepted may go
     cdef const term_t* given    # the row at hand, and a copy of it whose terms
     cdef term_t* row            # are kept for the window, once `row_kept`
     cdef bint row_kept
@@ -25,7 +28,17 @@ cdef class EventAtHand(Clock):
     cdef int present(
         self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
     ) except -1
-    cdef int take_row(self, const term_t* row, uint32_t width) except -1
+    cdef int widen(self, uint32_t width) except -1
     cdef int keep_row(self, uint32_t width) except -1
     cdef int settle(self, Occurrence* occurrence) noexcept
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1
+
+
+cdef inline int take_row(EventAtHand hand, const term_t* row, uint32_t width) except -1:
+    """The next row of the event, with the numbers of its batch."""
+    if width > hand.row_room:
+        hand.widen(width)
+    hand.given = row
+    hand.row_kept = False
+    memcpy(hand.row, row, width * sizeof(term_t))
+    return 0

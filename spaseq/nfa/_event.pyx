@@ -15,6 +15,7 @@ cdef class EventAtHand(Clock):
     """`window` keeps the terms."""
 
     def __cinit__(self, rows, WindowTerms window not None, *others):
+        self.tecs = Tecs()
         self.window = window
         self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
 
@@ -41,18 +42,13 @@ cdef class EventAtHand(Clock):
         self.event_kept = False
         return 0
 
-    cdef int take_row(self, const term_t* row, uint32_t width) except -1:
-        """The next row of the event, with the numbers of its batch."""
-        cdef term_t* longer
-        if width > self.row_room:
-            longer = <term_t*>resized(self.row, 2 * width * sizeof(term_t))
-            if longer == NULL:
-                raise MemoryError("no room for a row")
-            self.row = longer
-            self.row_room = 2 * width
-        self.given = row
-        self.row_kept = False
-        memcpy(self.row, row, width * sizeof(term_t))
+    cdef int widen(self, uint32_t width) except -1:
+        """Room for a row of so many terms."""
+        cdef term_t* longer = <term_t*>resized(self.row, 2 * width * sizeof(term_t))
+        if longer == NULL:
+            raise MemoryError("no room for a row")
+        self.row = longer
+        self.row_room = 2 * width
         return 0
 
     cdef int keep_row(self, uint32_t width) except -1:

@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t
 
 from spaseq.nfa._groups cimport Groups
 from spaseq.nfa._guards cimport Guards
-from spaseq.nfa._tables cimport Edge, Link, Place
+from spaseq.nfa._tables cimport Edge, Link, Place, open_to
 from spaseq.nfa._tecs cimport Node
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
@@ -36,6 +36,38 @@ cdef class OpenInstant(Guards):
         self, term_t* env, const Place* place, Groups groups, uint32_t number
     ) noexcept
     cdef int touch(self, uint32_t place, uint32_t number) except -1
-    cdef int arrive(self, const Edge* edge, Node* node) except -1
     cdef int accept(self, Node* node) except -1
-    cdef int wait(self, uint32_t target, Node* node) except -1
+    cdef int make_room(self) except -1
+
+
+cdef inline int wait(OpenInstant brought, uint32_t target, Node* node) except -1:
+    """The partial match at hand waits in a place when the instant has closed."""
+    cdef Place* place = &brought.places[target]
+    cdef Pending* pending
+    cdef uint32_t i
+    if brought.pending_count == brought.pending_room or (
+        brought.value_count + brought.cells > brought.value_room
+    ):
+        brought.make_room()
+    pending = &brought.pending[brought.pending_count]
+    pending.target, pending.values, pending.node = target, brought.value_count, node
+    brought.pending_count += 1
+    for i in range(place.live_first, place.live_end):
+        brought.pending_values[brought.value_count] = brought.env[brought.numbers[i]]
+        brought.value_count += 1
+    return 0
+
+
+cdef inline int arrive(OpenInstant brought, const Edge* edge, Node* node) except -1:
+    """Follow the links of an edge that was taken."""
+    cdef uint32_t i
+    cdef Link* link
+    for i in range(edge.link_first, edge.link_end):
+        link = &brought.links[i]
+        if not open_to(brought, link, brought.env):
+            continue
+        if link.target >= 0:
+            wait(brought, link.target, node)
+        else:
+            brought.accept(node)
+    return 0

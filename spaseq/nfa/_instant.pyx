@@ -8,7 +8,7 @@ from libc.string cimport memset
 
 from spaseq.nfa._groups cimport values_of
 from spaseq.nfa._order cimport Registers
-from spaseq.nfa._tables cimport DATED, open_to
+from spaseq.nfa._tables cimport DATED
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport give_back, resized
 
@@ -62,20 +62,6 @@ cdef class OpenInstant(Guards):
         self.touched_count += 1
         return 0
 
-    cdef int arrive(self, Edge* edge, Node* node) except -1:
-        """Follow the links of an edge that was taken."""
-        cdef uint32_t i
-        cdef Link* link
-        for i in range(edge.link_first, edge.link_end):
-            link = &self.links[i]
-            if not open_to(self, link, self.env):
-                continue
-            if link.target >= 0:
-                self.wait(link.target, node)
-            else:
-                self.accept(node)
-        return 0
-
     cdef int accept(self, Node* node) except -1:
         """The node ends complete matches."""
         if self.accepted_count == self.accepted_room:
@@ -85,10 +71,8 @@ cdef class OpenInstant(Guards):
         self.accepted_count += 1
         return 0
 
-    cdef int wait(self, uint32_t target, Node* node) except -1:
-        """The partial match waits in a place when the instant has closed."""
-        cdef Place* place = &self.places[target]
-        cdef uint32_t i
+    cdef int make_room(self) except -1:
+        """Room for another partial match that comes to wait."""
         if self.pending_count == self.pending_room:
             self.pending_room = 2 * self.pending_room + 16
             self.pending = <Pending*>_longer(self.pending, self.pending_room, sizeof(Pending))
@@ -97,13 +81,6 @@ cdef class OpenInstant(Guards):
             self.pending_values = <term_t*>_longer(
                 self.pending_values, self.value_room, sizeof(term_t)
             )
-        self.pending[self.pending_count].target = target
-        self.pending[self.pending_count].values = self.value_count
-        self.pending[self.pending_count].node = node
-        self.pending_count += 1
-        for i in range(place.live_first, place.live_end):
-            self.pending_values[self.value_count] = self.env[self.numbers[i]]
-            self.value_count += 1
         return 0
 
 

@@ -14,8 +14,10 @@ constant for each group, or for each instant at which those of its members came 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
+from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._groups cimport NOBODY, Dates, Stretch, floor_of
 from spaseq.nfa._guards cimport NEVER, earlier
+from spaseq.nfa._instant cimport arrive
 from spaseq.nfa._search cimport Search
 from spaseq.nfa._tables cimport Edge, Manner
 from spaseq.rdf._memory cimport give_back, resized, zeroed
@@ -67,8 +69,8 @@ cdef class Joins(OpenInstant):
         if self.counted and place.manner & Manner.GUARDED:
             return self.put_off(way, label[0])
         place.joined += 1
-        return self.arrive(
-            &self.edges[way.edge], self.tecs.extend(label[0], NULL, self.now)
+        return arrive(
+            self, &self.edges[way.edge], self.tecs.extend(label[0], NULL, self.now)
         )
 
     cdef int conjoin(self, Way* way) except -1:
@@ -93,7 +95,7 @@ cdef class Joins(OpenInstant):
         while i:
             i -= 1
             task.number = groups.alive[i]
-            if groups.groups[task.number].latest < self._since():
+            if groups.groups[task.number].latest < since_of(self):
                 place.outside += 1
                 continue
             if groups.dates[task.number].newest.last < (
@@ -110,14 +112,14 @@ cdef class Joins(OpenInstant):
     cdef int _begin(self, Way* way, Seek* seek) except -1:
         """A match may begin with a step of several events."""
         cdef Place* place = &self.places[way.place]
-        if seek.first < self._since():
+        if seek.first < since_of(self):
             return 0
         memcpy(self.env, seek.env, self.cells * sizeof(term_t))
         if place.manner & Manner.GUARDED and self._preceded(way.edge, place, seek.first):
             return 0
         place.joined += 1
         self.step_count = 0
-        return self.arrive(&self.edges[way.edge], self._node(way, seek, NULL, seek.first))
+        return arrive(self, &self.edges[way.edge], self._node(way, seek, NULL, seek.first))
 
     cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1:
         """A step fits a group: it is joined to those members that nothing keeps away."""
@@ -166,15 +168,15 @@ cdef class Joins(OpenInstant):
         cdef Place* place = &self.places[way.place]
         cdef Edge* edge = &self.edges[way.edge]
         cdef Groups groups = <Groups>self.groups[way.place]
-        cdef instant_t bound = self._since(), latest = groups.groups[number].latest
+        cdef instant_t bound = since_of(self), latest = groups.groups[number].latest
         cdef Stretch* stretch = groups.dates[number].newest
         cdef bint joined = False, asked = place.manner & Manner.RELATIVE
         if seek.count > 1:
             self.step_count = 0
         if needed <= groups.dates[number].oldest and stretch.last < seek.first and not asked:
             place.joined += 1
-            return self.arrive(
-                edge, self._node(way, seek, groups.groups[number].members, latest)
+            return arrive(
+                self, edge, self._node(way, seek, groups.groups[number].members, latest)
             )
         while stretch != NULL and latest >= bound and stretch.last >= needed:
             if stretch.latest >= bound and stretch.last < seek.first and not (
@@ -183,7 +185,7 @@ cdef class Joins(OpenInstant):
                 ) != NEVER
             ):
                 joined = True
-                self.arrive(edge, self._node(way, seek, stretch.members, stretch.latest))
+                arrive(self, edge, self._node(way, seek, stretch.members, stretch.latest))
             latest = stretch.older_latest
             stretch = stretch.older
         place.joined += joined
@@ -257,12 +259,12 @@ cdef class Joins(OpenInstant):
                 self.env, self.beginning_values + i * self.cells, self.cells * sizeof(term_t)
             )
             self.begin()
-            if self.now >= self._since() and not (
+            if self.now >= since_of(self) and not (
                 self._preceded(begun.edge, &self.places[begun.place], self.now)
             ):
                 self.places[begun.place].joined += 1
-                self.arrive(
-                    &self.edges[begun.edge], self.tecs.extend(begun.label, NULL, self.now)
+                arrive(
+                    self, &self.edges[begun.edge], self.tecs.extend(begun.label, NULL, self.now)
                 )
         self.beginning_count = 0
         return 0

@@ -11,6 +11,7 @@ from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._complete cimport steps_of
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport NOBODY, Dates, Group, Groups, floor_of, values_of
+from spaseq.nfa._instant cimport wait
 from spaseq.nfa._joins cimport Beginning
 from spaseq.nfa._kept cimport KeptRows
 from spaseq.nfa._tables cimport CLOSING, Place, Way
@@ -234,7 +235,7 @@ cdef class CoreParts:
             self.core.key[i] = value
         for node in nodes:
             if pending:
-                self.core.wait(place, <Node*><size_t>node)
+                wait(self.core, place, <Node*><size_t>node)
             else:
                 self.core._enter(place, self.core.key, <Node*><size_t>node)
         if taken and nodes:

@@ -1,0 +1,10 @@
+from spaseq.nfa._tables import Tables
+
+class Clock(Tables):
+    now: int
+    bound: int
+    timestamp_start: int
+    skipped: int
+    micros: int
+    @property
+    def counted(self) -> bool: ...
