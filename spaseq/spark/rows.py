@@ -10,7 +10,7 @@ is made of. Cost: constant per term of a match.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
@@ -71,38 +71,105 @@ class Columns:
         """The rows of matches."""
         schema, iterator = self.schema(), iter(matches)
         while some := list(islice(iterator, _AT_ONCE)):
-            yield pa.RecordBatch.from_pylist([self._row(match) for match in some], schema=schema)
+            columns = self._columns(some)
+            arrays = [
+                columns[field.name]
+                if isinstance(columns[field.name], pa.Array)
+                else pa.array(columns[field.name], field.type)
+                for field in schema
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _row(self, match: Match) -> dict[str, Any]:
-        match = settled(match)
-        row: dict[str, Any] = {
-            "id": digest(match),
-            "query": match.query,
-            "start": moments.written(match.start, self.kind),
-            "end": moments.written(match.end, self.kind),
-            "events": [self._event(witness) for witness in match.events],
-        }
-        if match.boolean is not None:
-            row["boolean"] = match.boolean
-            row["events"] = None  # whichever match it is, the answer is the same
-            row["start"] = None
-        elif match.graph is not None:
-            row["graph"] = triples_text(match.graph)
-        else:
-            row["bindings"] = _terms(match.bindings)
-            for name, term in match.bindings.items():
-                row[self.variables[name]] = plain(term)
-        return row
+    def _columns(self, matches: Sequence[Match]) -> dict[str, Any]:
+        """The values of columns by name, as lists or as arrays."""
+        known: dict[int, _Shown] = {}
+        found: dict[str, list[Any]] = {name: [] for name in self.schema().names}
+        bindings, events = _Maps(), _Events(self.kind)
+        for match in matches:
+            shown = [_shown(witness, known) for witness in match.events]
+            match = settled(match, shown)
+            texts = [(name, str(term)) for name, term in match.bindings.items()]
+            found["id"].append(_digest(match, shown, texts))
+            found["query"].append(match.query)
+            found["end"].append(moments.written(match.end, self.kind))
+            if match.boolean is None:
+                found["start"].append(moments.written(match.start, self.kind))
+                events.add(shown)
+            else:
+                found["start"].append(None)  # whichever match it is, the answer is the same
+                events.add(None)
+            if "ask" in self.forms:
+                found["boolean"].append(match.boolean)
+            if "construct" in self.forms:
+                found["graph"].append(None if match.graph is None else triples_text(match.graph))
+            is_solution = match.boolean is None and match.graph is None
+            if "select" in self.forms:
+                bindings.add(texts if is_solution else None)
+            for name, column in self.variables.items():
+                term = match.bindings.get(name) if is_solution else None
+                found[column].append(None if term is None else plain(term))
+        arrays = {"bindings": bindings.array(), "events": events.array()}
+        return found | {name: array for name, array in arrays.items() if name in found}
 
-    def _event(self, witness: Witness) -> dict[str, Any]:
-        return {
-            "gpm": witness.gpm,
-            "stream": witness.stream,
-            "time": moments.written(witness.time, self.kind),
-            "ordinal": witness.ordinal,
-            "name": None if witness.graph is None else plain(witness.graph),
-            "bindings": _terms(witness.bindings),
-        }
+
+class _Maps:
+    """Mappings of texts, one behind the other."""
+
+    def __init__(self) -> None:
+        self._ends: list[int | None] = []
+        self._keys: list[str] = []
+        self._items: list[str] = []
+
+    def add(self, pairs: Iterable[tuple[str, str]] | None) -> None:
+        """One more; None for a null."""
+        self._ends.append(None if pairs is None else len(self._keys))
+        for key, item in pairs or ():
+            self._keys.append(key)
+            self._items.append(item)
+
+    def array(self) -> pa.Array:
+        """All of them."""
+        return pa.MapArray.from_arrays(
+            pa.array([*self._ends, len(self._keys)], pa.int32()),
+            pa.array(self._keys, pa.string()),
+            pa.array(self._items, pa.string()),
+        )
+
+
+class _Events:
+    """The events of matches, one behind the other."""
+
+    def __init__(self, kind: TimeKind) -> None:
+        self._ends: list[int | None] = []
+        self._shown: list[_Shown] = []
+        self._kind = kind
+
+    def add(self, some: Sequence[_Shown] | None) -> None:
+        """Those of one more match; None for a null."""
+        self._ends.append(None if some is None else len(self._shown))
+        self._shown += some or ()
+
+    def array(self) -> pa.Array:
+        """All of them."""
+        witnesses = [shown.witness for shown in self._shown]
+        bindings = _Maps()
+        for shown in self._shown:
+            bindings.add(shown.texts)
+        times = [moments.written(witness.time, self._kind) for witness in witnesses]
+        names = [None if w.graph is None else plain(w.graph) for w in witnesses]
+        events = pa.StructArray.from_arrays(
+            [
+                pa.array([witness.gpm for witness in witnesses], pa.string()),
+                pa.array([witness.stream for witness in witnesses], pa.string()),
+                pa.array(times, moments.arrow_type(self._kind)),
+                pa.array([witness.ordinal for witness in witnesses], pa.int64()),
+                pa.array(names, pa.string()),
+                bindings.array(),
+            ],
+            names=["gpm", "stream", "time", "ordinal", "name", "bindings"],
+        )
+        ends = pa.array([*self._ends, len(self._shown)], pa.int32())
+        return pa.ListArray.from_arrays(ends, events)
 
 
 def columns_of(program: CompiledQueries, kind: TimeKind) -> Columns:
@@ -124,36 +191,64 @@ def plain(term: Term) -> str:
     return str(term) if isinstance(term, ox.BlankNode) else term.value
 
 
-def _terms(bindings: Mapping[str, Term]) -> list[tuple[str, str]]:
-    return [(name, str(term)) for name, term in bindings.items()]
-
-
 # ------------------------------------------------------------------ what stays the same
 
 
-def settled(match: Match) -> Match:
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A witness as rows have it, worked out once for all matches it is part of."""
+
+    witness: Witness
+    texts: Sequence[tuple[str, str]]
+    """Its bindings, blank nodes named by the event."""
+    place: str
+    """What a digest is made of."""
+    nodes: Mapping[Term, Term]
+    """The names of its blank nodes by those that its task made up."""
+
+
+def _shown(witness: Witness, known: dict[int, _Shown]) -> _Shown:
+    """`known` is by identity: whoever has it keeps the witnesses too."""
+    found = known.get(id(witness))
+    if found is None:
+        bound, nodes = witness.bindings, _nodes(witness)
+        if nodes:
+            bound = _renamed(bound, nodes)
+        texts = [(name, str(term)) for name, term in bound.items()]
+        place = f"\n{witness.gpm} {witness.stream} {witness.time.micros} {witness.ordinal}"
+        place += "".join([f" {name} {text}" for name, text in sorted(texts)])
+        found = known[id(witness)] = _Shown(witness, texts, place, nodes)
+    return found
+
+
+def _nodes(witness: Witness) -> dict[Term, Term]:
+    names: dict[Term, Term] = {}
+    for term in witness.bindings.values():
+        found = _MINTED.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
+        if found is not None:
+            event = event_digest(witness.stream, witness.time.micros, witness.ordinal)
+            names[term] = ox.BlankNode(f"e{event}b{found[1]}")
+    return names
+
+
+def settled(match: Match, shown: Sequence[_Shown]) -> Match:
     """The match with blank nodes that are named by what they belong to."""
     names: dict[Term, Term] = {}
-    for witness in match.events:
-        for term in witness.bindings.values():
-            if isinstance(term, ox.BlankNode) and term not in names:
-                found = _MINTED.fullmatch(term.value)
-                if found is not None:
-                    event = event_digest(witness.stream, witness.time.micros, witness.ordinal)
-                    names[term] = ox.BlankNode(f"e{event}b{found[1]}")
+    for one in shown:
+        if one.nodes:
+            names = one.nodes | names
     if names:
-        match = replace(
-            match,
-            bindings=_renamed(match.bindings, names),
-            events=tuple(replace(w, bindings=_renamed(w.bindings, names)) for w in match.events),
-        )
+        match = replace(match, bindings=_renamed(match.bindings, names))
     if match.graph is not None:
-        match = replace(match, graph=_settled_graph(match, names))
+        match = replace(match, graph=_settled_graph(match, shown, names))
     return match
 
 
-def _settled_graph(match: Match, names: Mapping[Term, Term]) -> tuple[Fact, ...]:
-    own = f"m{digest(match)}n"
+def _settled_graph(
+    match: Match, shown: Sequence[_Shown], names: Mapping[Term, Term]
+) -> tuple[Fact, ...]:
+    texts = [(name, str(term)) for name, term in match.bindings.items()]
+    own = f"m{_digest(match, shown, texts)}n"
 
     def name(term: Term) -> Term:
         made = _MADE.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
@@ -172,15 +267,10 @@ def event_digest(stream: str, micros: int, ordinal: int) -> str:
     return blake2b(f"{stream} {micros} {ordinal}".encode(), digest_size=8).hexdigest()
 
 
-def digest(match: Match) -> str:
+def _digest(match: Match, shown: Sequence[_Shown], texts: Sequence[tuple[str, str]]) -> str:
     """What tells a match from all others: its query, its end, and what it is made of."""
-    hashed = blake2b(f"{match.query} {match.end.micros}".encode(), digest_size=12)
+    parts = [f"{match.query} {match.end.micros}"]
     if match.boolean is None:
-        for witness in match.events:
-            place = f"\n{witness.gpm} {witness.stream} {witness.time.micros} {witness.ordinal}"
-            hashed.update(place.encode())
-            for name in sorted(witness.bindings):
-                hashed.update(f" {name} {witness.bindings[name]}".encode())
-        for name, term in match.bindings.items():
-            hashed.update(f"\n{name} {term}".encode())
-    return hashed.hexdigest()
+        parts += [one.place for one in shown]
+        parts += [f"\n{name} {text}" for name, text in texts]
+    return blake2b("".join(parts).encode(), digest_size=12).hexdigest()
