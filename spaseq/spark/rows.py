@@ -156,7 +156,7 @@ class _Events:
         for shown in self._shown:
             bindings.add(shown.texts)
         times = [moments.written(witness.time, self._kind) for witness in witnesses]
-        names = [None if w.graph is None else plain(w.graph) for w in witnesses]
+        names = [None if w.graph is None else _name(w) for w in witnesses]
         events = pa.StructArray.from_arrays(
             [
                 pa.array([witness.gpm for witness in witnesses], pa.string()),
@@ -231,12 +231,21 @@ def _nodes(witness: Witness) -> dict[Term, Term]:
     return names
 
 
+def _name(witness: Witness) -> str:
+    """The name of an event; a blank node is named by the event, wherever it was read."""
+    assert witness.graph is not None
+    name = plain(witness.graph)
+    if isinstance(witness.graph, ox.BlankNode) and _MINTED.fullmatch(witness.graph.value):
+        return f"_:e{event_digest(witness.stream, witness.time.micros, witness.ordinal)}"
+    return name
+
+
 def settled(match: Match, shown: Sequence[_Shown]) -> Match:
     """The match with blank nodes that are named by what they belong to."""
     names: dict[Term, Term] = {}
     for one in shown:
         if one.nodes:
-            names = one.nodes | names
+            names |= one.nodes
     if names:
         match = replace(match, bindings=_renamed(match.bindings, names))
     if match.graph is not None:

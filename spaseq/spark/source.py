@@ -52,6 +52,7 @@ _KNOWN = (
     "lateness", "splitSize", "maxFilesPerTrigger",
 )  # fmt: skip
 _SPLIT = 64 << 20
+NAME = "rdf-events"
 CORRUPT = "_corrupt_record"
 
 
@@ -152,7 +153,7 @@ class RdfEvents(DataSource):
     @classmethod
     def name(cls) -> str:
         """What `format` calls it."""
-        return "rdf-events"
+        return NAME
 
     def schema(self) -> str:
         """The columns."""
@@ -232,7 +233,7 @@ class GrowingFolder(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def stretches(path: str, options: EventOptions) -> list[Stretch]:
     """The parts of a file that are read apart."""
     size = os.path.getsize(path)
-    if size <= options.split or not _divides(path, options):
+    if size <= options.split or not is_divisible(path, options):
         return [Stretch(path, 0, None)]
     offsets = list(range(0, size, options.split))
     return [
@@ -241,7 +242,8 @@ def stretches(path: str, options: EventOptions) -> list[Stretch]:
     ]
 
 
-def _divides(path: str, options: EventOptions) -> bool:
+def is_divisible(path: str, options: EventOptions) -> bool:
+    """Whether parts of a file can be read apart."""
     syntax = options.read.syntax or syntax_of(path)
     return syntax is not None and splits.is_divisible(path, syntax, options.read)
 
@@ -310,18 +312,26 @@ def _name(batch: EventBatch, index: int, stream: str) -> str | None:
 
 
 def _time(batch: EventBatch, index: int, kind: TimeKind) -> Any:
+    check_time(batch, index, kind)
     time = batch.time(index)
-    if kind == "string":
-        return str(time.term)
-    if (kind == "timestamp") != (time.domain == DATE_TIME):
-        shown = "a date" if time.domain == DATE_TIME else "a number"
+    return str(time.term) if kind == "string" else moments.written(time, kind)
+
+
+def check_time(batch: EventBatch, index: int, kind: TimeKind) -> None:
+    """See to it that the time of an event is of a kind.
+
+    Raises:
+        InputError: where it is not.
+    """
+    domain = batch.time(index).domain
+    if kind != "string" and (kind == "timestamp") != (domain == DATE_TIME):
+        shown = "a date" if domain == DATE_TIME else "a number"
         raise InputError(
             f'its timestamp is {shown}: read it with .option("times", '
-            f'"{"timestamp" if time.domain == DATE_TIME else "decimal"}"), or "string" for either',
+            f'"{"timestamp" if domain == DATE_TIME else "decimal"}"), or "string" for either',
             batch.file,
             batch.line(index),
         )
-    return moments.written(time, kind)
 
 
 def _one_of(name: str, value: str, known: Sequence[str]) -> str:
