@@ -52,6 +52,17 @@ def part_of(terms, uint32_t parts) -> int:
     return part_of_seed(seed, parts)
 
 
+def instants(EventBatch batch not None) -> bytes:
+    """The times of the events in microseconds, then their ordinals, as 64-bit numbers."""
+    cdef uint32_t i, count = batch.event_count
+    cdef bytes found = PyBytes_FromStringAndSize(NULL, 2 * count * sizeof(int64_t))
+    cdef int64_t* numbers = <int64_t*><char*>found
+    for i in range(count):
+        numbers[i] = batch.events[i].micros
+        numbers[count + i] = batch.events[i].ordinal
+    return found
+
+
 @cython.final
 cdef class ColumnReader:
     """Reads columns of events of one stream into batches.
@@ -251,6 +262,24 @@ cdef class GraphWriter:
                 self._triples(batch, event)
             else:
                 self._put(<const char*>graphs + ends[place], ends[place + 1] - ends[place])
+            self._close()
+
+    def add_all(self, EventBatch batch not None):
+        """The graphs of all events of a batch, as far as they are kept."""
+        cdef uint32_t event
+        for event in range(batch.event_count):
+            self._triples(batch, &batch.events[event])
+            self._close()
+
+    def add_names(self, EventBatch batch not None):
+        """In place of graphs the names that are IRIs, without brackets; others are empty."""
+        cdef uint32_t event
+        cdef TermRecord* record
+        for event in range(batch.event_count):
+            if batch.events[event].name:
+                record = record_of(batch, batch.events[event].name)
+                if record.text[0] == c"<":
+                    self._put(record.text + 1, record.size - 2)
             self._close()
 
     def written(self) -> tuple[bytes, bytes]:

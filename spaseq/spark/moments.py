@@ -53,6 +53,14 @@ def written(time: Timestamp, kind: TimeKind) -> Any:
     return canonical_literal(time).value
 
 
+def column(micros: pa.Array, kind: TimeKind) -> pa.Array:
+    """Times in microseconds as values of a result; not for strings."""
+    if kind == "timestamp":
+        return micros.cast(arrow_type(kind))
+    whole = micros.cast(pa.decimal128(DECIMAL[0], 0))
+    return pa.Array.from_buffers(arrow_type(kind), len(whole), whole.buffers(), -1, whole.offset)
+
+
 @lru_cache(maxsize=1 << 14)
 def moment_of_text(text: str) -> Timestamp:
     """The timestamp that a value of a `string` column stands for."""

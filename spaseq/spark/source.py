@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyoxigraph as ox
 from pyspark.sql.datasource import (
     DataSource,
@@ -43,6 +44,7 @@ from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import DATE_TIME
 from spaseq.rdf.time import TimeUnit, duration_micros
 from spaseq.spark import moments, splits
+from spaseq.spark._columns import GraphWriter, instants
 from spaseq.spark.moments import TimeKind
 from spaseq.spark.rows import event_digest
 
@@ -277,15 +279,6 @@ def rows(part: Stretch, options: EventOptions) -> Iterator[pa.RecordBatch]:
 def _record_batch(
     batch: EventBatch | None, options: EventOptions, troubles: Sequence[str]
 ) -> pa.RecordBatch:
-    count = 0 if batch is None else len(batch)
-    values: list[list[Any]] = [[], [], [], [], []]
-    for index in range(count):
-        assert batch is not None
-        values[0].append(options.stream)
-        values[1].append(_time(batch, index, options.kind))
-        values[2].append(batch.ordinal(index))
-        values[3].append(_name(batch, index, options.stream))
-        values[4].append(batch.n_triples(index).decode())
     fields = [
         ("stream", pa.string()),
         ("time", moments.arrow_type(options.kind)),
@@ -293,14 +286,52 @@ def _record_batch(
         ("name", pa.string()),
         ("graph", pa.string()),
     ]
+    arrays = _events(batch, options) if batch is not None and len(batch) else None
     if options.mode == "PERMISSIVE":
         fields.append((CORRUPT, pa.string()))
-        values.append([None] * count + list(troubles))
-        for column, value in enumerate((options.stream, None, None, None, None)):
-            values[column] += [value] * len(troubles)
     schema = pa.schema(fields)
-    arrays = [pa.array(some, field.type) for some, field in zip(values, schema, strict=True)]
+    if arrays is None:
+        arrays = [pa.array([], field.type) for field in schema][:5]
+    if options.mode == "PERMISSIVE":
+        arrays.append(pa.nulls(len(arrays[0]), pa.string()))
+        more = [[options.stream] * len(troubles), *([None] * len(troubles) for _ in range(4))]
+        arrays = [
+            pa.concat_arrays([array, pa.array(some, array.type)])
+            for array, some in zip(arrays, [*more, list(troubles)], strict=True)
+        ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _events(batch: EventBatch, options: EventOptions) -> list[pa.Array]:
+    """The events of a batch as columns."""
+    count = len(batch)
+    check_time(batch, 0, options.kind)  # all times of a source are of one kind
+    numbers = pa.Array.from_buffers(pa.int64(), 2 * count, [None, pa.py_buffer(instants(batch))])
+    if options.kind == "string":
+        times = pa.array([str(batch.time(index).term) for index in range(count)], pa.string())
+    else:
+        times = moments.column(numbers.slice(0, count), options.kind)
+    writer = GraphWriter()
+    writer.add_names(batch)
+    names = _texts(writer, count)
+    writer.add_all(batch)
+    graphs = _texts(writer, count)
+    absent = pc.equal(names, "")
+    if pc.any(absent).as_py():
+        known = [_name(batch, index, options.stream) for index in range(count)]
+        names = pa.array(known, pa.string())
+    return [
+        pa.array([options.stream] * count, pa.string()),
+        times,
+        numbers.slice(count),
+        names,
+        graphs,
+    ]
+
+
+def _texts(writer: GraphWriter, count: int) -> pa.Array:
+    texts, ends = writer.written()
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(texts))
 
 
 def _name(batch: EventBatch, index: int, stream: str) -> str | None:
@@ -309,12 +340,6 @@ def _name(batch: EventBatch, index: int, stream: str) -> str | None:
     if isinstance(name, ox.BlankNode):
         return f"_:e{event_digest(stream, batch.micros(index), batch.ordinal(index))}"
     return None if name is None else name.value
-
-
-def _time(batch: EventBatch, index: int, kind: TimeKind) -> Any:
-    check_time(batch, index, kind)
-    time = batch.time(index)
-    return str(time.term) if kind == "string" else moments.written(time, kind)
 
 
 def check_time(batch: EventBatch, index: int, kind: TimeKind) -> None:
