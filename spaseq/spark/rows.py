@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyoxigraph as ox
@@ -29,6 +29,7 @@ _MINTED = re.compile(r"s[0-9]+e[0-9]+b([0-9]+)")
 _MADE = re.compile(r"m[0-9]+n([0-9]+)")
 _FIXED = ("id", "query", "start", "end", "bindings", "graph", "boolean", "events")
 _AT_ONCE = 1024
+_NONE: Mapping[Term, Term] = {}
 _TERMS = pa.map_(pa.string(), pa.string())
 
 
@@ -86,9 +87,14 @@ class Columns:
         found: dict[str, list[Any]] = {name: [] for name in self.schema().names}
         bindings, events = _Maps(), _Events(self.kind)
         for match in matches:
-            shown = [_shown(witness, known) for witness in match.events]
+            shown = []
+            for witness in match.events:
+                one = known.get(id(witness))
+                if one is None:  # `matches` keeps the witnesses, so none has the place of another
+                    one = known[id(witness)] = _shown(witness)
+                shown.append(one)
             match = settled(match, shown)
-            texts = [(name, str(term)) for name, term in match.bindings.items()]
+            texts = list(map(str, match.bindings.values()))
             found["id"].append(_digest(match, shown, texts))
             found["query"].append(match.query)
             found["end"].append(moments.written(match.end, self.kind))
@@ -103,10 +109,11 @@ class Columns:
             if "construct" in self.forms:
                 found["graph"].append(None if match.graph is None else triples_text(match.graph))
             is_solution = match.boolean is None and match.graph is None
+            solution = match.bindings if is_solution else None
             if "select" in self.forms:
-                bindings.add(texts if is_solution else None)
+                bindings.add(solution, texts)
             for name, column in self.variables.items():
-                term = match.bindings.get(name) if is_solution else None
+                term = None if solution is None else solution.get(name)
                 found[column].append(None if term is None else plain(term))
         arrays = {"bindings": bindings.array(), "events": events.array()}
         return found | {name: array for name, array in arrays.items() if name in found}
@@ -120,12 +127,14 @@ class _Maps:
         self._keys: list[str] = []
         self._items: list[str] = []
 
-    def add(self, pairs: Iterable[tuple[str, str]] | None) -> None:
+    def add(self, keys: Iterable[str] | None, items: Iterable[str]) -> None:
         """One more; None for a null."""
-        self._ends.append(None if pairs is None else len(self._keys))
-        for key, item in pairs or ():
-            self._keys.append(key)
-            self._items.append(item)
+        if keys is None:
+            self._ends.append(None)
+        else:
+            self._ends.append(len(self._keys))
+            self._keys += keys
+            self._items += items
 
     def array(self) -> pa.Array:
         """All of them."""
@@ -151,10 +160,10 @@ class _Events:
 
     def array(self) -> pa.Array:
         """All of them."""
-        witnesses = [shown.witness for shown in self._shown]
+        witnesses = [shown[0] for shown in self._shown]
         bindings = _Maps()
-        for shown in self._shown:
-            bindings.add(shown.texts)
+        for witness, texts, *_ in self._shown:
+            bindings.add(witness.bindings, texts)
         times = [moments.written(witness.time, self._kind) for witness in witnesses]
         names = [None if w.graph is None else _name(w) for w in witnesses]
         events = pa.StructArray.from_arrays(
@@ -194,39 +203,35 @@ def plain(term: Term) -> str:
 # ------------------------------------------------------------------ what stays the same
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A witness as rows have it, worked out once for all matches it is part of."""
+_Shown: TypeAlias = tuple[Witness, Sequence[str], str, Mapping[Term, Term]]
+"""A witness as rows have it, worked out once for all matches it is part of.
 
-    witness: Witness
-    texts: Sequence[tuple[str, str]]
-    """Its bindings, blank nodes named by the event."""
-    place: str
-    """What a digest is made of."""
-    nodes: Mapping[Term, Term]
-    """The names of its blank nodes by those that its task made up."""
+With it go the texts of its bindings, blank nodes named by the event; what a digest is made of;
+and the names of its blank nodes by those that its task made up.
+"""
 
 
-def _shown(witness: Witness, known: dict[int, _Shown]) -> _Shown:
-    """`known` is by identity: whoever has it keeps the witnesses too."""
-    found = known.get(id(witness))
-    if found is None:
-        bound, nodes = witness.bindings, _nodes(witness)
-        if nodes:
-            bound = _renamed(bound, nodes)
-        texts = [(name, str(term)) for name, term in bound.items()]
-        place = f"\n{witness.gpm} {witness.stream} {witness.time.micros} {witness.ordinal}"
-        place += "".join([f" {name} {text}" for name, text in sorted(texts)])
-        found = known[id(witness)] = _Shown(witness, texts, place, nodes)
-    return found
+def _shown(witness: Witness) -> _Shown:
+    bound, nodes = witness.bindings, _nodes(witness)
+    if nodes:
+        bound = _renamed(bound, nodes)
+    texts = list(map(str, bound.values()))
+    pairs = "".join([f" {name} {text}" for name, text in sorted(zip(bound, texts, strict=True))])
+    place = f"\n{witness.gpm} {witness.stream} {witness.time.micros} {witness.ordinal}{pairs}"
+    return witness, texts, place, nodes
 
 
-def _nodes(witness: Witness) -> dict[Term, Term]:
+def _nodes(witness: Witness) -> Mapping[Term, Term]:
+    for term in witness.bindings.values():
+        if isinstance(term, ox.BlankNode):
+            break
+    else:
+        return _NONE
     names: dict[Term, Term] = {}
+    event = event_digest(witness.stream, witness.time.micros, witness.ordinal)
     for term in witness.bindings.values():
         found = _MINTED.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
         if found is not None:
-            event = event_digest(witness.stream, witness.time.micros, witness.ordinal)
             names[term] = ox.BlankNode(f"e{event}b{found[1]}")
     return names
 
@@ -243,9 +248,9 @@ def _name(witness: Witness) -> str:
 def settled(match: Match, shown: Sequence[_Shown]) -> Match:
     """The match with blank nodes that are named by what they belong to."""
     names: dict[Term, Term] = {}
-    for one in shown:
-        if one.nodes:
-            names |= one.nodes
+    for *_, nodes in shown:
+        if nodes:
+            names |= nodes
     if names:
         match = replace(match, bindings=_renamed(match.bindings, names))
     if match.graph is not None:
@@ -256,8 +261,7 @@ def settled(match: Match, shown: Sequence[_Shown]) -> Match:
 def _settled_graph(
     match: Match, shown: Sequence[_Shown], names: Mapping[Term, Term]
 ) -> tuple[Fact, ...]:
-    texts = [(name, str(term)) for name, term in match.bindings.items()]
-    own = f"m{_digest(match, shown, texts)}n"
+    own = f"m{_digest(match, shown, list(map(str, match.bindings.values())))}n"
 
     def name(term: Term) -> Term:
         made = _MADE.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
@@ -276,10 +280,13 @@ def event_digest(stream: str, micros: int, ordinal: int) -> str:
     return blake2b(f"{stream} {micros} {ordinal}".encode(), digest_size=8).hexdigest()
 
 
-def _digest(match: Match, shown: Sequence[_Shown], texts: Sequence[tuple[str, str]]) -> str:
-    """What tells a match from all others: its query, its end, and what it is made of."""
+def _digest(match: Match, shown: Sequence[_Shown], texts: Sequence[str]) -> str:
+    """What tells a match from all others: its query, its end, and what it is made of.
+
+    `texts` are the values of its solution.
+    """
     parts = [f"{match.query} {match.end.micros}"]
     if match.boolean is None:
-        parts += [one.place for one in shown]
-        parts += [f"\n{name} {text}" for name, text in texts]
+        parts += [place for _, _, place, _ in shown]
+        parts += [f"\n{name} {text}" for name, text in zip(match.bindings, texts, strict=True)]
     return blake2b("".join(parts).encode(), digest_size=12).hexdigest()
