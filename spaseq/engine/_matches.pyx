@@ -11,22 +11,14 @@ Cost: linear in the steps of each match taken, nothing for those that are not.
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
-from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport NOBODY
-from spaseq.nfa._parts cimport CoreParts
 from spaseq.nfa._tables cimport Binding, Change, Edge, Effect, Occurrence
-from spaseq.nfa._tecs cimport Label, Walk, instant_t
 from spaseq.rdf._memory cimport give_back, zeroed
 
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 from spaseq.results import Match, Witness
 
 cdef Py_ssize_t MOST_DECODED = 4096
-
-# Where a register got its value: a step of the match, counted from 1, and a column of its row.
-cdef struct Origin:
-    uint32_t step
-    uint32_t column
 
 
 cdef class MatchMaker:
@@ -40,18 +32,6 @@ cdef class MatchMaker:
         streams: their IRIs.
         parts: decodes terms.
     """
-
-    cdef AutomatonCore core
-    cdef str query
-    cdef tuple names
-    cdef uint32_t* registers
-    cdef uint32_t column_count
-    cdef Origin* origins        # per register
-    cdef list steps
-    cdef list streams
-    cdef CoreParts parts
-    cdef dict known             # by the label's address
-    cdef uint64_t epoch         # the oldest of the core when `known` was last emptied
 
     def __cinit__(self, AutomatonCore core not None, CoreParts parts not None, str query, columns, steps, streams):
         cdef uint32_t i

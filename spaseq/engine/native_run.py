@@ -7,7 +7,7 @@ events and rows are decoded only for the matches that are complete.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from spaseq.engine._matches import MatchMaker
 from spaseq.engine._step import NativeStep
@@ -29,6 +29,8 @@ from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
 
 if TYPE_CHECKING:
     from spaseq.nfa._parts import Label
+
+Maker = TypeVar("Maker", bound=MatchMaker)
 
 EVENTS_REMEMBERED = 4096
 """Events of matches that are kept as objects, for the next match they may be part of."""
@@ -79,7 +81,8 @@ class NativeRun:
         """By instant and stream."""
         self.core = step.core
         self.parts = CoreParts(step.core, matchers.dictionary)
-        self.matches = self._maker(_projected(compiled, registers))
+        self._projected = _projected(compiled, registers)
+        self.matches: MatchMaker | None = self.made_by(MatchMaker)
         """What makes matches one by one, where the query lets it."""
         self.contiguity = Contiguity(registers)
 
@@ -174,9 +177,9 @@ class NativeRun:
             self._events[instant, stream] = known
         return known
 
-    def _maker(self, columns: Sequence[tuple[str, int]] | None) -> MatchMaker | None:
-        """What makes matches of the columns of a SELECT."""
-        if columns is None:
+    def made_by(self, kind: type[Maker]) -> Maker | None:
+        """A maker of matches of the columns of a SELECT; None where they need more than that."""
+        if self._projected is None:
             return None
         automaton, plan = self.compiled.automaton, self._plan
         taken = [
@@ -185,7 +188,7 @@ class NativeRun:
             for edge in place.edges
         ]
         steps = [(gpm.name, gpm.variables) for gpm in taken]
-        return MatchMaker(self.core, self.parts, plan.name, columns, steps, plan.streams)
+        return kind(self.core, self.parts, plan.name, self._projected, steps, plan.streams)
 
 
 def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:

@@ -30,26 +30,18 @@ from spaseq.rdf._terms cimport TermRecord, hash_of, term_t
 cdef enum:
     EVERYWHERE = -1
 
-cdef uint64_t BLANK = 0x9E3779B97F4A7C15u
-
-
-cdef inline uint64_t mixed(uint64_t seed, uint64_t hash) noexcept nogil:
-    seed = (seed ^ hash) * 0x9E3779B97F4A7C15u
-    return seed ^ seed >> 29
-
-
-cdef inline uint32_t part_of_seed(uint64_t seed, uint32_t parts) noexcept nogil:
-    return <uint32_t>((seed >> 32) * parts >> 32)
-
 
 def part_of(terms, uint32_t parts) -> int:
     """The part that a key belongs to, of so many."""
     cdef uint64_t seed = 0
+    cdef TermRecord record
     cdef bytes text
     for term in terms:
         text = text_of(term)
-        seed = mixed(seed, BLANK if text[0] == c"_" else hash_of(text, len(text)))
-    return part_of_seed(seed, parts)
+        record.text = text
+        record.hash = hash_of(text, len(text))
+        seed = key_with(seed, &record)
+    return part_of_key(seed, parts)
 
 
 def instants(EventBatch batch not None) -> bytes:
@@ -197,14 +189,12 @@ cdef class PartFinder:
     cdef uint32_t _part(self, EventBatch batch, const term_t* row, list columns) except? 0:
         """The part of a row's key; `parts` where the row leaves it open."""
         cdef uint64_t seed = 0
-        cdef TermRecord* record
         cdef int column
         for column in columns:
             if column < 0 or row[column] == 0:
                 return self.parts
-            record = record_of(batch, row[column])
-            seed = mixed(seed, BLANK if record.text[0] == c"_" else record.hash)
-        return part_of_seed(seed, self.parts)
+            seed = key_with(seed, record_of(batch, row[column]))
+        return part_of_key(seed, self.parts)
 
     cdef int _put(self, int64_t event, int64_t part) except -1:
         cdef int64_t* grown

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TASKS_PER_CORE = 3
+_SLICES_PER_CORE = 2
 _HOT = 2
 """A part is hot with that many times its share of the events."""
 
@@ -106,10 +107,12 @@ def _matched(
     program.start(kb, entail=entail)  # a graph that is missing is told of now
     columns = columns_of(program, events.time_kind(df))
     context = df.sparkSession.sparkContext
-    wanted = partitions or _TASKS_PER_CORE * context.defaultParallelism
+    cores = context.defaultParallelism
+    wanted = partitions or _TASKS_PER_CORE * cores
     whole = Job(program, kb, columns, Division((), ((),)), entail)
-    found = slices(df, whole, wanted)
-    if found is not None and _is_enough(found, program, context.defaultParallelism):
+    # Each slice reads what is in front of it too, so there are fewer than tasks elsewhere.
+    found = slices(df, whole, partitions or _SLICES_PER_CORE * cores)
+    if found is not None and _is_enough(found, program, cores):
         numbers = df.sparkSession.range(0, found.count, 1, found.count)
         slicing = Slicing(context.broadcast(whole), found)
         return numbers.mapInArrow(slicing.__call__, spark_schema(columns.schema()))

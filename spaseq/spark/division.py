@@ -18,7 +18,7 @@ from spaseq.results import Match
 from spaseq.spark.chunks import Numbers
 from spaseq.spark.keys import EVERYWHERE, part_of_match
 
-_BEGINNING, _END = -(2**63), 2**63
+_BEGINNING, _END = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +47,34 @@ class Division:
         """Sends events where they belong."""
         return Router(self)
 
-    def slice_of(self, task: int) -> tuple[int, int, int]:
-        """(part, first time, time behind) of a task."""
+    def own(self, task: int) -> Own:
+        """Which matches are a task's to give."""
         firsts = self.firsts()
         part = bisect_right(firsts, task) - 1
         bounds = (_BEGINNING, *self.cuts[part], _END)
         place = task - firsts[part]
-        return part, bounds[place], bounds[place + 1]
+        return Own(bounds[place], bounds[place + 1], self.variables, part, self.parts)
 
     def owned(self, matches: Iterable[Match], task: int) -> Iterator[Match]:
         """The matches that are the task's to give."""
-        part, first, behind = self.slice_of(task)
-        for match in matches:
-            if first <= match.end.micros < behind and (
-                not self.variables or part_of_match(match, self.variables, self.parts) == part
-            ):
-                yield match
+        return filter(self.own(task).has, matches)
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The matches that end from `first` on and before `behind`, with a key of one part."""
+
+    first: int
+    behind: int
+    variables: tuple[str, ...] = ()
+    part: int = 0
+    parts: int = 1
+
+    def has(self, match: Match) -> bool:
+        """Whether a match is one of them."""
+        return self.first <= match.end.micros < self.behind and (
+            not self.variables or part_of_match(match, self.variables, self.parts) == self.part
+        )
 
 
 class Router:

@@ -13,14 +13,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import islice
+from itertools import accumulate, chain
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyoxigraph as ox
 
 from spaseq.engine.compiled import CompiledQueries
-from spaseq.rdf.event import Fact, Term
+from spaseq.rdf.event import Term, Timestamp
 from spaseq.results import Match, Witness, triples_text
 from spaseq.spark import moments
 from spaseq.spark.moments import TimeKind
@@ -28,7 +28,7 @@ from spaseq.spark.moments import TimeKind
 _MINTED = re.compile(r"s[0-9]+e[0-9]+b([0-9]+)")
 _MADE = re.compile(r"m[0-9]+n([0-9]+)")
 _FIXED = ("id", "query", "start", "end", "bindings", "graph", "boolean", "events")
-_AT_ONCE = 1024
+ROWS_AT_ONCE = 1024
 _NONE: Mapping[Term, Term] = {}
 _TERMS = pa.map_(pa.string(), pa.string())
 
@@ -70,115 +70,150 @@ class Columns:
 
     def batches(self, matches: Iterable[Match]) -> Iterator[pa.RecordBatch]:
         """The rows of matches."""
-        schema, iterator = self.schema(), iter(matches)
-        while some := list(islice(iterator, _AT_ONCE)):
-            columns = self._columns(some)
-            arrays = [
-                columns[field.name]
-                if isinstance(columns[field.name], pa.Array)
-                else pa.array(columns[field.name], field.type)
-                for field in schema
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    def _columns(self, matches: Sequence[Match]) -> dict[str, Any]:
-        """The values of columns by name, as lists or as arrays."""
-        known: dict[int, _Shown] = {}
-        found: dict[str, list[Any]] = {name: [] for name in self.schema().names}
-        bindings, events = _Maps(), _Events(self.kind)
+        rows = Rows(self)
         for match in matches:
-            shown = []
-            for witness in match.events:
-                one = known.get(id(witness))
-                if one is None:  # `matches` keeps the witnesses, so none has the place of another
-                    one = known[id(witness)] = _shown(witness)
-                shown.append(one)
-            match = settled(match, shown)
-            texts = list(map(str, match.bindings.values()))
-            found["id"].append(_digest(match, shown, texts))
-            found["query"].append(match.query)
-            found["end"].append(moments.written(match.end, self.kind))
-            if match.boolean is None:
-                found["start"].append(moments.written(match.start, self.kind))
-                events.add(shown)
-            else:
-                found["start"].append(None)  # whichever match it is, the answer is the same
-                events.add(None)
-            if "ask" in self.forms:
-                found["boolean"].append(match.boolean)
-            if "construct" in self.forms:
-                found["graph"].append(None if match.graph is None else triples_text(match.graph))
-            is_solution = match.boolean is None and match.graph is None
-            solution = match.bindings if is_solution else None
-            if "select" in self.forms:
-                bindings.add(solution, texts)
-            for name, column in self.variables.items():
-                term = None if solution is None else solution.get(name)
-                found[column].append(None if term is None else plain(term))
-        arrays = {"bindings": bindings.array(), "events": events.array()}
-        return found | {name: array for name, array in arrays.items() if name in found}
+            rows.add(match)
+            if len(rows) == ROWS_AT_ONCE:
+                yield rows.batch()
+        if len(rows):
+            yield rows.batch()
 
 
-class _Maps:
-    """Mappings of texts, one behind the other."""
+Shown: TypeAlias = tuple[str, str, Any, int, "str | None", Iterable[str], Iterable[str]]
+"""A witness in a row: GPM, stream, time, ordinal, name; its variables and their texts."""
 
-    def __init__(self) -> None:
-        self._ends: list[int | None] = []
-        self._keys: list[str] = []
-        self._items: list[str] = []
 
-    def add(self, keys: Iterable[str] | None, items: Iterable[str]) -> None:
-        """One more; None for a null."""
-        if keys is None:
-            self._ends.append(None)
+class Rows:
+    """Rows in the making: lists, which compiled code also fills (spaseq/spark/_rows.pyx).
+
+    Times are microseconds, or as `moments.written` has them where they come out as strings.
+    What one row has several of lies one behind the other: those of row i begin at the i-th
+    number of `bindings` and of `events`, which is None for a null.
+    """
+
+    def __init__(self, columns: Columns):
+        self._columns = columns
+        self.ids: list[str] = []
+        self.queries: list[str] = []
+        self.starts: list[Any] = []
+        self.ends: list[Any] = []
+        self.values: dict[str, list[str | None]] = {name: [] for name in columns.variables}
+        self.bindings: list[int | None] = []
+        self.keys: list[str] = []
+        self.items: list[str] = []
+        self.events: list[int | None] = []
+        self.shown: list[Shown] = []
+        self._booleans: list[bool | None] = []
+        self._graphs: list[str | None] = []
+        self._matches: list[Match] = []
+        self._known: dict[int, tuple[Shown, str, Mapping[Term, Term]]] = {}
+        """By the identity of a witness: `_matches` has them all."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def add(self, match: Match) -> None:
+        """One more row."""
+        kind, shown, parts, names = self._columns.kind, self.shown, [], dict[Term, Term]()
+        self._matches.append(match)
+        first = len(shown)
+        for witness in match.events:
+            known = self._known.get(id(witness))
+            if known is None:
+                known = self._known[id(witness)] = _shown(witness, kind)
+            shown.append(known[0])
+            parts.append(known[1])
+            if known[2]:
+                names |= known[2]
+        match = settled(match, parts, names)
+        texts = list(map(str, match.bindings.values()))
+        self.ids.append(_digest(match, parts, texts))
+        self.queries.append(match.query)
+        self.ends.append(_time(match.end, kind))
+        if match.boolean is None:
+            self.starts.append(_time(match.start, kind))
+            self.events.append(first)
         else:
-            self._ends.append(len(self._keys))
-            self._keys += keys
-            self._items += items
+            # Whichever match it is, the answer is the same.
+            self.starts.append(None)
+            self.events.append(None)
+            del shown[first:]
+        self._booleans.append(match.boolean)
+        self._graphs.append(None if match.graph is None else triples_text(match.graph))
+        solution = match.bindings
+        if match.boolean is None and match.graph is None:
+            self.bindings.append(len(self.keys))
+            self.keys += solution
+            self.items += texts
+        else:
+            self.bindings.append(None)
+            solution = {}
+        for name, column in self.values.items():
+            term = solution.get(name)
+            column.append(None if term is None else plain(term))
 
-    def array(self) -> pa.Array:
-        """All of them."""
-        return pa.MapArray.from_arrays(
-            pa.array([*self._ends, len(self._keys)], pa.int32()),
-            pa.array(self._keys, pa.string()),
-            pa.array(self._items, pa.string()),
+    def batch(self) -> pa.RecordBatch:
+        """The rows; there are none after that."""
+        columns, kind = self._columns, self._columns.kind
+        found = {
+            "id": pa.array(self.ids, pa.string()),
+            "query": pa.array(self.queries, pa.string()),
+            "start": _times(self.starts, kind),
+            "end": _times(self.ends, kind),
+            "bindings": _maps(self.bindings, self.keys, self.items),
+            "events": self._events(),
+        }
+        for name, column in columns.variables.items():
+            found[column] = pa.array(self.values[name], pa.string())
+        if "ask" in columns.forms:
+            found["boolean"] = pa.array(self._booleans, pa.bool_())
+        if "construct" in columns.forms:
+            found["graph"] = pa.array(self._graphs, pa.string())
+        schema = columns.schema()
+        batch = pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
+        for some in (
+            *(self.ids, self.queries, self.starts, self.ends, *self.values.values()),
+            *(self.bindings, self.keys, self.items, self.events, self.shown),
+            *(self._booleans, self._graphs, self._matches),
+        ):
+            some.clear()
+        self._known.clear()
+        return batch
+
+    def _events(self) -> pa.Array:
+        gpms, streams, times, ordinals, names, keys, items = (
+            zip(*self.shown, strict=True) if self.shown else [()] * 7
         )
+        ends = [0, *accumulate(map(len, keys))]
+        arrays = [
+            pa.array(gpms, pa.string()),
+            pa.array(streams, pa.string()),
+            _times(times, self._columns.kind),
+            pa.array(ordinals, pa.int64()),
+            pa.array(names, pa.string()),
+            _maps(ends[:-1], list(chain.from_iterable(keys)), list(chain.from_iterable(items))),
+        ]
+        fields = ["gpm", "stream", "time", "ordinal", "name", "bindings"]
+        ends_of_rows = pa.array([*self.events, len(self.shown)], pa.int32())
+        return pa.ListArray.from_arrays(ends_of_rows, pa.StructArray.from_arrays(arrays, fields))
 
 
-class _Events:
-    """The events of matches, one behind the other."""
+def _maps(begins: Sequence[int | None], keys: Sequence[str], items: Sequence[str]) -> pa.Array:
+    return pa.MapArray.from_arrays(
+        pa.array([*begins, len(keys)], pa.int32()),
+        pa.array(keys, pa.string()),
+        pa.array(items, pa.string()),
+    )
 
-    def __init__(self, kind: TimeKind) -> None:
-        self._ends: list[int | None] = []
-        self._shown: list[_Shown] = []
-        self._kind = kind
 
-    def add(self, some: Sequence[_Shown] | None) -> None:
-        """Those of one more match; None for a null."""
-        self._ends.append(None if some is None else len(self._shown))
-        self._shown += some or ()
+def _time(time: Timestamp, kind: TimeKind) -> Any:
+    return moments.written(time, kind) if kind == "string" else time.micros
 
-    def array(self) -> pa.Array:
-        """All of them."""
-        witnesses = [shown[0] for shown in self._shown]
-        bindings = _Maps()
-        for witness, texts, *_ in self._shown:
-            bindings.add(witness.bindings, texts)
-        times = [moments.written(witness.time, self._kind) for witness in witnesses]
-        names = [None if w.graph is None else _name(w) for w in witnesses]
-        events = pa.StructArray.from_arrays(
-            [
-                pa.array([witness.gpm for witness in witnesses], pa.string()),
-                pa.array([witness.stream for witness in witnesses], pa.string()),
-                pa.array(times, moments.arrow_type(self._kind)),
-                pa.array([witness.ordinal for witness in witnesses], pa.int64()),
-                pa.array(names, pa.string()),
-                bindings.array(),
-            ],
-            names=["gpm", "stream", "time", "ordinal", "name", "bindings"],
-        )
-        ends = pa.array([*self._ends, len(self._shown)], pa.int32())
-        return pa.ListArray.from_arrays(ends, events)
+
+def _times(values: Sequence[Any], kind: TimeKind) -> pa.Array:
+    if kind == "string":
+        return pa.array(values, pa.string())
+    return moments.column(pa.array(values, pa.int64()), kind)
 
 
 def columns_of(program: CompiledQueries, kind: TimeKind) -> Columns:
@@ -203,22 +238,27 @@ def plain(term: Term) -> str:
 # ------------------------------------------------------------------ what stays the same
 
 
-_Shown: TypeAlias = tuple[Witness, Sequence[str], str, Mapping[Term, Term]]
-"""A witness as rows have it, worked out once for all matches it is part of.
-
-With it go the texts of its bindings, blank nodes named by the event; what a digest is made of;
-and the names of its blank nodes by those that its task made up.
-"""
-
-
-def _shown(witness: Witness) -> _Shown:
+def _shown(witness: Witness, kind: TimeKind) -> tuple[Shown, str, Mapping[Term, Term]]:
+    """What a row shows of a witness and a digest has of it, blank nodes named by the event; and
+    those names by the ones that its task made up.
+    """
     bound, nodes = witness.bindings, _nodes(witness)
     if nodes:
         bound = _renamed(bound, nodes)
     texts = list(map(str, bound.values()))
     pairs = "".join([f" {name} {text}" for name, text in sorted(zip(bound, texts, strict=True))])
     place = f"\n{witness.gpm} {witness.stream} {witness.time.micros} {witness.ordinal}{pairs}"
-    return witness, texts, place, nodes
+    time, name = _time(witness.time, kind), _name(witness)
+    shown = (witness.gpm, witness.stream, time, witness.ordinal, name, tuple(bound), texts)
+    return shown, place, nodes
+
+
+def decoded(witness: Witness) -> tuple[Shown, str, Mapping[str, str], Mapping[str, str]]:
+    """The same for compiled code, and the bindings as texts and as people read them."""
+    shown, place, nodes = _shown(witness, "timestamp")
+    bound = _renamed(witness.bindings, nodes)
+    texts = {name: str(term) for name, term in bound.items()}
+    return shown, place, texts, {name: plain(term) for name, term in bound.items()}
 
 
 def _nodes(witness: Witness) -> Mapping[Term, Term]:
@@ -236,39 +276,30 @@ def _nodes(witness: Witness) -> Mapping[Term, Term]:
     return names
 
 
-def _name(witness: Witness) -> str:
+def _name(witness: Witness) -> str | None:
     """The name of an event; a blank node is named by the event, wherever it was read."""
-    assert witness.graph is not None
+    if witness.graph is None:
+        return None
     name = plain(witness.graph)
     if isinstance(witness.graph, ox.BlankNode) and _MINTED.fullmatch(witness.graph.value):
         return f"_:e{event_digest(witness.stream, witness.time.micros, witness.ordinal)}"
     return name
 
 
-def settled(match: Match, shown: Sequence[_Shown]) -> Match:
+def settled(match: Match, parts: Sequence[str], names: Mapping[Term, Term]) -> Match:
     """The match with blank nodes that are named by what they belong to."""
-    names: dict[Term, Term] = {}
-    for *_, nodes in shown:
-        if nodes:
-            names |= nodes
     if names:
         match = replace(match, bindings=_renamed(match.bindings, names))
     if match.graph is not None:
-        match = replace(match, graph=_settled_graph(match, shown, names))
+        own = f"m{_digest(match, parts, list(map(str, match.bindings.values())))}n"
+        graph = tuple((_named(s, own, names), p, _named(o, own, names)) for s, p, o in match.graph)
+        match = replace(match, graph=graph)
     return match
 
 
-def _settled_graph(
-    match: Match, shown: Sequence[_Shown], names: Mapping[Term, Term]
-) -> tuple[Fact, ...]:
-    own = f"m{_digest(match, shown, list(map(str, match.bindings.values())))}n"
-
-    def name(term: Term) -> Term:
-        made = _MADE.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
-        return names.get(term, term) if made is None else ox.BlankNode(own + made[1])
-
-    assert match.graph is not None
-    return tuple((name(s), p, name(o)) for s, p, o in match.graph)
+def _named(term: Term, own: str, names: Mapping[Term, Term]) -> Term:
+    made = _MADE.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
+    return names.get(term, term) if made is None else ox.BlankNode(own + made[1])
 
 
 def _renamed(bindings: Mapping[str, Term], names: Mapping[Term, Term]) -> dict[str, Term]:
@@ -280,13 +311,13 @@ def event_digest(stream: str, micros: int, ordinal: int) -> str:
     return blake2b(f"{stream} {micros} {ordinal}".encode(), digest_size=8).hexdigest()
 
 
-def _digest(match: Match, shown: Sequence[_Shown], texts: Sequence[str]) -> str:
+def _digest(match: Match, places: Sequence[str], texts: Sequence[str]) -> str:
     """What tells a match from all others: its query, its end, and what it is made of.
 
-    `texts` are the values of its solution.
+    That is what `_shown` has of its witnesses, and the values of its solution.
     """
     parts = [f"{match.query} {match.end.micros}"]
     if match.boolean is None:
-        parts += [place for _, _, place, _ in shown]
+        parts += places
         parts += [f"\n{name} {text}" for name, text in zip(match.bindings, texts, strict=True)]
     return blake2b("".join(parts).encode(), digest_size=12).hexdigest()

@@ -23,14 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from spaseq.engine.run import Run
 from spaseq.io.lines import Lines
 from spaseq.io.options import Framing
 from spaseq.io.source import Source
 from spaseq.results import Match
 from spaseq.spark import splits
 from spaseq.spark.distribution import lookback
+from spaseq.spark.division import Own
 from spaseq.spark.source import NAME, EventOptions, check_time, is_divisible
-from spaseq.spark.tasks import Job
+from spaseq.spark.tasks import Job, rows_of
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 LEAST = 4
 """Slices of time are at least that many times as long as what is read in front of them."""
 _PROBE = 1 << 20
-_BEGINNING, _END = -(2**63), 2**63
+_BEGINNING, _END = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,25 +189,24 @@ class Slicing:
         job = self._job.value
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from job.columns.batches(sliced(job, self._slices, number))
+                yield from _sliced(job, self._slices, number)
 
 
-def sliced(job: Job, slices: Slices, number: int) -> Iterator[Match]:
-    """The matches that end in a slice."""
+def _sliced(job: Job, slices: Slices, number: int) -> Iterator[pa.RecordBatch]:
+    """The rows of the matches that end in a slice."""
     first, behind = slices.place(number), slices.place(number + 1)
     if (first.file, first.offset) == (behind.file, behind.offset):
         return
-    for match in matched(job, slices, slices.stretches(slices.in_front(first), behind)):
-        if first.micros <= match.end.micros < behind.micros:
-            yield match
+    run = job.start()
+    stretches = slices.stretches(slices.in_front(first), behind)
+    matches = _matched(run, slices.options, stretches)
+    yield from rows_of(job, run, matches, Own(first.micros, behind.micros))
 
 
-def matched(
-    job: Job, slices: Slices, stretches: dict[str, tuple[int, int | None]]
+def _matched(
+    run: Run, options: EventOptions, stretches: dict[str, tuple[int, int | None]]
 ) -> Iterator[Match]:
     """All matches of some stretches of files."""
-    run = job.start()
-    options = slices.options
 
     def opened(path: str) -> Lines:
         return splits.stretch(*stretches[path])(path)

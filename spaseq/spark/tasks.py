@@ -22,13 +22,14 @@ from spaseq.kb.snapshot import Kb
 from spaseq.results import Match
 from spaseq.spark import chunks, events
 from spaseq.spark._columns import GraphWriter
+from spaseq.spark._rows import RowMaker
 from spaseq.spark.chunks import Numbers
 from spaseq.spark.distribution import needs_every_event
-from spaseq.spark.division import Division
+from spaseq.spark.division import Division, Own
 from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 from spaseq.spark.feeding import Feeder, in_order
 from spaseq.spark.keys import Sorter
-from spaseq.spark.rows import Columns
+from spaseq.spark.rows import ROWS_AT_ONCE, Columns, Rows, decoded
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -157,13 +158,43 @@ class Evaluating:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = self._job.value
         for task, some in groupby(chunks.rows(batches), itemgetter(0)):
-            yield from job.columns.batches(job.division.owned(evaluated(job, some), task))
+            run = job.start()
+            yield from rows_of(job, run, evaluated(run, some), job.division.own(task))
 
 
-def evaluated(job: Job, some: Iterable[tuple[int, int, bytes]]) -> Iterator[Match]:
+def evaluated(run: Run, some: Iterable[tuple[int, int, bytes]]) -> Iterator[Match]:
     """All matches of the events of one task."""
-    run = job.start()
     feeder = Feeder(run)
     for table in in_order((first, chunks.read(chunk)) for _, first, chunk in some):
         yield from feeder.push(table)
     yield from run.finish()
+
+
+def rows_of(
+    job: Job, run: Run, matches: Iterable[Match | None], own: Own
+) -> Iterator[pa.RecordBatch]:
+    """The rows of those matches of a fresh run that are a task's to give.
+
+    Where the run makes its matches one by one, it is told to make rows in their place: what
+    comes as None has been looked at.
+    """
+    rows = Rows(job.columns)
+    _made_directly(job, run, rows, own)
+    for match in matches:
+        if match is not None and own.has(match):
+            rows.add(match)
+        if len(rows) >= ROWS_AT_ONCE:
+            yield rows.batch()
+    if len(rows):
+        yield rows.batch()
+
+
+def _made_directly(job: Job, run: Run, rows: Rows, own: Own) -> None:
+    native = run.queries[0].native
+    if len(run.queries) > 1 or native is None or job.columns.kind == "string":
+        return
+    maker = native.made_by(RowMaker)
+    if maker is not None:
+        maker.into(rows, decoded)
+        maker.only(own.first, own.behind, own.variables, own.part, own.parts)
+        native.matches = maker
