@@ -214,7 +214,7 @@ def main() -> None:
     )
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--keys", type=int, default=2000)
-    parser.add_argument("--query", choices=QUERIES, default="rare")
+    parser.add_argument("--query", choices=QUERIES, default="compiled")
     parser.add_argument("--cores", type=int, default=2)
     given = parser.parse_args()
     query = QUERIES[given.query]
