@@ -1,7 +1,8 @@
 """SPARQL endpoints for tests: a real server, and one that misbehaves as it is told.
 
-The real one is Oxigraph's, started once and filled with named graphs; each graph is an endpoint
-of its own by `default-graph-uri`. The other passes requests on to it, or does not.
+The real ones are Oxigraph's, started once and filled with named graphs, where each graph is an
+endpoint of its own by `default-graph-uri`; and rdflib's, which has all its graphs from the start.
+The one that misbehaves passes requests on to a real one, or does not.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import itertools
 import socket
 import subprocess
+import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -74,8 +76,49 @@ def real_server() -> Iterator[RealServer]:
             process.kill()
 
 
+class RdflibServer:
+    """rdflib-endpoint over the N-Triples files of a folder; can be killed and started again."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Up and running."""
+        program = Path(__file__).with_name("rdflib_server.py")
+        self._process = subprocess.Popen(
+            [sys.executable, program, str(self._port), str(self._folder)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _wait(f"http://127.0.0.1:{self._port}/", self._process)
+
+    def kill(self) -> None:
+        """Gone, whatever it was doing."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def graph(self, name: str) -> str:
+        """The URL of the endpoint over a file of the folder."""
+        return f"http://127.0.0.1:{self._port}/{name}/"
+
+
+@contextmanager
+def rdflib_server(folder: Path) -> Iterator[RdflibServer]:
+    """The server of the package `rdflib-endpoint`."""
+    server = RdflibServer(folder)
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(200):
+    for _ in range(1200):
         assert process.poll() is None, "the server did not start"
         try:
             httpx.get(url)

@@ -45,12 +45,6 @@ from spaseq.results import Witness
 cdef Py_ssize_t MOST_TAKEN = 4096
 
 
-# Where a register got its value: a step of the match, counted from 1, and a column of its row.
-cdef struct Origin:
-    uint32_t step
-    uint32_t column
-
-
 cdef str _quoted(str text):
     return json.dumps(text, ensure_ascii=False)
 
@@ -65,21 +59,6 @@ cdef class Reading:
         steps: for each edge the name of its GPM and the variables of its rows.
         streams: their IRIs.
     """
-
-    cdef Tables tables
-    cdef tuple names
-    cdef uint32_t* registers
-    cdef uint32_t column_count
-    cdef str query
-    cdef Origin* origins        # per register
-    cdef size_t cells
-    cdef list steps
-    cdef list streams
-    # The beginnings of parts in JSON: of a match, of each binding, of each edge's witness with
-    # what stands behind the time, of each of its bindings.
-    cdef bytes opening
-    cdef list column_openings, step_openings
-    cdef list stream_texts      # in JSON
 
     def __cinit__(self, str query, rows, columns, steps, streams):
         cdef uint32_t i
@@ -162,32 +141,39 @@ cdef class Reading:
 
     cdef int _replay(self, tuple steps) except -1:
         """Take the steps again, to see which row gave each register its value."""
-        cdef uint32_t i, j
+        cdef uint32_t i
         cdef Taken taken
-        cdef const uint32_t* sizes
-        cdef Edge* edge
-        cdef Effect* effect
-        cdef Occurrence* occurrence
-        cdef Binding* binding
-        memset(self.origins, 0, self.cells * sizeof(Origin))
+        self.begin()
         for i in range(<uint32_t>len(steps)):
             taken = <Taken>steps[i]
-            sizes = taken.sizes()
-            edge = &self.tables.edges[taken.edge]
-            for j in range(edge.effect_first, edge.effect_end):
-                effect = &self.tables.effects[j]
-                if effect.change == Change.FORGET:
-                    self.origins[effect.register].step = 0
-                elif effect.change == Change.COPY:
-                    self.origins[effect.register] = self.origins[effect.other]
-            occurrence = &self.tables.occurrences[edge.occurrence]
-            for j in range(occurrence.binding_first, occurrence.binding_end):
-                binding = &self.tables.bindings[j]
-                if sizes[binding.column + 2] and not self.origins[binding.register].step:
-                    self.origins[binding.register].step = i + 1
-                    self.origins[binding.register].column = binding.column
-                    if binding.last != NOBODY:
-                        self.origins[binding.last] = self.origins[binding.register]
+            self.go_on(i, taken.edge, taken.sizes() + 2)
+        return 0
+
+    cdef int begin(self) noexcept:
+        """No register has a value."""
+        memset(self.origins, 0, self.cells * sizeof(Origin))
+        return 0
+
+    cdef int go_on(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept:
+        """A step takes an edge with a row; a column of it is bound where `bound` is not 0."""
+        cdef uint32_t j
+        cdef Edge* taken = &self.tables.edges[edge]
+        cdef Effect* effect
+        cdef Occurrence* occurrence = &self.tables.occurrences[taken.occurrence]
+        cdef Binding* binding
+        for j in range(taken.effect_first, taken.effect_end):
+            effect = &self.tables.effects[j]
+            if effect.change == Change.FORGET:
+                self.origins[effect.register].step = 0
+            elif effect.change == Change.COPY:
+                self.origins[effect.register] = self.origins[effect.other]
+        for j in range(occurrence.binding_first, occurrence.binding_end):
+            binding = &self.tables.bindings[j]
+            if bound[binding.column] and not self.origins[binding.register].step:
+                self.origins[binding.register].step = number + 1
+                self.origins[binding.register].column = binding.column
+                if binding.last != NOBODY:
+                    self.origins[binding.last] = self.origins[binding.register]
         return 0
 
 
@@ -196,17 +182,7 @@ cdef class Reading:
 cdef class Taken:
     """A step with its event, for all matches they are part of."""
 
-    cdef uint32_t edge
-    cdef int64_t micros
-    cdef uint32_t ordinal, domain, stream, count
-    # The literal of its time, the name of its graph, then its row: the size of each text, 0
-    # for what is not bound, then the texts.
-    cdef bytes texts
-    cdef list terms     # the same as terms, once somebody has asked for one
-    cdef object seen    # the witness, once somebody has asked for it
-    cdef bytes written  # and that in JSON
-
-    cdef inline const uint32_t* sizes(self) noexcept:
+    cdef const uint32_t* sizes(self) noexcept:
         return <const uint32_t*>PyBytes_AS_STRING(self.texts)
 
     cdef const char* _text(self, uint32_t place) noexcept:
@@ -312,14 +288,6 @@ cdef class MatchMaker:
         reading: how its matches are read.
     """
 
-    cdef NativeStep step
-    cdef AutomatonCore core
-    cdef Dictionary dictionary
-    cdef Reading reading
-    cdef dict known             # what was taken, by the label's address
-    cdef uint64_t epoch         # the oldest of the core when `known` was last emptied
-    cdef readonly uint64_t made
-
     def __cinit__(
         self, NativeStep step not None, Dictionary dictionary not None, Reading reading not None
     ):
@@ -370,7 +338,7 @@ cdef class MatchMaker:
         cdef tuple steps = PyTuple_New(length)
         cdef Taken taken
         for i in range(length):
-            taken = self._taken(self.core.walk.path[length - 1 - i])
+            taken = self.taken(self.core.walk.path[length - 1 - i])
             Py_INCREF(taken)
             PyTuple_SET_ITEM(steps, i, taken)
         match.query = self.reading.query
@@ -381,7 +349,7 @@ cdef class MatchMaker:
         self.made += 1
         return match
 
-    cdef Taken _taken(self, Label* label):
+    cdef Taken taken(self, Label* label):
         """A label, for good."""
         cdef Taken taken
         cdef uint32_t i
@@ -409,19 +377,19 @@ cdef class MatchMaker:
         cdef char* place
         cdef bytes texts
         for i in range(count):
-            total += self._record(label, i).size
+            total += self.record(label, i).size
         texts = PyBytes_FromStringAndSize(NULL, total)
         place = PyBytes_AS_STRING(texts)
         sizes = <uint32_t*>place
         place += count * sizeof(uint32_t)
         for i in range(count):
-            record = self._record(label, i)
+            record = self.record(label, i)
             sizes[i] = record.size
             memcpy(place, record.text, record.size)
             place += record.size
         return texts
 
-    cdef const TermRecord* _record(self, Label* label, uint32_t place) noexcept:
+    cdef const TermRecord* record(self, Label* label, uint32_t place) noexcept:
         """The record of a term, by its place among those of a `Taken`; 0 is an empty one."""
         cdef term_t term = (
             label.stamp if place == 0 else label.name if place == 1 else label.row[place - 2]

@@ -7,7 +7,7 @@ events and rows are decoded only for the matches that are complete.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from spaseq.engine._matches import Matches, MatchMaker, Reading
 from spaseq.engine._step import NativeStep
@@ -31,6 +31,8 @@ from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
 
 if TYPE_CHECKING:
     from spaseq.nfa._parts import Label
+
+Maker = TypeVar("Maker", bound=MatchMaker)
 
 EVENTS_REMEMBERED = 4096
 """Events of matches that are kept as objects, for the next match they may be part of."""
@@ -85,7 +87,9 @@ class NativeRun:
         """By instant and stream."""
         self.core = step.core
         self.parts = CoreParts(step.core, matchers.dictionary)
-        self.matches = self._maker(_projected(compiled, registers), tables)
+        self._tables = tables
+        self._projected = _projected(compiled, registers)
+        self.matches: MatchMaker | None = self.made_by(MatchMaker)
         """What makes matches one by one, where the query lets it."""
         self.contiguity = Contiguity(registers)
 
@@ -210,11 +214,9 @@ class NativeRun:
                 self._events[instant, stream] = known
         return known
 
-    def _maker(
-        self, columns: Sequence[tuple[str, int]] | None, tables: CoreTables
-    ) -> MatchMaker | None:
-        """What makes matches of the columns of a SELECT."""
-        if columns is None:
+    def made_by(self, kind: type[Maker]) -> Maker | None:
+        """A maker of matches of the columns of a SELECT; None where they need more than that."""
+        if self._projected is None:
             return None
         automaton, plan = self.compiled.automaton, self._plan
         taken = [
@@ -223,8 +225,8 @@ class NativeRun:
             for edge in place.edges
         ]
         steps = [(gpm.name, gpm.variables) for gpm in taken]
-        reading = Reading(plan.name, tables, columns, steps, plan.streams)
-        return MatchMaker(self.step, self.matchers.dictionary, reading)
+        reading = Reading(plan.name, self._tables, self._projected, steps, plan.streams)
+        return kind(self.step, self.matchers.dictionary, reading)
 
 
 def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:

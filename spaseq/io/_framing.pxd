@@ -79,6 +79,9 @@ cdef class EventReader:
     cdef int take(self, const Quad* quad) except -1 nogil
     cdef int add(self, const Quad* quad) except -1 nogil
     cdef void open(self, uint64_t line, term_t name) noexcept nogil
+    cdef int end(
+        self, int64_t micros, uint32_t ordinal, term_t name, term_t stamp, bint dated
+    ) except -1
     cdef int enter(self, term_t name, uint64_t line) except -1 nogil
     cdef int time(self, const Quad* quad) except -1 nogil
     cdef int close(self) except -1 nogil

@@ -163,31 +163,27 @@ cdef class EventReader:
             self.batch.triple_count = self.first
             self.questions.incomplete(self.statements, self.size, self.line)
 
-    def begin_event(self):
-        """An event whose time and place are told from outside: its facts are read next."""
-        self.open(0, 0)
-
-    def end_event(self, int64_t micros, uint32_t ordinal, name, stamp, bint dated):
-        """The end of that event: what is known of it beside its facts; `stamp` may be None.
+    cdef int end(
+        self, int64_t micros, uint32_t ordinal, term_t name, term_t stamp, bint dated
+    ) except -1:
+        """The end of an event that was opened by others: what they know beside its facts.
 
         Its blank nodes are named by its place among the events of this reader.
         """
         cdef EventRecord* event
-        cdef uint32_t statements = self.statements if self.is_open else 0
         self.is_open = False
         if self.is_strange:
             self.questions.is_usable(dated, True, 0)
-        self.name = 0 if name is None else self.batch.encode(name)
-        cdef term_t stamped = 0 if stamp is None else self.batch.encode(stamp)
         event = self.batch.add_event()
         event.first = self.first
         event.micros = micros
-        event.statements = statements
-        event.name = self.name
-        event.stamp = stamped
+        event.statements = self.statements
+        event.name = name
+        event.stamp = stamp
         event.domain = dated
         self.minter.number_event(event)
         event.ordinal = ordinal
+        return 0
 
     def whole(self):
         """The name of the open graph if it has all it needs, else None: something may follow."""

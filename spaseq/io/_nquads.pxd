@@ -34,6 +34,7 @@ cdef class LineReader(TermReader):
     cdef object sound_block     # this one is UTF-8 up to:
     cdef const char* sound
 
+    cpdef Py_ssize_t read(self, bytes block, Py_ssize_t start, Py_ssize_t end) except -1
     cdef int attach(self, block) except -1
     cdef const char* behind_unused(self, const char* at, const char* end) noexcept nogil
     cdef int statement(

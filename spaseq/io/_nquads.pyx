@@ -60,7 +60,9 @@ cdef class LineReader(TermReader):
 
     # ------------------------------------------------------------ blocks
 
-    def read(self, bytes block not None, Py_ssize_t start, Py_ssize_t end):
+    cpdef Py_ssize_t read(
+        self, bytes block, Py_ssize_t start, Py_ssize_t end
+    ) except -1:
         """Read block[start:end], whole lines; the position of the first not read."""
         cdef const char* begin = block
         cdef const char* at = begin + start
@@ -69,7 +71,7 @@ cdef class LineReader(TermReader):
         cdef Found found = Found.NOTHING
         cdef Quad quad
         self.attach(block)
-        if self.sound_block is not block or self.sound < at:
+        if self.sound_block is not block or self.sound <= at:
             self.sound = not_utf8(at, stop)
             self.sound_block = block
         if self.sound < stop:

@@ -15,6 +15,7 @@ from spaseq.rdf.event import Term
 
 ANY = "spaseq_any"
 """The column of a query whose pattern has no variables."""
+_STRING = "^^<http://www.w3.org/2001/XMLSchema#string>"
 
 
 def select_text(
@@ -24,15 +25,29 @@ def select_text(
     names: Sequence[str] = (),
     values: Iterable[Sequence[Term]] = (),
 ) -> str:
-    """The SELECT of a pattern's variables, joined with `values` for `names`."""
+    """The SELECT of a pattern's variables, joined with `values` for `names`.
+
+    To some servers (rdflib's) a string with its datatype is another term than one without: they
+    are asked for both, and every solution is wanted once.
+    """
     head = " ".join(f"?{name}" for name in variables) or f"(1 AS ?{ANY})"
     where = format_pattern(group)
+    select = "SELECT"
     if names:
         listed = " ".join(f"?{name}" for name in names)
-        rows = " ".join("(" + " ".join(map(str, row)) + ")" for row in values)
+        once = [tuple(map(str, row)) for row in values]
+        twice = [typed for row in once if (typed := tuple(map(_typed, row))) != row]
+        if twice:
+            select = "SELECT DISTINCT"
+        rows = " ".join(f"({' '.join(row)})" for row in once + twice)
         block = f"VALUES ({listed}) {{ {rows} }}"
         plain = all(isinstance(element, ast.Triple) for element in group.elements)
         inner = where[where.index("{") + 1 :] if plain else f" {where} }}"
         where = f"{{ {block}{inner}"
-    text = f"SELECT {head} WHERE {where}"
+    text = f"{select} {head} WHERE {where}"
     return text if limit is None else f"{text} LIMIT {limit}"
+
+
+def _typed(term: str) -> str:
+    """A term with the datatype that is left out for strings."""
+    return term + _STRING if term.endswith('"') else term

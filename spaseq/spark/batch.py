@@ -23,6 +23,7 @@ from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByKey, ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
 from spaseq.spark.rows import columns_of
+from spaseq.spark.slices import LEAST, Slices, Slicing, slices
 from spaseq.spark.tasks import Dividing, Evaluating, Job, Sampling
 from spaseq.spark.types import Types, spark_schema, typed
 
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TASKS_PER_CORE = 3
-_SLICE = 4
-"""Slices of time are at least that many times as long as what is read in front of them."""
+_SLICES_PER_CORE = 2
 _HOT = 2
 """A part is hot with that many times its share of the events."""
 
@@ -106,10 +106,17 @@ def _matched(
 ) -> DataFrame:
     program.start(kb, entail=entail)  # a graph that is missing is told of now
     columns = columns_of(program, events.time_kind(df))
-    prepared = events.prepared(df, program)
     context = df.sparkSession.sparkContext
-    wanted = partitions or _TASKS_PER_CORE * context.defaultParallelism
+    cores = context.defaultParallelism
+    wanted = partitions or _TASKS_PER_CORE * cores
     whole = Job(program, kb, columns, Division((), ((),)), entail)
+    # Each slice reads what is in front of it too, so there are fewer than tasks elsewhere.
+    found = slices(df, whole, partitions or _SLICES_PER_CORE * cores)
+    if found is not None and _is_enough(found, program, cores):
+        numbers = df.sparkSession.range(0, found.count, 1, found.count)
+        slicing = Slicing(context.broadcast(whole), found)
+        return numbers.mapInArrow(slicing.__call__, spark_schema(columns.schema()))
+    prepared = events.prepared(df, program)
     division = _divided(prepared, whole, wanted, balance)
     job = context.broadcast(replace(whole, division=division))
     divided = prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS)
@@ -118,6 +125,11 @@ def _matched(
         .sortWithinPartitions("part", "first")
         .mapInArrow(Evaluating(job).__call__, spark_schema(columns.schema()))
     )
+
+
+def _is_enough(found: Slices, program: Program, cores: int) -> bool:
+    """Whether slices keep all cores busy, or nothing else would."""
+    return found.count >= cores or not isinstance(distribution(program), ByKey)
 
 
 def _divided(prepared: DataFrame, job: Job, wanted: int, balance: bool) -> Division:
@@ -132,7 +144,7 @@ def _divided(prepared: DataFrame, job: Job, wanted: int, balance: bool) -> Divis
                 if shares
                 else f.lit(None)
             ).collect()[0]
-            return Division((), (spaced(times or (), _SLICE * back),), back)
+            return Division((), (spaced(times or (), LEAST * back),), back)
         case Single(reason):
             warnings.warn(f"one task does all the work: {reason}", SingleTaskWarning, stacklevel=4)
     return Division((), ((),))
@@ -160,5 +172,5 @@ def _balanced(prepared: DataFrame, whole: Job, division: Division) -> Division:
         slices = int(weight / (_HOT * share)) + 1 if share else 1
         if slices > 1:
             step = max(1, len(times) // slices)
-            cuts[part] = spaced(times[step - 1 :: step], _SLICE * back)
+            cuts[part] = spaced(times[step - 1 :: step], LEAST * back)
     return Division(division.variables, tuple(cuts), back)

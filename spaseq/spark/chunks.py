@@ -10,11 +10,16 @@ Invariant: the events of a chunk are in order of (time, ordinal, stream), then n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from spaseq.errors import StateError
+
+Numbers: TypeAlias = NDArray[np.int64]
 
 VERSION = b"1"
 EVENTS = pa.schema(
@@ -29,7 +34,7 @@ EVENTS = pa.schema(
     ],
     metadata={b"spaseq": VERSION},
 )
-"""`stream` is a position among the streams of the program; `stamp` as `moments.reader` has it."""
+"""`stream` is a position among the streams of the program; `stamp` as `moments.read` has it."""
 
 CHUNKS = "part int, first bigint, chunk binary"
 _ARROW_CHUNKS = pa.schema([("part", pa.int32()), ("first", pa.int64()), ("chunk", pa.binary())])
@@ -42,7 +47,17 @@ BYTES_IN_CHUNK = 8 << 20
 
 def ordered(table: pa.Table) -> pa.Table:
     """The events in the order in which a run takes them."""
-    return table.sort_by(_ORDER)
+    return table if _is_ordered(table) else table.sort_by(_ORDER)
+
+
+def _is_ordered(table: pa.Table) -> bool:
+    """Whether the order of the events is plain without their names."""
+    behind = np.ones(max(len(table) - 1, 0), np.bool_)
+    for column in ("stream", "ordinal", "micros"):
+        values = table.column(column).to_numpy()
+        equal = values[1:] == values[:-1]
+        behind = (values[1:] > values[:-1]) | equal & (behind if column != "stream" else False)
+    return bool(behind.all())
 
 
 def written(table: pa.Table) -> bytes:
@@ -77,19 +92,21 @@ class ChunkWriter:
         self._schema = schema
         self._waiting: dict[int, list[pa.Table]] = {}
 
-    def add(
-        self, events: pa.Table, places: Mapping[int, Sequence[int]]
-    ) -> Iterator[pa.RecordBatch]:
-        """Take the events at some places for each part; the rows that are ready."""
-        for part, some in places.items():
-            table = events if len(some) == len(events) else events.take(pa.array(some, pa.int64()))
-            waiting = self._waiting.setdefault(part, [])
-            waiting.append(table)
+    def add(self, events: pa.Table, places: Numbers, tasks: Numbers) -> Iterator[pa.RecordBatch]:
+        """Take events: the i-th of `places` is for the i-th of `tasks`; the rows that are ready."""
+        order = np.argsort(tasks, kind="stable")
+        tasks, firsts = np.unique(tasks[order], return_index=True)
+        chosen = events.take(pa.array(places[order]))
+        bounds = (*firsts.tolist(), len(chosen))
+        for number, task in enumerate(tasks.tolist()):
+            some = chosen.slice(bounds[number], bounds[number + 1] - bounds[number])
+            waiting = self._waiting.setdefault(task, [])
+            waiting.append(some)
             if (
                 sum(map(len, waiting)) >= EVENTS_IN_CHUNK
                 or sum(one.nbytes for one in waiting) >= BYTES_IN_CHUNK
             ):
-                yield self._row(part)
+                yield self._row(task)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The rows of what is left."""

@@ -8,14 +8,17 @@ key in whose slice it ends. So each match is found once, by a task that has all 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+import numpy as np
+
 from spaseq.results import Match
+from spaseq.spark.chunks import Numbers
 from spaseq.spark.keys import EVERYWHERE, part_of_match
 
-_BEGINNING, _END = -(2**63), 2**63
+_BEGINNING, _END = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,45 +47,70 @@ class Division:
         """Sends events where they belong."""
         return Router(self)
 
-    def slice_of(self, task: int) -> tuple[int, int, int]:
-        """(part, first time, time behind) of a task."""
+    def own(self, task: int) -> Own:
+        """Which matches are a task's to give."""
         firsts = self.firsts()
         part = bisect_right(firsts, task) - 1
         bounds = (_BEGINNING, *self.cuts[part], _END)
         place = task - firsts[part]
-        return part, bounds[place], bounds[place + 1]
+        return Own(bounds[place], bounds[place + 1], self.variables, part, self.parts)
 
     def owned(self, matches: Iterable[Match], task: int) -> Iterator[Match]:
         """The matches that are the task's to give."""
-        part, first, behind = self.slice_of(task)
-        for match in matches:
-            if first <= match.end.micros < behind and (
-                not self.variables or part_of_match(match, self.variables, self.parts) == part
-            ):
-                yield match
+        return filter(self.own(task).has, matches)
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The matches that end from `first` on and before `behind`, with a key of one part."""
+
+    first: int
+    behind: int
+    variables: tuple[str, ...] = ()
+    part: int = 0
+    parts: int = 1
+
+    def has(self, match: Match) -> bool:
+        """Whether a match is one of them."""
+        return self.first <= match.end.micros < self.behind and (
+            not self.variables or part_of_match(match, self.variables, self.parts) == self.part
+        )
 
 
 class Router:
     """Tasks by part and time."""
 
     def __init__(self, division: Division):
-        self._division = division
-        self._firsts = division.firsts()
+        self._firsts = np.array(division.firsts(), np.int64)
+        self._cuts = [np.array(cuts, np.int64) for cuts in division.cuts]
+        self._sliced = [part for part, cuts in enumerate(division.cuts) if cuts]
+        self._back = division.lookback
 
-    def tasks(self, parts: Collection[int], micros: int) -> list[int]:
-        """The tasks that need an event of some parts at a time."""
-        if EVERYWHERE in parts:
-            parts = range(len(self._firsts))
-        cuts, back = self._division.cuts, self._division.lookback
-        found: list[int] = []
-        for part in parts:
-            if not cuts[part]:
-                found.append(self._firsts[part])
-                continue
-            own = bisect_right(cuts[part], micros)
-            last = bisect_right(cuts[part], micros + back)
-            found.extend(range(self._firsts[part] + own, self._firsts[part] + last + 1))
-        return found
+    def tasks(self, parts: Numbers, micros: Numbers) -> tuple[Numbers, Numbers]:
+        """The tasks that need events of some parts at some times: pairs (place, task).
+
+        The i-th event is of part `parts[i]`, or of all of them.
+        """
+        places = np.arange(len(parts))
+        everywhere = parts == EVERYWHERE
+        if everywhere.any():
+            count = len(self._firsts)
+            spread = np.flatnonzero(everywhere)
+            kept = np.flatnonzero(~everywhere)
+            places = np.concatenate([kept, np.repeat(spread, count)])
+            parts = np.concatenate([parts[kept], np.tile(np.arange(count), len(spread))])
+            micros = micros[places]
+        own = np.zeros(len(parts), np.int64)
+        last = own.copy()
+        for part in self._sliced:
+            some = np.flatnonzero(parts == part)
+            cuts = self._cuts[part]
+            own[some] = np.searchsorted(cuts, micros[some], "right")
+            last[some] = np.searchsorted(cuts, micros[some] + self._back, "right")
+        times = last - own + 1
+        first = np.repeat(np.cumsum(times) - times, times)
+        within = np.arange(len(first)) - first
+        return np.repeat(places, times), np.repeat(self._firsts[parts] + own, times) + within
 
 
 def spaced(cuts: Iterable[int], apart: int) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.window import Window
@@ -95,17 +96,15 @@ def micros(df: DataFrame) -> Column:
 
 def encoded(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.Table:
     """A batch of prepared events as a table of `chunks.EVENTS`."""
-    read = moments.reader(batch.column("time"))
-    times = [read(place) for place in range(len(batch))]
-    numbers = {iri: number for number, iri in enumerate(streams)}
-    found = [numbers[iri] for iri in batch.column("stream").to_pylist()]
+    micros, stamps, dated = moments.read(batch.column("time"))
+    stream = pc.index_in(batch.column("stream"), value_set=pa.array(streams, pa.string()))
     return pa.Table.from_arrays(
         [
-            pa.array([time[0] for time in times], pa.int64()),
+            micros,
             batch.column("ordinal").cast(pa.int64()).fill_null(0),
-            pa.array(found, pa.int16()),
-            pa.array([time[2] for time in times], pa.bool_()),
-            pa.array([time[1] for time in times], pa.string()),
+            stream.cast(pa.int16()),
+            dated,
+            stamps,
             batch.column("name").cast(pa.string()),
             batch.column("graph").cast(pa.binary()),
         ],

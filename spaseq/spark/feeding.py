@@ -10,28 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from operator import itemgetter
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyoxigraph as ox
 
 from spaseq.engine.run import Run
+from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
-from spaseq.rdf.event import Term
 from spaseq.results import Match
 from spaseq.spark import chunks
-from spaseq.spark.encoding import GraphEncoder
-from spaseq.spark.moments import stamp_of
-
-_AT_ONCE = 256
-
-
-def name_of(text: str | None) -> Term | None:
-    """The name of an event as its column has it: an IRI, or a blank node as `_:label`."""
-    if text is None:
-        return None
-    return ox.BlankNode(text[2:]) if text.startswith("_:") else ox.NamedNode(text)
+from spaseq.spark.chunks import Numbers
+from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 
 
 def in_order(tables: Iterable[tuple[int, pa.Table]]) -> Iterator[pa.Table]:
@@ -50,7 +39,7 @@ def in_order(tables: Iterable[tuple[int, pa.Table]]) -> Iterator[pa.Table]:
 
 def split(table: pa.Table, micros: int) -> tuple[pa.Table, pa.Table]:
     """Ordered events before a time, and the others."""
-    count = pc.sum(pc.less(table.column("micros"), micros)).as_py() or 0
+    count = int(np.searchsorted(table.column("micros").to_numpy(), micros))
     return table.slice(0, count), table.slice(count)
 
 
@@ -61,6 +50,8 @@ class Feeder:
         self._run = run
         run.has_gaps = True
         self._streams = run.program.streams
+        self._first = run.events
+        self._encoders: dict[int, GraphEncoder] = {}
         self._last: dict[int, tuple[int, int]] = {}
         """By stream the time and ordinal of its last event."""
         if run.time is not None:
@@ -69,44 +60,67 @@ class Feeder:
 
     def push(self, table: pa.Table) -> Iterator[Match]:
         """Events not before those that were pushed."""
-        for start in range(0, len(table), _AT_ONCE):
-            columns = [column.to_pylist() for column in table.slice(start, _AT_ONCE).columns]
-            rows = list(zip(*columns, strict=True))
+        columns = EventColumns.of(table)
+        ordinals = self._ordinals(columns)
+        for start in range(0, len(columns), EVENTS_AT_ONCE):
+            places = np.arange(start, min(start + EVENTS_AT_ONCE, len(columns)))
             if len(self._streams) == 1:
-                (encoder,) = self._encoded(rows).values()
-                yield from self._run.push_batch(encoder.batch)
+                yield from self._run.push_batch(self._batch(0, columns, places, ordinals))
             else:
-                yield from self._interleaved(rows)
+                yield from self._interleaved(columns, places, ordinals)
 
-    def _encoded(
-        self, rows: list[tuple[int, int, int, bool, str, str, bytes]]
-    ) -> dict[int, GraphEncoder]:
-        """The events as batches, by stream."""
-        run, found = self._run, dict[int, GraphEncoder]()
-        for micros, ordinal, stream, dated, stamp, name, graph in rows:
-            encoder = found.get(stream)
-            if encoder is None:
-                # Streams are apart by number, batches by the events before them.
-                number = run.events * len(self._streams) + stream
-                encoder = GraphEncoder(run.relevance, self._streams[stream], number)
-                found[stream] = encoder
+    def _batch(
+        self, stream: int, columns: EventColumns, places: Numbers, ordinals: Numbers
+    ) -> EventBatch:
+        encoder = self._encoders.get(stream)
+        if encoder is None:
+            # Streams are apart by number, the batches of a run by the events before them.
+            number = self._first * len(self._streams) + stream
+            encoder = GraphEncoder(self._run.relevance, self._streams[stream], number)
+            self._encoders[stream] = encoder
+        return encoder.batch(columns, places, ordinals)
+
+    def _ordinals(self, columns: EventColumns) -> Numbers:
+        """The ordinals of events, no two of a stream at one place."""
+        found = columns.ordinals
+        for stream in range(len(self._streams)):
+            own = np.flatnonzero(columns.streams == stream)
+            if not len(own):
+                continue
+            micros, ordinals = columns.micros[own], found[own]
             last = self._last.get(stream)
-            if last is not None and last[0] == micros and ordinal <= last[1]:
-                ordinal = last[1] + 1
-            self._last[stream] = micros, ordinal
-            literal = None if stamp is None else stamp_of(stamp)
-            encoder.add(graph, micros, ordinal, name_of(name), literal, dated)
+            if ((micros[1:] == micros[:-1]) & (ordinals[1:] <= ordinals[:-1])).any() or (
+                last is not None and (micros[0], ordinals[0]) <= last
+            ):
+                found = found.copy()
+                ordinals = found[own] = _apart(micros, ordinals, last)
+            self._last[stream] = int(micros[-1]), int(ordinals[-1])
         return found
 
     def _interleaved(
-        self, rows: list[tuple[int, int, int, bool, str, str, bytes]]
+        self, columns: EventColumns, places: Numbers, ordinals: Numbers
     ) -> Iterator[Match]:
-        batches = {stream: e.batch for stream, e in self._encoded(rows).items()}
+        streams = columns.streams[places]
+        batches = {
+            stream: self._batch(stream, columns, places[streams == stream], ordinals)
+            for stream in np.unique(streams).tolist()
+        }
         taken = dict.fromkeys(batches, 0)
-        for stream, some in groupby(rows, itemgetter(2)):
+        for stream, some in groupby(streams.tolist()):
             first = taken[stream]
             taken[stream] += sum(1 for _ in some)
             batch = batches[stream]
             yield from self._run.push_batch(
                 EncodedEvent(batch, index) for index in range(first, taken[stream])
             )
+
+
+def _apart(micros: Numbers, ordinals: Numbers, last: tuple[int, int] | None) -> Numbers:
+    """Ordinals of events in order, the later one behind where two claim one place."""
+    found = ordinals.copy()
+    for place, (time, ordinal) in enumerate(zip(micros.tolist(), ordinals.tolist(), strict=True)):
+        if last is not None and last[0] == time and ordinal <= last[1]:
+            ordinal = last[1] + 1
+        found[place] = ordinal
+        last = time, ordinal
+    return found

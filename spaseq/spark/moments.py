@@ -9,12 +9,13 @@ that come again are remembered.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyoxigraph as ox
 
 from spaseq.errors import EventError
@@ -52,6 +53,14 @@ def written(time: Timestamp, kind: TimeKind) -> Any:
     return canonical_literal(time).value
 
 
+def column(micros: pa.Array, kind: TimeKind) -> pa.Array:
+    """Times in microseconds as values of a result; not for strings."""
+    if kind == "timestamp":
+        return micros.cast(arrow_type(kind))
+    whole = micros.cast(pa.decimal128(DECIMAL[0], 0))
+    return pa.Array.from_buffers(arrow_type(kind), len(whole), whole.buffers(), -1, whole.offset)
+
+
 @lru_cache(maxsize=1 << 14)
 def moment_of_text(text: str) -> Timestamp:
     """The timestamp that a value of a `string` column stands for."""
@@ -68,33 +77,36 @@ def moment_of_text(text: str) -> Timestamp:
     return from_literal(ox.Literal(plain, datatype=ox.NamedNode(_XSD + name)))
 
 
-def reader(column: pa.Array) -> Callable[[int], tuple[int, str | None, bool]]:
-    """(microseconds, the literal where it is to be kept, whether it is a date) by position.
+def read(column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Microseconds, the literals where they are to be kept, and whether they are dates.
 
     Raises:
         EventError: for a column of another type, and for a time that is missing.
     """
-    kind = column.type
+    kind, count = column.type, len(column)
     if column.null_count:
         raise EventError("an event has no time: the time column holds nulls")
     if pa.types.is_timestamp(kind):
-        micros = column.cast(pa.timestamp("us", tz=kind.tz)).cast(pa.int64()).to_pylist()
-        return lambda place: (micros[place], None, True)
+        micros = column.cast(pa.timestamp("us", tz=kind.tz)).cast(pa.int64())
+        return micros, pa.nulls(count, pa.string()), pa.repeat(True, count)
     if pa.types.is_date32(kind):
-        days = column.cast(pa.int32()).to_pylist()
-        return lambda place: (days[place] * _DAY, None, True)
-    values = column.to_pylist()
+        micros = pc.multiply(column.cast(pa.int32()).cast(pa.int64()), _DAY)
+        return micros, pa.nulls(count, pa.string()), pa.repeat(True, count)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return lambda place: _parts(moment_of_text(values[place]))
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return lambda place: _parts(from_value(values[place]))
-    raise EventError(f"the time column is {kind}: a timestamp, a number or a string is needed")
-
-
-def _parts(time: Timestamp) -> tuple[int, str | None, bool]:
-    if time.domain == DATE_TIME:
-        return time.micros, None, True
-    return time.micros, str(time.term), False
+        times = [moment_of_text(text) for text in column.to_pylist()]
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        times = [from_value(value) for value in column.to_pylist()]
+    else:
+        raise EventError(f"the time column is {kind}: a timestamp, a number or a string is needed")
+    dated = [time.domain == DATE_TIME for time in times]
+    stamps = [
+        None if is_date else str(time.term) for time, is_date in zip(times, dated, strict=True)
+    ]
+    return (
+        pa.array([time.micros for time in times], pa.int64()),
+        pa.array(stamps, pa.string()),
+        pa.array(dated, pa.bool_()),
+    )
 
 
 def timestamp_of(row: Mapping[str, Any]) -> Timestamp:
@@ -105,7 +117,7 @@ def timestamp_of(row: Mapping[str, Any]) -> Timestamp:
 
 @lru_cache(maxsize=1 << 14)
 def stamp_of(text: str) -> ox.Literal:
-    """The literal that `reader` kept."""
+    """The literal that `read` kept."""
     found = _LITERAL.fullmatch(text)
     assert found is not None
     return ox.Literal(found["form"], datatype=ox.NamedNode(found["type"]))

@@ -10,17 +10,17 @@ is made of. Cost: constant per term of a match.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice
-from typing import Any
+from itertools import accumulate, chain
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyoxigraph as ox
 
 from spaseq.engine.compiled import CompiledQueries
-from spaseq.rdf.event import Fact, Term
+from spaseq.rdf.event import Term, Timestamp
 from spaseq.results import Match, Witness, triples_text
 from spaseq.spark import moments
 from spaseq.spark.moments import TimeKind
@@ -28,7 +28,8 @@ from spaseq.spark.moments import TimeKind
 _MINTED = re.compile(r"s[0-9]+e[0-9]+b([0-9]+)")
 _MADE = re.compile(r"m[0-9]+n([0-9]+)")
 _FIXED = ("id", "query", "start", "end", "bindings", "graph", "boolean", "events")
-_AT_ONCE = 1024
+ROWS_AT_ONCE = 1024
+_NONE: Mapping[Term, Term] = {}
 _TERMS = pa.map_(pa.string(), pa.string())
 
 
@@ -69,40 +70,150 @@ class Columns:
 
     def batches(self, matches: Iterable[Match]) -> Iterator[pa.RecordBatch]:
         """The rows of matches."""
-        schema, iterator = self.schema(), iter(matches)
-        while some := list(islice(iterator, _AT_ONCE)):
-            yield pa.RecordBatch.from_pylist([self._row(match) for match in some], schema=schema)
+        rows = Rows(self)
+        for match in matches:
+            rows.add(match)
+            if len(rows) == ROWS_AT_ONCE:
+                yield rows.batch()
+        if len(rows):
+            yield rows.batch()
 
-    def _row(self, match: Match) -> dict[str, Any]:
-        match = settled(match)
-        row: dict[str, Any] = {
-            "id": digest(match),
-            "query": match.query,
-            "start": moments.written(match.start, self.kind),
-            "end": moments.written(match.end, self.kind),
-            "events": [self._event(witness) for witness in match.events],
-        }
-        if match.boolean is not None:
-            row["boolean"] = match.boolean
-            row["events"] = None  # whichever match it is, the answer is the same
-            row["start"] = None
-        elif match.graph is not None:
-            row["graph"] = triples_text(match.graph)
+
+Shown: TypeAlias = tuple[str, str, Any, int, "str | None", Iterable[str], Iterable[str]]
+"""A witness in a row: GPM, stream, time, ordinal, name; its variables and their texts."""
+
+
+class Rows:
+    """Rows in the making: lists, which compiled code also fills (spaseq/spark/_rows.pyx).
+
+    Times are microseconds, or as `moments.written` has them where they come out as strings.
+    What one row has several of lies one behind the other: those of row i begin at the i-th
+    number of `bindings` and of `events`, which is None for a null.
+    """
+
+    def __init__(self, columns: Columns):
+        self._columns = columns
+        self.ids: list[str] = []
+        self.queries: list[str] = []
+        self.starts: list[Any] = []
+        self.ends: list[Any] = []
+        self.values: dict[str, list[str | None]] = {name: [] for name in columns.variables}
+        self.bindings: list[int | None] = []
+        self.keys: list[str] = []
+        self.items: list[str] = []
+        self.events: list[int | None] = []
+        self.shown: list[Shown] = []
+        self._booleans: list[bool | None] = []
+        self._graphs: list[str | None] = []
+        self._matches: list[Match] = []
+        self._known: dict[int, tuple[Shown, str, Mapping[Term, Term]]] = {}
+        """By the identity of a witness: `_matches` has them all."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def add(self, match: Match) -> None:
+        """One more row."""
+        kind, shown, parts, names = self._columns.kind, self.shown, [], dict[Term, Term]()
+        self._matches.append(match)
+        first = len(shown)
+        for witness in match.events:
+            known = self._known.get(id(witness))
+            if known is None:
+                known = self._known[id(witness)] = _shown(witness, kind)
+            shown.append(known[0])
+            parts.append(known[1])
+            if known[2]:
+                names |= known[2]
+        match = settled(match, parts, names)
+        texts = list(map(str, match.bindings.values()))
+        self.ids.append(_digest(match, parts, texts))
+        self.queries.append(match.query)
+        self.ends.append(_time(match.end, kind))
+        if match.boolean is None:
+            self.starts.append(_time(match.start, kind))
+            self.events.append(first)
         else:
-            row["bindings"] = _terms(match.bindings)
-            for name, term in match.bindings.items():
-                row[self.variables[name]] = plain(term)
-        return row
+            # Whichever match it is, the answer is the same.
+            self.starts.append(None)
+            self.events.append(None)
+            del shown[first:]
+        self._booleans.append(match.boolean)
+        self._graphs.append(None if match.graph is None else triples_text(match.graph))
+        solution = match.bindings
+        if match.boolean is None and match.graph is None:
+            self.bindings.append(len(self.keys))
+            self.keys += solution
+            self.items += texts
+        else:
+            self.bindings.append(None)
+            solution = {}
+        for name, column in self.values.items():
+            term = solution.get(name)
+            column.append(None if term is None else plain(term))
 
-    def _event(self, witness: Witness) -> dict[str, Any]:
-        return {
-            "gpm": witness.gpm,
-            "stream": witness.stream,
-            "time": moments.written(witness.time, self.kind),
-            "ordinal": witness.ordinal,
-            "name": None if witness.graph is None else plain(witness.graph),
-            "bindings": _terms(witness.bindings),
+    def batch(self) -> pa.RecordBatch:
+        """The rows; there are none after that."""
+        columns, kind = self._columns, self._columns.kind
+        found = {
+            "id": pa.array(self.ids, pa.string()),
+            "query": pa.array(self.queries, pa.string()),
+            "start": _times(self.starts, kind),
+            "end": _times(self.ends, kind),
+            "bindings": _maps(self.bindings, self.keys, self.items),
+            "events": self._events(),
         }
+        for name, column in columns.variables.items():
+            found[column] = pa.array(self.values[name], pa.string())
+        if "ask" in columns.forms:
+            found["boolean"] = pa.array(self._booleans, pa.bool_())
+        if "construct" in columns.forms:
+            found["graph"] = pa.array(self._graphs, pa.string())
+        schema = columns.schema()
+        batch = pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
+        for some in (
+            *(self.ids, self.queries, self.starts, self.ends, *self.values.values()),
+            *(self.bindings, self.keys, self.items, self.events, self.shown),
+            *(self._booleans, self._graphs, self._matches),
+        ):
+            some.clear()
+        self._known.clear()
+        return batch
+
+    def _events(self) -> pa.Array:
+        gpms, streams, times, ordinals, names, keys, items = (
+            zip(*self.shown, strict=True) if self.shown else [()] * 7
+        )
+        ends = [0, *accumulate(map(len, keys))]
+        arrays = [
+            pa.array(gpms, pa.string()),
+            pa.array(streams, pa.string()),
+            _times(times, self._columns.kind),
+            pa.array(ordinals, pa.int64()),
+            pa.array(names, pa.string()),
+            _maps(ends[:-1], list(chain.from_iterable(keys)), list(chain.from_iterable(items))),
+        ]
+        fields = ["gpm", "stream", "time", "ordinal", "name", "bindings"]
+        ends_of_rows = pa.array([*self.events, len(self.shown)], pa.int32())
+        return pa.ListArray.from_arrays(ends_of_rows, pa.StructArray.from_arrays(arrays, fields))
+
+
+def _maps(begins: Sequence[int | None], keys: Sequence[str], items: Sequence[str]) -> pa.Array:
+    return pa.MapArray.from_arrays(
+        pa.array([*begins, len(keys)], pa.int32()),
+        pa.array(keys, pa.string()),
+        pa.array(items, pa.string()),
+    )
+
+
+def _time(time: Timestamp, kind: TimeKind) -> Any:
+    return moments.written(time, kind) if kind == "string" else time.micros
+
+
+def _times(values: Sequence[Any], kind: TimeKind) -> pa.Array:
+    if kind == "string":
+        return pa.array(values, pa.string())
+    return moments.column(pa.array(values, pa.int64()), kind)
 
 
 def columns_of(program: CompiledQueries, kind: TimeKind) -> Columns:
@@ -124,42 +235,71 @@ def plain(term: Term) -> str:
     return str(term) if isinstance(term, ox.BlankNode) else term.value
 
 
-def _terms(bindings: Mapping[str, Term]) -> list[tuple[str, str]]:
-    return [(name, str(term)) for name, term in bindings.items()]
-
-
 # ------------------------------------------------------------------ what stays the same
 
 
-def settled(match: Match) -> Match:
-    """The match with blank nodes that are named by what they belong to."""
+def _shown(witness: Witness, kind: TimeKind) -> tuple[Shown, str, Mapping[Term, Term]]:
+    """What a row shows of a witness and a digest has of it, blank nodes named by the event; and
+    those names by the ones that its task made up.
+    """
+    bound, nodes = witness.bindings, _nodes(witness)
+    if nodes:
+        bound = _renamed(bound, nodes)
+    texts = list(map(str, bound.values()))
+    pairs = "".join([f" {name} {text}" for name, text in sorted(zip(bound, texts, strict=True))])
+    place = f"\n{witness.gpm} {witness.stream} {witness.time.micros} {witness.ordinal}{pairs}"
+    time, name = _time(witness.time, kind), _name(witness)
+    shown = (witness.gpm, witness.stream, time, witness.ordinal, name, tuple(bound), texts)
+    return shown, place, nodes
+
+
+def decoded(witness: Witness) -> tuple[Shown, str, Mapping[str, str], Mapping[str, str]]:
+    """The same for compiled code, and the bindings as texts and as people read them."""
+    shown, place, nodes = _shown(witness, "timestamp")
+    bound = _renamed(witness.bindings, nodes)
+    texts = {name: str(term) for name, term in bound.items()}
+    return shown, place, texts, {name: plain(term) for name, term in bound.items()}
+
+
+def _nodes(witness: Witness) -> Mapping[Term, Term]:
+    for term in witness.bindings.values():
+        if isinstance(term, ox.BlankNode):
+            break
+    else:
+        return _NONE
     names: dict[Term, Term] = {}
-    for witness in match.events:
-        for term in witness.bindings.values():
-            if isinstance(term, ox.BlankNode) and term not in names:
-                found = _MINTED.fullmatch(term.value)
-                if found is not None:
-                    event = event_digest(witness.stream, witness.time.micros, witness.ordinal)
-                    names[term] = ox.BlankNode(f"e{event}b{found[1]}")
+    event = event_digest(witness.stream, witness.time.micros, witness.ordinal)
+    for term in witness.bindings.values():
+        found = _MINTED.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
+        if found is not None:
+            names[term] = ox.BlankNode(f"e{event}b{found[1]}")
+    return names
+
+
+def _name(witness: Witness) -> str | None:
+    """The name of an event; a blank node is named by the event, wherever it was read."""
+    if witness.graph is None:
+        return None
+    name = plain(witness.graph)
+    if isinstance(witness.graph, ox.BlankNode) and _MINTED.fullmatch(witness.graph.value):
+        return f"_:e{event_digest(witness.stream, witness.time.micros, witness.ordinal)}"
+    return name
+
+
+def settled(match: Match, parts: Sequence[str], names: Mapping[Term, Term]) -> Match:
+    """The match with blank nodes that are named by what they belong to."""
     if names:
-        match = match.__replace__(
-            bindings=_renamed(match.bindings, names),
-            events=tuple(replace(w, bindings=_renamed(w.bindings, names)) for w in match.events),
-        )
+        match = match.__replace__(bindings=_renamed(match.bindings, names))
     if match.graph is not None:
-        match = match.__replace__(graph=_settled_graph(match, names))
+        own = f"m{_digest(match, parts, list(map(str, match.bindings.values())))}n"
+        graph = tuple((_named(s, own, names), p, _named(o, own, names)) for s, p, o in match.graph)
+        match = match.__replace__(graph=graph)
     return match
 
 
-def _settled_graph(match: Match, names: Mapping[Term, Term]) -> tuple[Fact, ...]:
-    own = f"m{digest(match)}n"
-
-    def name(term: Term) -> Term:
-        made = _MADE.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
-        return names.get(term, term) if made is None else ox.BlankNode(own + made[1])
-
-    assert match.graph is not None
-    return tuple((name(s), p, name(o)) for s, p, o in match.graph)
+def _named(term: Term, own: str, names: Mapping[Term, Term]) -> Term:
+    made = _MADE.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
+    return names.get(term, term) if made is None else ox.BlankNode(own + made[1])
 
 
 def _renamed(bindings: Mapping[str, Term], names: Mapping[Term, Term]) -> dict[str, Term]:
@@ -171,15 +311,13 @@ def event_digest(stream: str, micros: int, ordinal: int) -> str:
     return blake2b(f"{stream} {micros} {ordinal}".encode(), digest_size=8).hexdigest()
 
 
-def digest(match: Match) -> str:
-    """What tells a match from all others: its query, its end, and what it is made of."""
-    hashed = blake2b(f"{match.query} {match.end.micros}".encode(), digest_size=12)
+def _digest(match: Match, places: Sequence[str], texts: Sequence[str]) -> str:
+    """What tells a match from all others: its query, its end, and what it is made of.
+
+    That is what `_shown` has of its witnesses, and the values of its solution.
+    """
+    parts = [f"{match.query} {match.end.micros}"]
     if match.boolean is None:
-        for witness in match.events:
-            place = f"\n{witness.gpm} {witness.stream} {witness.time.micros} {witness.ordinal}"
-            hashed.update(place.encode())
-            for name in sorted(witness.bindings):
-                hashed.update(f" {name} {witness.bindings[name]}".encode())
-        for name, term in match.bindings.items():
-            hashed.update(f"\n{name} {term}".encode())
-    return hashed.hexdigest()
+        parts += places
+        parts += [f"\n{name} {text}" for name, text in zip(match.bindings, texts, strict=True)]
+    return blake2b("".join(parts).encode(), digest_size=12).hexdigest()

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyoxigraph as ox
 from pyspark.sql.datasource import (
     DataSource,
@@ -43,6 +44,7 @@ from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import DATE_TIME
 from spaseq.rdf.time import TimeUnit, duration_micros
 from spaseq.spark import moments, splits
+from spaseq.spark._columns import GraphWriter, instants
 from spaseq.spark.moments import TimeKind
 from spaseq.spark.rows import event_digest
 
@@ -52,6 +54,7 @@ _KNOWN = (
     "lateness", "splitSize", "maxFilesPerTrigger",
 )  # fmt: skip
 _SPLIT = 64 << 20
+NAME = "rdf-events"
 CORRUPT = "_corrupt_record"
 
 
@@ -152,7 +155,7 @@ class RdfEvents(DataSource):
     @classmethod
     def name(cls) -> str:
         """What `format` calls it."""
-        return "rdf-events"
+        return NAME
 
     def schema(self) -> str:
         """The columns."""
@@ -232,7 +235,7 @@ class GrowingFolder(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def stretches(path: str, options: EventOptions) -> list[Stretch]:
     """The parts of a file that are read apart."""
     size = os.path.getsize(path)
-    if size <= options.split or not _divides(path, options):
+    if size <= options.split or not is_divisible(path, options):
         return [Stretch(path, 0, None)]
     offsets = list(range(0, size, options.split))
     return [
@@ -241,7 +244,8 @@ def stretches(path: str, options: EventOptions) -> list[Stretch]:
     ]
 
 
-def _divides(path: str, options: EventOptions) -> bool:
+def is_divisible(path: str, options: EventOptions) -> bool:
+    """Whether parts of a file can be read apart."""
     syntax = options.read.syntax or syntax_of(path)
     return syntax is not None and splits.is_divisible(path, syntax, options.read)
 
@@ -275,15 +279,6 @@ def rows(part: Stretch, options: EventOptions) -> Iterator[pa.RecordBatch]:
 def _record_batch(
     batch: EventBatch | None, options: EventOptions, troubles: Sequence[str]
 ) -> pa.RecordBatch:
-    count = 0 if batch is None else len(batch)
-    values: list[list[Any]] = [[], [], [], [], []]
-    for index in range(count):
-        assert batch is not None
-        values[0].append(options.stream)
-        values[1].append(_time(batch, index, options.kind))
-        values[2].append(batch.ordinal(index))
-        values[3].append(_name(batch, index, options.stream))
-        values[4].append(batch.n_triples(index).decode())
     fields = [
         ("stream", pa.string()),
         ("time", moments.arrow_type(options.kind)),
@@ -291,14 +286,52 @@ def _record_batch(
         ("name", pa.string()),
         ("graph", pa.string()),
     ]
+    arrays = _events(batch, options) if batch is not None and len(batch) else None
     if options.mode == "PERMISSIVE":
         fields.append((CORRUPT, pa.string()))
-        values.append([None] * count + list(troubles))
-        for column, value in enumerate((options.stream, None, None, None, None)):
-            values[column] += [value] * len(troubles)
     schema = pa.schema(fields)
-    arrays = [pa.array(some, field.type) for some, field in zip(values, schema, strict=True)]
+    if arrays is None:
+        arrays = [pa.array([], field.type) for field in schema][:5]
+    if options.mode == "PERMISSIVE":
+        arrays.append(pa.nulls(len(arrays[0]), pa.string()))
+        more = [[options.stream] * len(troubles), *([None] * len(troubles) for _ in range(4))]
+        arrays = [
+            pa.concat_arrays([array, pa.array(some, array.type)])
+            for array, some in zip(arrays, [*more, list(troubles)], strict=True)
+        ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _events(batch: EventBatch, options: EventOptions) -> list[pa.Array]:
+    """The events of a batch as columns."""
+    count = len(batch)
+    check_time(batch, 0, options.kind)  # all times of a source are of one kind
+    numbers = pa.Array.from_buffers(pa.int64(), 2 * count, [None, pa.py_buffer(instants(batch))])
+    if options.kind == "string":
+        times = pa.array([str(batch.time(index).term) for index in range(count)], pa.string())
+    else:
+        times = moments.column(numbers.slice(0, count), options.kind)
+    writer = GraphWriter()
+    writer.add_names(batch)
+    names = _texts(writer, count)
+    writer.add_all(batch)
+    graphs = _texts(writer, count)
+    absent = pc.equal(names, "")
+    if pc.any(absent).as_py():
+        known = [_name(batch, index, options.stream) for index in range(count)]
+        names = pa.array(known, pa.string())
+    return [
+        pa.array([options.stream] * count, pa.string()),
+        times,
+        numbers.slice(count),
+        names,
+        graphs,
+    ]
+
+
+def _texts(writer: GraphWriter, count: int) -> pa.Array:
+    texts, ends = writer.written()
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(texts))
 
 
 def _name(batch: EventBatch, index: int, stream: str) -> str | None:
@@ -309,19 +342,21 @@ def _name(batch: EventBatch, index: int, stream: str) -> str | None:
     return None if name is None else name.value
 
 
-def _time(batch: EventBatch, index: int, kind: TimeKind) -> Any:
-    time = batch.time(index)
-    if kind == "string":
-        return str(time.term)
-    if (kind == "timestamp") != (time.domain == DATE_TIME):
-        shown = "a date" if time.domain == DATE_TIME else "a number"
+def check_time(batch: EventBatch, index: int, kind: TimeKind) -> None:
+    """See to it that the time of an event is of a kind.
+
+    Raises:
+        InputError: where it is not.
+    """
+    domain = batch.time(index).domain
+    if kind != "string" and (kind == "timestamp") != (domain == DATE_TIME):
+        shown = "a date" if domain == DATE_TIME else "a number"
         raise InputError(
             f'its timestamp is {shown}: read it with .option("times", '
-            f'"{"timestamp" if time.domain == DATE_TIME else "decimal"}"), or "string" for either',
+            f'"{"timestamp" if domain == DATE_TIME else "decimal"}"), or "string" for either',
             batch.file,
             batch.line(index),
         )
-    return moments.written(time, kind)
 
 
 def _one_of(name: str, value: str, known: Sequence[str]) -> str:

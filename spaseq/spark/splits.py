@@ -87,6 +87,15 @@ def beginning(path: str, offset: int, options: ReadOptions) -> int:
     size = os.path.getsize(path)
     if offset <= 0 or offset >= size:
         return min(max(offset, 0), size)
+    return change(path, offset, options)[0]
+
+
+def change(path: str, offset: int, options: ReadOptions) -> tuple[int, int | None]:
+    """The place and the time of the first event at or behind an offset with a new time.
+
+    The file's end, and None, where there is none.
+    """
+    size = os.path.getsize(path)
     back = ahead = _AROUND
     while True:
         low, high = max(0, offset - back), min(size, offset + ahead)
@@ -99,14 +108,32 @@ def beginning(path: str, offset: int, options: ReadOptions) -> int:
             found, has_before = _change(block, low, first, offset, high == size, options)
         if found is not None:
             return found
-        if has_before and high == size:
-            return size
+        if high == size and (has_before or low == 0):
+            return size, None
         if has_before:
             ahead *= 4
-        elif low == 0 and high == size:
-            return size
         else:
             back, ahead = 4 * back, 4 * ahead
+
+
+def span(path: str, options: ReadOptions) -> tuple[int, int] | None:
+    """The times of the first and of the last event of a file; None where none are found."""
+    size, around = os.path.getsize(path), _AROUND
+    while True:
+        with open(path, "rb") as file:
+            head = file.read(around)
+            low = max(0, size - around)
+            file.seek(low)
+            tail = file.read()
+        whole = len(head) if len(head) == size else head.rfind(b"\n") + 1
+        first = _events(head[:whole], 0, len(head) == size, options)
+        start = 0 if low == 0 else _boundary(tail)
+        last = [] if start is None else _events(tail[start:], low + start, True, options)
+        if first and last:
+            return first[0][0], last[-1][0]
+        if around >= size:
+            return None
+        around *= 4
 
 
 def _boundary(block: bytes) -> int | None:
@@ -137,13 +164,25 @@ def _about(line: bytes) -> object:
 
 def _change(
     block: bytes, low: int, first: int, offset: int, is_end: bool, options: ReadOptions
-) -> tuple[int | None, bool]:
-    """The place of the first event behind an offset with a new time; whether one is before it.
-
-    The last event of a block may go on behind it: it does not count, unless the file ends.
+) -> tuple[tuple[int, int] | None, bool]:
+    """The place and time of the first event behind an offset with a new time; whether one is
+    before it.
     """
     end = len(block) if is_end else block.rfind(b"\n") + 1
-    text = block[first:end]
+    before = None
+    has_before = low + first == 0
+    for micros, place in _events(block[first:end], low + first, is_end, options):
+        if place >= offset and has_before and micros != before:
+            return (place, micros), True
+        before, has_before = micros, True
+    return None, has_before
+
+
+def _events(text: bytes, low: int, is_end: bool, options: ReadOptions) -> list[tuple[int, int]]:
+    """The times and places of the events of whole lines that stand in a file from `low` on.
+
+    The last one may go on behind them: it does not count, unless the file ends.
+    """
     starts = [0]
     while (at := text.find(b"\n", starts[-1])) >= 0:
         starts.append(at + 1)
@@ -156,16 +195,8 @@ def _change(
         open_lines=lambda path: Lines(path, io.BytesIO(text)),
     )
     events = [
-        (batch.micros(index), low + first + starts[batch.line(index) - 1])
+        (batch.micros(index), low + starts[batch.line(index) - 1])
         for batch in source.batches()
         for index in range(len(batch))
     ]
-    if not is_end:
-        del events[-1:]
-    before = None
-    has_before = low + first == 0
-    for micros, place in events:
-        if place >= offset and has_before and micros != before:
-            return place, True
-        before, has_before = micros, True
-    return None, has_before
+    return events if is_end else events[:-1]

@@ -29,7 +29,7 @@ from spaseq.spark.distribution import lookback
 from spaseq.spark.feeding import Feeder, split
 from spaseq.spark.tasks import Job
 
-_FORMAT = 1
+_FORMAT = 2
 _KEPT = 16
 _RUNS: OrderedDict[bytes, Run] = OrderedDict()
 """Runs this process saved last, by a digest of their bytes (and of whose they are)."""

@@ -13,27 +13,28 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from spaseq.engine.program import Program
 from spaseq.engine.run import Run
 from spaseq.kb.snapshot import Kb
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf.encoded import EncodedEvent
 from spaseq.results import Match
 from spaseq.spark import chunks, events
+from spaseq.spark._columns import GraphWriter
+from spaseq.spark._rows import RowMaker
+from spaseq.spark.chunks import Numbers
 from spaseq.spark.distribution import needs_every_event
-from spaseq.spark.division import Division
-from spaseq.spark.encoding import GraphEncoder
+from spaseq.spark.division import Division, Own
+from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 from spaseq.spark.feeding import Feeder, in_order
 from spaseq.spark.keys import Sorter
-from spaseq.spark.moments import stamp_of
-from spaseq.spark.rows import Columns
+from spaseq.spark.rows import ROWS_AT_ONCE, Columns, Rows, decoded
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
 
-_AT_ONCE = 512
+_NONE: Numbers = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -80,64 +81,55 @@ class Divider:
     def __init__(self, job: Job):
         self._job = job
         self._router = job.division.router()
-        self._sorter = (
-            None
-            if job.keeps_all
-            else Sorter(job.start(), job.division.variables, job.division.parts)
-        )
+        self._sorter: Sorter | None = None
+        if not job.keeps_all:
+            self._sorter = Sorter(job.start(), job.division.variables, job.division.parts)
+            relevance = self._sorter.relevance
+            self._encoders = [
+                GraphEncoder(relevance, iri, number)
+                for number, iri in enumerate(job.program.streams)
+            ]
 
-    def divided(self, batch: pa.RecordBatch) -> tuple[pa.Table, dict[int, list[int]]]:
-        """The events, without triples of no use, and the places of those that a task needs."""
+    def divided(self, batch: pa.RecordBatch) -> tuple[pa.Table, Numbers, Numbers]:
+        """The events that some task needs, without triples of no use; and which task needs which.
+
+        The i-th pair of the two columns is the place of an event, and a task.
+        """
         table = events.encoded(batch, self._job.program.streams)
+        columns = EventColumns.of(table)
         if self._sorter is None:
-            times = table.column("micros").to_pylist()
-            found: dict[int, list[int]] = {}
-            for place, micros in enumerate(times):
-                for task in self._router.tasks((0,), micros):
-                    found.setdefault(task, []).append(place)
-            return table, found
-        return self._sorted(table, self._sorter)
+            parts, places = np.zeros(len(table), np.int64), np.arange(len(table))
+        else:
+            table, places, parts = self._sorted(table, columns, self._sorter)
+        micros = table.column("micros").to_numpy()
+        pairs, tasks = self._router.tasks(parts, micros[places])
+        return table, places[pairs], tasks
 
-    def _sorted(self, table: pa.Table, sorter: Sorter) -> tuple[pa.Table, dict[int, list[int]]]:
-        found: dict[int, list[int]] = {}
-        graphs = table.column("graph").to_pylist()
-        by_key = bool(self._job.division.variables)
-        for place, micros, batch, index in _encoded(table, graphs, self._job, sorter):
-            event = EncodedEvent(batch, index)
-            if by_key:
-                parts = sorter.parts(event)
-                if not parts:
-                    continue
-            elif sorter.accepts(event):
-                parts = (0,)
-            else:
-                continue
-            for task in self._router.tasks(parts, micros):
-                found.setdefault(task, []).append(place)
-            if 0 < batch.kept(index) < batch.size(index):
-                graphs[place] = batch.n_triples(index)
-        column = table.schema.get_field_index("graph")
-        field = table.schema.field(column)
-        return table.set_column(column, field, pa.array(graphs, pa.binary())), found
-
-
-def _encoded(
-    table: pa.Table, graphs: list[bytes], job: Job, sorter: Sorter
-) -> Iterator[tuple[int, int, EventBatch, int]]:
-    """(place, time, batch, place in it) of the events, stream by stream."""
-    micros, streams, dated, stamps = (
-        table.column(name).to_pylist() for name in ("micros", "stream", "dated", "stamp")
-    )
-    for number, iri in enumerate(job.program.streams):
-        places = [place for place, stream in enumerate(streams) if stream == number]
-        for start in range(0, len(places), _AT_ONCE):
-            some = places[start : start + _AT_ONCE]
-            encoder = GraphEncoder(sorter.relevance, iri, number)
-            for place in some:
-                stamp = None if stamps[place] is None else stamp_of(stamps[place])
-                encoder.add(graphs[place], micros[place], 0, None, stamp, dated[place])
-            for index, place in enumerate(some):
-                yield place, micros[place], encoder.batch, index
+    def _sorted(
+        self, table: pa.Table, columns: EventColumns, sorter: Sorter
+    ) -> tuple[pa.Table, Numbers, Numbers]:
+        """The events that can matter; and pairs of the place of one there, and a part."""
+        graphs = GraphWriter()
+        kept, places, parts, count = [_NONE], [_NONE], [_NONE], 0
+        for number, encoder in enumerate(self._encoders):
+            own = np.flatnonzero(columns.streams == number)
+            for start in range(0, len(own), EVENTS_AT_ONCE):
+                some = own[start : start + EVENTS_AT_ONCE]
+                read = encoder.batch(columns, some)
+                pairs = sorter.pairs(read)
+                found = np.unique(pairs[:, 0])
+                graphs.add(read, found, some[found], columns.graphs, columns.ends)
+                kept.append(some[found])
+                places.append(count + np.searchsorted(found, pairs[:, 0]))
+                parts.append(pairs[:, 1])
+                count += len(found)
+        chosen = table.take(pa.array(np.concatenate(kept)))
+        texts, ends = graphs.written()
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(texts)]
+        place = table.schema.get_field_index("graph")
+        written = pa.Array.from_buffers(pa.binary(), count, buffers)
+        chosen = chosen.set_column(place, table.schema.field(place), written)
+        return chosen, np.concatenate(places), np.concatenate(parts)
 
 
 class Sampling:
@@ -149,12 +141,11 @@ class Sampling:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         divider = Divider(self._job.value)
         for batch in batches:
-            table, places = divider.divided(batch)
-            times = table.column("micros").to_pylist()
-            pairs = [(task, times[place]) for task, some in places.items() for place in some]
-            yield pa.RecordBatch.from_pydict(
-                {"part": [part for part, _ in pairs], "micros": [time for _, time in pairs]},
-                schema=pa.schema([("part", pa.int32()), ("micros", pa.int64())]),
+            table, places, tasks = divider.divided(batch)
+            micros = table.column("micros").to_numpy()[places]
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(tasks, pa.int64()).cast(pa.int32()), pa.array(micros)],
+                names=["part", "micros"],
             )
 
 
@@ -167,13 +158,43 @@ class Evaluating:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = self._job.value
         for task, some in groupby(chunks.rows(batches), itemgetter(0)):
-            yield from job.columns.batches(job.division.owned(evaluated(job, some), task))
+            run = job.start()
+            yield from rows_of(job, run, evaluated(run, some), job.division.own(task))
 
 
-def evaluated(job: Job, some: Iterable[tuple[int, int, bytes]]) -> Iterator[Match]:
+def evaluated(run: Run, some: Iterable[tuple[int, int, bytes]]) -> Iterator[Match]:
     """All matches of the events of one task."""
-    run = job.start()
     feeder = Feeder(run)
     for table in in_order((first, chunks.read(chunk)) for _, first, chunk in some):
         yield from feeder.push(table)
     yield from run.finish()
+
+
+def rows_of(
+    job: Job, run: Run, matches: Iterable[Match | None], own: Own
+) -> Iterator[pa.RecordBatch]:
+    """The rows of those matches of a fresh run that are a task's to give.
+
+    Where the run makes its matches one by one, it is told to make rows in their place: what
+    comes as None has been looked at.
+    """
+    rows = Rows(job.columns)
+    _made_directly(job, run, rows, own)
+    for match in matches:
+        if match is not None and own.has(match):
+            rows.add(match)
+        if len(rows) >= ROWS_AT_ONCE:
+            yield rows.batch()
+    if len(rows):
+        yield rows.batch()
+
+
+def _made_directly(job: Job, run: Run, rows: Rows, own: Own) -> None:
+    native = run.queries[0].native
+    if len(run.queries) > 1 or native is None or job.columns.kind == "string":
+        return
+    maker = native.made_by(RowMaker)
+    if maker is not None:
+        maker.into(rows, decoded)
+        maker.only(own.first, own.behind, own.variables, own.part, own.parts)
+        native.matches = maker

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 INSTALLED = find_spec("pyspark") is not None
 if not INSTALLED:
     # `test_spark_installed.py` says why.
-    collect_ignore_glob = ["test_[!s]*.py", "test_spark_example.py", "test_stateful.py"]
+    collect_ignore_glob = ["test_[!s]*.py", "test_sl*.py", "test_spark_example.py", "test_st*.py"]
 
 SETTINGS = {
     "spark_ui_enabled": "false",

@@ -1,0 +1,225 @@
+"""A DataFrame that is nothing but RDF files in the order of time → its matches, file to match.
+
+Rows cost more than matching: an event that goes from a file to Spark, and from there to the
+task that needs it, has been through four processes. Where a query can be divided by time, and
+the events are those of plain N-Quads files that follow each other in time, each task reads the
+stretch of the files that is its slice, and the window in front of it, and gives the matches
+that end in the slice (spaseq/spark/division.py). Nothing is sent.
+
+Invariant: what comes out is what the rows of the files would give. Neighbours agree on where a
+slice begins as those do who read stretches (spaseq/spark/splits.py); files that overlap in
+time, or are read with another policy than to fail, are left to rows. Cost: a few probes of a
+file for each of them and for each slice; memory is that of one reader, and the window.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from spaseq.engine.run import Run
+from spaseq.io.lines import Lines
+from spaseq.io.options import Framing
+from spaseq.io.source import Source
+from spaseq.results import Match
+from spaseq.spark import splits
+from spaseq.spark.distribution import lookback
+from spaseq.spark.division import Own
+from spaseq.spark.source import NAME, EventOptions, check_time, is_divisible
+from spaseq.spark.tasks import Job, rows_of
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+    from pyspark.sql import DataFrame
+
+LEAST = 4
+"""Slices of time are at least that many times as long as what is read in front of them."""
+_PROBE = 1 << 20
+_BEGINNING, _END = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file, its size, and the times of its first and its last event."""
+
+    path: str
+    size: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an event with a new time begins: in which file, at which byte; and the time."""
+
+    file: int
+    offset: int
+    micros: int
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Files in the order of time, cut into `count` slices; `back` microseconds are read in
+    front of each.
+    """
+
+    options: EventOptions
+    files: tuple[File, ...]
+    count: int
+    back: int
+
+    def place(self, number: int) -> Place:
+        """Where slice `number` begins; the last one ends where one more would begin."""
+        if number <= 0:
+            return Place(0, 0, _BEGINNING)
+        sizes = list(accumulate((file.size for file in self.files), initial=0))
+        if number >= self.count:
+            return Place(len(self.files), 0, _END)
+        offset = number * sizes[-1] // self.count
+        file = bisect_right(sizes, offset) - 1
+        return self._at(file, offset - sizes[file])
+
+    def _at(self, file: int, offset: int) -> Place:
+        """The first place at or behind an offset."""
+        if offset > 0:
+            found, micros = splits.change(self.files[file].path, offset, self.options.read)
+            if micros is not None:
+                return Place(file, found, micros)
+            file += 1
+        if file == len(self.files):
+            return Place(file, 0, _END)
+        return Place(file, 0, self.files[file].first)
+
+    def in_front(self, place: Place) -> Place:
+        """A place at least `back` microseconds in front of another."""
+        if place.micros in (_BEGINNING, _END):
+            return Place(0, 0, _BEGINNING)
+        target = place.micros - self.back
+        file, end = place.file, place.offset
+        while file > 0 and (end == 0 or self.files[file].first > target):
+            file -= 1
+            end = self.files[file].size
+        step = _PROBE
+        while step < end:
+            found = self._at(file, end - step)
+            if found.file == file and found.micros <= target:
+                return self._nearer(found, end - step, place, target)
+            step *= 2
+        return Place(file, 0, self.files[file].first)
+
+    def _nearer(self, far: Place, offset: int, place: Place, target: int) -> Place:
+        """Another place of a time like that of `far`, if events are about as dense everywhere."""
+        end = place.offset if place.file == far.file else self.files[far.file].size
+        share = 1.1 * (place.micros - target) / max(1, place.micros - far.micros)
+        near = self._at(far.file, end - int(share * (end - offset)))
+        return near if near.file == far.file and far.micros < near.micros <= target else far
+
+    def stretches(self, first: Place, behind: Place) -> dict[str, tuple[int, int | None]]:
+        """By path the first byte and the one behind the last, of what lies between two places."""
+        found: dict[str, tuple[int, int | None]] = {}
+        for number in range(first.file, min(behind.file + 1, len(self.files))):
+            start = first.offset if number == first.file else 0
+            end = behind.offset if number == behind.file else None
+            if end is None or start < end:
+                found[self.files[number].path] = start, end
+        return found
+
+
+def slices(df: DataFrame, job: Job, wanted: int) -> Slices | None:
+    """The slices of a DataFrame; None where its rows are to be read as any others."""
+    (plan, *others) = [query.plan for query in job.program.queries]
+    back = "" if others else lookback(plan)
+    if isinstance(back, str) or len(plan.streams) != 1:
+        return None
+    options = scanned(df)
+    if options is None or options.stream != plan.streams[0]:
+        return None
+    if options.mode != "FAILFAST" or options.read.lateness is not None:
+        return None
+    if options.kind == "decimal" and any(gpm.at for gpm in plan.gpms):
+        return None  # a column of decimals forgets how a number was written
+    files = _in_order(options)
+    if files is None:
+        return None
+    duration = files[-1].last - files[0].first
+    size = sum(file.size for file in files)
+    count = max(1, min(wanted, size // _PROBE, duration // max(1, LEAST * back)))
+    return Slices(options, files, count, back)
+
+
+def _in_order(options: EventOptions) -> tuple[File, ...] | None:
+    """The files by time, if there are events in each and no two of them share a time."""
+    found = []
+    for path in options.files():
+        size = os.path.getsize(path)
+        if not size or not is_divisible(path, options):
+            return None
+        times = splits.span(path, options.read)
+        if times is None:
+            return None
+        found.append(File(path, size, *times))
+    found.sort(key=lambda file: file.first)
+    if not found or any(a.last >= b.first for a, b in pairwise(found)):
+        return None
+    return tuple(found)
+
+
+def scanned(df: DataFrame) -> EventOptions | None:
+    """The options of the data source whose rows a DataFrame is, all of them and nothing else."""
+    plan: Any = df._jdf.queryExecution().analyzed()
+    if plan.getClass().getSimpleName() != "DataSourceV2Relation" or plan.table().name() != NAME:
+        return None
+    return EventOptions.parse(dict(plan.options().asCaseSensitiveMap()))
+
+
+class Slicing:
+    """Numbers of slices → rows of the matches that end there."""
+
+    def __init__(self, job: Broadcast[Job], slices: Slices):
+        self._job = job
+        self._slices = slices
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        job = self._job.value
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from _sliced(job, self._slices, number)
+
+
+def _sliced(job: Job, slices: Slices, number: int) -> Iterator[pa.RecordBatch]:
+    """The rows of the matches that end in a slice."""
+    first, behind = slices.place(number), slices.place(number + 1)
+    if (first.file, first.offset) == (behind.file, behind.offset):
+        return
+    run = job.start()
+    stretches = slices.stretches(slices.in_front(first), behind)
+    matches = _matched(run, slices.options, stretches)
+    yield from rows_of(job, run, matches, Own(first.micros, behind.micros))
+
+
+def _matched(
+    run: Run, options: EventOptions, stretches: dict[str, tuple[int, int | None]]
+) -> Iterator[Match]:
+    """All matches of some stretches of files."""
+
+    def opened(path: str) -> Lines:
+        return splits.stretch(*stretches[path])(path)
+
+    source = Source(
+        options.stream,
+        list(stretches),
+        replace(options.read, framing=Framing("graph")),
+        relevance=run.relevance,
+        open_lines=opened,
+    )
+    for batch in source.batches():
+        if len(batch):
+            check_time(batch, 0, options.kind)
+        yield from run.push_batch(batch)
+    yield from run.finish()

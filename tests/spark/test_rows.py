@@ -1,0 +1,72 @@
+"""Rows that compiled code makes are those that are made of matches, to the byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import spaseq
+from spaseq.io.source import Source
+from spaseq.kb.snapshot import open_kb
+from spaseq.spark.distribution import ByKey, distribution
+from spaseq.spark.division import Division, Own
+from spaseq.spark.rows import columns_of
+from spaseq.spark.tasks import Job, rows_of
+
+STREAM = "http://example.org/s"
+AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+TERMS = [
+    *('"plain"', '"tab\\tquote\\" back\\\\slash\\nline\\r"', '"bell\\u0007 del\\u007F"', '""'),
+    *('"caf\\u00E9 \\U0001F600 \\uFFFE"', '"two"@en-GB', f'"01"^^<{XSD}integer>', "_:node"),
+    *("<http://example.org/caf\\u00E9>", f'"x"^^<{XSD}string>', '"a\\\\"@de', "<urn:x>"),
+]
+QUERY = """PREFIX : <http://example.org/>
+SELECT ?k ?a ?b ?o WITHIN 30 SECONDS {} FROM STREAM s :s WHERE {{ SEQ(A : B)
+  DEFINE GPM A ON s {{ ?k :first ?a OPTIONAL {{ ?k :other ?o }} }}
+  DEFINE GPM B ON s {{ ?k :second ?b }} }}"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    lines = []
+    for number, term in enumerate(TERMS * 3):
+        name = f"<urn:e{number}>" if number % 3 else f"_:e{number}"
+        key = f"<http://example.org/k{number % 4}>" if number % 5 else "_:k"
+        lines.append(f'{name} {AT} "{number // 2}"^^<{XSD}integer> .\n')
+        for predicate in ("first", "second", *(["other"] if number % 2 else [])):
+            lines.append(f"{key} <http://example.org/{predicate}> {term} {name} .\n")
+    path = tmp_path / "s.nq"
+    path.write_text("".join(lines))
+    return path
+
+
+def table(job: Job, path: Path, own: Own, direct: bool) -> pa.Table:
+    run = job.start()
+    source = Source(STREAM, [str(path)], relevance=run.relevance)
+    matches = (match for batch in source.batches() for match in run.push_batch(batch))
+    if direct:
+        return pa.Table.from_batches(rows_of(job, run, matches, own), job.columns.schema())
+    batches = job.columns.batches(filter(own.has, matches))
+    return pa.Table.from_batches(batches, job.columns.schema())
+
+
+@pytest.mark.parametrize("partition", ["", "PARTITION BY ?k"])
+def test_compiled_rows_are_those_of_matches(partition: str, path: Path) -> None:
+    program = spaseq.compile(QUERY.format(partition))
+    assert program.start().queries[0].native is not None
+    columns = columns_of(program, "decimal")
+    how = distribution(program)
+    assert isinstance(how, ByKey)
+    for parts in (1, 3):
+        division = Division(how.variables, ((10_000_000,),) * parts)
+        job = Job(program, open_kb({}), columns, division)
+        count = 0
+        for task in range(division.tasks):
+            own = division.own(task)
+            wanted = table(job, path, own, direct=False)
+            assert table(job, path, own, direct=True).to_pylist() == wanted.to_pylist()
+            count += len(wanted)
+        assert count == len(table(job, path, Own(0, 2**62), direct=True)) > 50
