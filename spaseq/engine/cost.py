@@ -21,6 +21,7 @@ from spaseq.nfa.native_search import found_by, guards_at_the_end, later_guards
 from spaseq.plan.logical import Condition, Occurrence, Register
 
 Kind = Literal["constant", "indexed", "ordered", "looks back", "groups"]
+_FITS = {"less": "no less than", "equal": "equal to", "greater": "no greater than"}
 _ORDER: tuple[Kind, ...] = ("constant", "indexed", "ordered", "looks back", "groups")
 
 
@@ -104,7 +105,8 @@ class _Edge:
         self.atom = notation.automaton.atoms[self.edge.atom]
         self.occurrences = [notation.plan.occurrences[o] for o in self.atom.occurrences]
         self.keys = {number for number, _ in self.place.keys[position]}
-        self.keys |= {number for number, _ in self.place.equal[position]}
+        if not compiled:
+            self.keys |= {number for number, _ in self.place.equal[position]}
         self.name = notation.atom(self.edge.atom)
 
     def costs(self) -> Iterator[EdgeCost]:
@@ -134,7 +136,7 @@ class _Edge:
         order = self.place.orders[self.position] if self.compiled else None
         if order is not None:
             shown = self.notation.register(self.notation.plan.registers[order[0]])
-            which += f" whose {shown} is {'no greater' if order[2] else 'no less'} than ?{order[1]}"
+            which += f" whose {shown} is {_FITS[order[2]]} ?{order[1]}"
         if self.place.operator == "," and not self.notation.plan.partition:
             which += ", which are of the last instant only"
         reasons = dict.fromkeys(reason for r in apart for reason in self._reasons(r))

@@ -28,6 +28,8 @@ _BYTES_PER_ROW = 320
 _BYTES_PER_CELL = 72
 _BYTES_PER_MATCH = 1200
 
+_SIGNS = {"less": "<=", "equal": "=", "greater": ">="}
+
 
 # ------------------------------------------------------------------ statistics
 
@@ -222,7 +224,7 @@ class _Inquiry:
         names = [name for edge in edges for name in self.notation.index(state.number, edge)]
         for order in filter(None, state.place.orders):
             register = self.notation.register(self.query.plan.registers[order[0]])
-            names.append(f"?{order[1]} {'>=' if order[2] else '<='} {register}")
+            names.append(f"?{order[1]} {_SIGNS[order[2]]} {register}")
         return ", ".join(dict.fromkeys(names))
 
     def _needed(self, state: PlaceState, edge: Edge, index: list[str]) -> str:

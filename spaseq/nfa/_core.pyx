@@ -24,7 +24,7 @@ from spaseq.nfa._event cimport take_row
 from spaseq.nfa._groups cimport NOBODY, Group, latest_of
 from spaseq.nfa._instant cimport arrive
 from spaseq.nfa._order cimport Rank, Span, rank_of
-from spaseq.nfa._tables cimport CLOSING, CONJOINED, bind, enter
+from spaseq.nfa._tables cimport CLOSING, CONJOINED, Relation, bind, enter
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -249,7 +249,7 @@ cdef class AutomatonCore(Joins):
         return 0
 
     cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1:
-        """A row meets the groups whose registers its filter may find less, or greater."""
+        """A row meets the groups whose registers its filter may find less, equal or greater."""
         cdef Edge* edge = &self.edges[way.edge]
         cdef Groups groups = <Groups>self.groups[way.place]
         cdef double value = 0, least = -INFINITY, most = INFINITY
@@ -259,10 +259,13 @@ cdef class AutomatonCore(Joins):
         if self.row[edge.compared] == 0:
             return 0
         rank = rank_of(record_of(self.batch, self.row[edge.compared]), &value)
-        if rank == Rank.NUMERIC and edge.greater and fabs(value) < INFINITY:
-            most = value + ROUNDING * fabs(value) + LEAST_FLOAT
-        elif rank == Rank.NUMERIC and fabs(value) < INFINITY:
-            least = value - ROUNDING * fabs(value) - LEAST_FLOAT
+        if rank == Rank.NUMERIC and fabs(value) < INFINITY:
+            if edge.relation != Relation.LESS:
+                most = value + ROUNDING * fabs(value) + LEAST_FLOAT
+            if edge.relation != Relation.GREATER:
+                least = value - ROUNDING * fabs(value) - LEAST_FLOAT
+        elif rank == Rank.TEXT and edge.relation == Relation.EQUAL:
+            least = most = value
         for i in range(edge.key_first, edge.key_end):
             self.key[i - edge.key_first] = self.row[self.numbers[i]]
         group = groups.first_in(edge.index, self.key, rank, least, most, &span)

@@ -10,8 +10,9 @@ from spaseq.rdf._window cimport WindowTerms
 # What of a term can be compared with numbers.
 cdef enum Rank:
     NUMERIC     # its value
-    OTHERWISE   # what no number is compared with: dates, strings, …, and NaN
+    OTHERWISE   # what no number is compared with: dates and the like, and NaN
     UNBOUND
+    TEXT        # equal only to the same term, whose hash stands for a value
 
 cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil
 

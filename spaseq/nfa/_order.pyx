@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Groups in the order of one register's value: an index for `<`, `<=`, `>` and `>=`.
+"""Groups in the order of one register's value: an index for `<`, `<=`, `=`, `>` and `>=`.
 
 Treaps whose nodes are groups, by (hash of the registers that equal ones share, rank, value,
 number of the group); a table by that hash has their roots, so that groups are apart that an
-equality keeps apart. Ranks keep apart what cannot be compared: a number meets numbers, anything
-else what is no number either.
+equality keeps apart. Ranks keep apart what cannot be compared: a number meets numbers, a
+text texts, anything else what is neither.
 
 Invariant: what an index leaves out, the filter it serves is not true of; what it gives, the
 filter is still asked about. So values may be doubles that stand for exact numbers: rounding
@@ -26,9 +26,12 @@ cdef uint32_t NOBODY = 0xFFFFFFFFu
 
 
 cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil:
-    """How a term is compared, and its value if it is a number."""
+    """How a term is compared, and its value if it is a number, or a text."""
     if record.kind == UNDECODED:
         decode_record(record)
+    if record.kind <= Kind.LANG:
+        value[0] = <double>record.hash
+        return Rank.TEXT
     if record.kind < Kind.INTEGER or record.kind > Kind.DOUBLE:
         return Rank.OTHERWISE
     value[0] = <double>record.exact if record.kind == Kind.INTEGER else record.real

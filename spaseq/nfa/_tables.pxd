@@ -44,6 +44,12 @@ cdef struct Link:
     uint32_t bound_first
     uint32_t bound_end
 
+# As in spaseq.nfa.native: less and greater may be equal too.
+cdef enum Relation:
+    LESS
+    EQUAL
+    GREATER
+
 cdef struct Edge:
     uint32_t occurrence # NOBODY: the edge takes several events
     uint32_t effect_first
@@ -54,7 +60,7 @@ cdef struct Edge:
     uint32_t key_first  # the row's columns that the index reads
     uint32_t key_end
     int32_t compared    # the row's column that an ordered index compares, -1: there is none
-    bint greater        # whether it must be the greater
+    Relation relation   # what it must be to the register
 
 # A column of a row, the register that takes its value, and one that takes it too.
 cdef struct Binding:

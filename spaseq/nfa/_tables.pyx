@@ -38,8 +38,9 @@ cdef class Tables:
                 self.edges[i].occurrence, self.edges[i].effect_first, self.edges[i].effect_end,
                 self.edges[i].link_first, self.edges[i].link_end, self.edges[i].index,
                 self.edges[i].key_first, self.edges[i].key_end,
-                self.edges[i].compared, self.edges[i].greater,
+                self.edges[i].compared, relation,
             ) = entry
+            self.edges[i].relation = <Relation><int>relation
         self.links = <Link*>zeroed(len(rows.links), sizeof(Link))
         for i, entry in enumerate(rows.links):
             self.links[i].target, self.links[i].bound_first, self.links[i].bound_end = entry

@@ -23,6 +23,8 @@ DONE = -2
 """Link target inside a guard: the guarded unit has occurred."""
 
 Operator = Literal[",", ";", ":"]
+Relation = Literal["less", "equal", "greater"]
+"""What a filter wants; `less` and `greater` may be equal too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +110,8 @@ class Place:
     """Per edge: (register, variable) pairs bound on both sides: the equality index."""
     equal: tuple[tuple[tuple[int, str], ...], ...] = ()
     """Per edge: (register, variable) pairs that the index compares by value, not as terms."""
-    orders: tuple[tuple[int, str, bool] | None, ...] = ()
-    """Per edge: (register, variable, whether that must be the greater), where an ordered index
+    orders: tuple[tuple[int, str, Relation] | None, ...] = ()
+    """Per edge: (register, variable, what that must be compared with it), where an ordered index
     serves a comparison."""
     sightings: tuple[Sighting, ...] = ()
     """The guards that are decided on sight."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from spaseq.nfa.automaton import Action, Automaton, Edge, Guard, Link, Place, Sighting
+from spaseq.nfa.automaton import Action, Automaton, Edge, Guard, Link, Place, Relation, Sighting
 from spaseq.plan.logical import Condition, QueryPlan, Register
 from spaseq.plan.references import iteration_register
 
@@ -233,20 +233,27 @@ def _indexed(place: Place, flow: _Flow, sure: Names) -> Place:
     )
 
 
-def _order(edge: Edge, flow: _Flow) -> tuple[int, str, bool] | None:
+def _order(edge: Edge, flow: _Flow) -> tuple[int, str, Relation] | None:
     """A register that a filter of the edge compares, as those who wait remember it."""
     atom = flow.automaton.atoms[edge.atom]
     if atom.kind != "single":
         return None
     entered = {action.unit for action in edge.actions}
     again = {action.unit for action in edge.actions if action.again}
-    for own, greater, other in flow.plan.occurrences[atom.occurrences[0]].comparisons:
+    occurrence = flow.plan.occurrences[atom.occurrences[0]]
+    compared: list[tuple[str, Relation, str]] = [
+        (own, "equal", other) for own, other in occurrence.equalities
+    ]
+    compared += [
+        (o, "greater" if more else "less", other) for o, more, other in occurrence.comparisons
+    ]
+    for own, relation, other in compared:
         register = flow.registers[other]
         if register.kind == "previous" and register.unit in again:
             # It becomes what the variable was in the iteration before.
-            return flow.numbers[register.variable], own, greater
+            return flow.numbers[register.variable], own, relation
         if register.kind == "value" and not {register.unit, register.scope} & entered:
-            return flow.numbers[other], own, greater
+            return flow.numbers[other], own, relation
     return None
 
 

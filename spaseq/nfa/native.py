@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from spaseq.nfa import native_search
-from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Sighting
+from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Relation, Sighting
 from spaseq.nfa.native_search import SearchTables, looks_back_twice
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places
@@ -28,6 +28,8 @@ Range = tuple[int, int]
 
 Index = tuple[list[int], int]
 """The positions of live registers that an index reads, and of the one it is ordered by or -1."""
+
+_RELATIONS: tuple[Relation, ...] = ("less", "equal", "greater")
 
 CLOSING = "w"
 """The operator of the places where matches wait for their windows to close."""
@@ -46,8 +48,8 @@ class CoreTables:
     """(operator, live registers as a range of `numbers`, indexes, first edge)."""
     edges: list[tuple[int, ...]] = field(default_factory=list)
     """(occurrence or, of several graph patterns, the greatest number, effects, links, index of the
-    place's groups or 0, key columns, the column that an ordered index compares, whether it must
-    be the greater)."""
+    place's groups or 0, key columns, the column that an ordered index compares, how (a position
+    in `_RELATIONS`))."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
     bounds: list[tuple[int, int, int]] = field(default_factory=list)
     effects: list[tuple[int, int, int]] = field(default_factory=list)
@@ -282,7 +284,7 @@ class _Writing:
             index,
             *key_columns,
             compared,
-            order is not None and order[2],
+            0 if order is None else _RELATIONS.index(order[2]),
         )
 
     def _link(self, link: Link) -> tuple[int, int, int]:

@@ -131,3 +131,30 @@ def test_long_ranges_are_gone_through_group_by_group(operator: str, keyed: bool)
     )
     agrees = {"<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__}[operator]
     assert found == Counter(y for y in asked for x in numbers if agrees(y, x))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("keyed", [True, False])
+def test_values_that_must_be_equal_are_found_by_an_index(seed: int, keyed: bool) -> None:
+    events = drawn(random.Random(seed), "aab", "kj", 200)
+    compiled = program("SEQ(A : B)", gpms("=", keyed), clauses="WITHIN 60 SECONDS")
+    run = compiled.start()
+    assert results(run, events, True) == results(in_python(compiled), events, False)
+
+
+def test_what_is_not_equal_is_not_visited() -> None:
+    seen = []
+    for waiting in (50, 500):
+        run = program("SEQ(A : B)", gpms("=", keyed=False), clauses="WITHIN 9999 SECONDS").start()
+        others = [event(2 * n, "a", "k", ox.Literal(n)) for n in range(waiting)]
+        others += [event(2 * n + 1, "a", "k", ox.Literal(f"x{n}")) for n in range(waiting)]
+        list(run.push_batch(encoded(run, sorted(others, key=lambda e: e.time.micros))))
+        before = visited(run)
+        asked = [ox.Literal(7), ox.Literal(7.0), ox.Literal("x7"), ox.NamedNode(EX + "x7")]
+        list(
+            run.push_batch(
+                encoded(run, [event(2000 + n, "b", "k", value) for n, value in enumerate(asked)])
+            )
+        )
+        seen.append(visited(run) - before)
+    assert seen == [3, 3]

@@ -54,7 +54,7 @@ PLAIN = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y }"
         ("A{2,3} : B", PLAIN.replace("?x", "[]"), "", "constant"),
         ("A ; B", GPMS, "", "indexed"),
         ("A ; B+", GPMS, "PARTITION BY ?k", "indexed"),
-        ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y = ?x) }"), "", "indexed"),
+        ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y = ?x) }"), "", "ordered"),
         ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y > ?x) }"), "", "ordered"),
         ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y > ?x + 1) }"), "", "groups"),
         ("A ; B+", PLAIN.replace("?y }", "?y FILTER(?y > PREV(?y, 0)) }"), "", "groups"),
