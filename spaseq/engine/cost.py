@@ -131,9 +131,11 @@ class _Edge:
         return EdgeCost(self.notation.numbers[self.number], self.name, kind, because)
 
     def _visited(self, apart: list[Register]) -> tuple[str, ...]:
-        index = self.notation.index(self.number, self.position)
-        which = f"those with the same {', '.join(index)}" if index else "all of them"
         order = self.place.orders[self.position] if self.compiled else None
+        index = self.notation.index(self.number, self.position)
+        if self.compiled:
+            index = [f"?{name}" for _, name in self.place.keys[self.position]]
+        which = f"those with the same {', '.join(index)}" if index else "all of them"
         if order is not None:
             shown = self.notation.register(self.notation.plan.registers[order[0]])
             which += f" whose {shown} is {_FITS[order[2]]} ?{order[1]}"
