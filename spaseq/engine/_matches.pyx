@@ -11,6 +11,7 @@ Cost: linear in the steps of each match taken, nothing for those that are not.
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
+from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport NOBODY
 from spaseq.nfa._parts cimport CoreParts
@@ -79,7 +80,7 @@ cdef class MatchMaker:
         can be asked for until the run goes on. `kb_version` is what they say of the KB.
         """
         cdef AutomatonCore core = self.core
-        cdef instant_t since = core._since()
+        cdef instant_t since = since_of(core)
         cdef uint32_t i, count = core.accepted_count
         core.accepted_count = 0
         core.turn += 1

@@ -1,5 +1,6 @@
 """One query over encoded events; see _step.pyx."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from cpython.ref cimport PyObject
@@ -12,6 +13,7 @@ from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
 
 
+@cython.final
 cdef class NativeStep:
     cdef readonly AutomatonCore core
     cdef SummaryGraph graph
@@ -23,5 +25,6 @@ cdef class NativeStep:
     cdef uint64_t* untrue           # per test: how often it was not true
     cdef Conditions conditions
     cdef EventBatch batch
+    cdef readonly uint32_t reached  # the event of a batch that `run` was at when it came back
 
     cdef int event(self, uint32_t index, uint32_t stream, uint32_t file, gpms) except -1

@@ -90,23 +90,29 @@ cdef class NativeStep:
             self.batch = None
 
     cdef int event(self, uint32_t index, uint32_t stream, uint32_t file, gpms) except -1:
+        """Match an event against the patterns that somebody waits for, and feed its rows."""
         cdef uint32_t gpm, i
         cdef NativeMatcher matcher
         cdef bint loaded = False
-        self.core.count()
-        for gpm in gpms:
-            if not self.core.waits(gpm):
-                continue
-            if not loaded:
-                self.graph.load(self.batch, index)
-                self.core.present(self.batch, index, stream, file)
-                loaded = True
-            matcher = <NativeMatcher>self.matchers[gpm]
-            matcher.look(self.batch, index)
-            for i in range(matcher.result.count):
-                if matcher.passed[i]:
-                    self.core.feed(gpm, row_at(matcher.result, i), matcher.columns)
-        return 0
+        if self.core.counted:
+            self.core.count()
+        while True:
+            for gpm in gpms:
+                if not self.core.waits(gpm):
+                    continue
+                if not loaded:
+                    self.graph.load(self.batch, index)
+                    self.core.present(self.batch, index, stream, file)
+                    loaded = True
+                matcher = <NativeMatcher>self.matchers[gpm]
+                matcher.look(self.batch, index)
+                for i in range(matcher.result.count):
+                    if matcher.passed[i]:
+                        self.core.feed(gpm, row_at(matcher.result, i), matcher.columns)
+            if not loaded or not self.core.spent:
+                return 0
+            self.core.relieve()
+            loaded = False
 
     def run(
         self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file, gpms,
@@ -151,5 +157,6 @@ cdef class NativeStep:
                     return index
             return index
         finally:
+            self.reached = index
             batch.window = NULL
             self.batch = None

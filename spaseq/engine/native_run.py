@@ -20,6 +20,7 @@ from spaseq.nfa._core import AutomatonCore
 from spaseq.nfa._parts import CoreParts
 from spaseq.nfa.automaton import Link
 from spaseq.nfa.contiguity import Contiguity
+from spaseq.nfa.limits import NO_LIMITS, Limits
 from spaseq.nfa.registers import FALSE, TRUE, RegisterFile
 from spaseq.nfa.tecs import Key, Path, Step, Witnessed
 from spaseq.nfa.window import WindowClock
@@ -34,7 +35,12 @@ EVENTS_REMEMBERED = 4096
 """Events of matches that are kept as objects, for the next match they may be part of."""
 
 
-def native_run(compiled: CompiledQuery, registers: RegisterFile, matchers: Matchers) -> NativeRun:
+def native_run(
+    compiled: CompiledQuery,
+    registers: RegisterFile,
+    matchers: Matchers,
+    limits: Limits = NO_LIMITS,
+) -> NativeRun:
     """The compiled run of a query that is fit for it (`spaseq.engine.fitness`)."""
     plan = compiled.plan
     filters = filter_codes(plan, registers)
@@ -46,6 +52,7 @@ def native_run(compiled: CompiledQuery, registers: RegisterFile, matchers: Match
         matchers.dictionary.intern(TRUE),
         matchers.dictionary.intern(FALSE),
     )
+    core.limit(limits.most_groups, limits.kept, limits.most_steps, limits.shed)
     step = NativeStep(
         core,
         matchers.graph,

@@ -60,6 +60,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     `groups` are groups of partial matches, `nodes` the steps they share, `buffered_rows` what
     guards and conjunctions look back at, `bytes` an estimate of what these take, and the
     matches that wait or must not be told twice.
+    `shed_groups` went because there were too many (`max_groups`, `max_steps`).
     `late_events` is always 0: a run refuses late events, readers count them.
     """
     automata = [query.snapshot() for query in run.queries]
@@ -76,6 +77,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
             "buffered_rows": census.rows,
             "waiting_for_closing": len(automaton.waiting),
             "bytes": census.bytes,
+            "shed_groups": query.shed,
             "places": {
                 notation.title(place): len(automaton.places[place].groups)
                 for place in notation.order
@@ -91,6 +93,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         "buffered_rows": sum(census.rows for census in censuses),
         "bytes": sum(census.bytes for census in censuses),
         "late_events": 0,
+        "shed_groups": sum(query.shed for query in run.queries),
         "evaluated_gpms": run.rows.evaluated(),
         "streams": {iri: {"events": number} for iri, number in run.per_stream.items()},
         "queries": queries,
@@ -285,6 +288,8 @@ class _Inquiry:
             yield f"{guards} ended {_counted(state.ended, 'group')} waiting here"
         if state.outside:
             yield f"{_counted(state.outside, 'candidate')} came after the window had closed"
+        if state.shed:
+            yield f"{_counted(state.shed, 'group')} waiting here went, for there were too many"
         if state.expired:
             yield f"the window passed over {_counted(state.expired, 'group')} waiting here"
 

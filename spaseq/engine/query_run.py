@@ -9,17 +9,23 @@ depend on how streams interleave.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
+from spaseq.engine.limiting import Held, exceeded
 from spaseq.engine.matching import EventRows
 from spaseq.engine.native_run import native_run
 from spaseq.engine.native_state import adopt, snapshot
+from spaseq.engine.notation import Notation
 from spaseq.engine.output import OutputStage
+from spaseq.errors import LimitExceeded
 from spaseq.gpm.expression import Scope, compile_expression, compile_filter
 from spaseq.gpm.graphs import CurrentGraphs, NamedGraphs
 from spaseq.gpm.match import Matchers
 from spaseq.nfa.acceptor import Acceptor, Compiled
+from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.run import AutomatonRun
 from spaseq.nfa.tecs import Path, Row
@@ -30,13 +36,39 @@ from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _telling(
+    method: Callable[Concatenate[QueryRun, P], R],
+) -> Callable[Concatenate[QueryRun, P], R]:
+    """Says of a bound that is reached where it was, and why."""
+
+    @wraps(method)
+    def told(self: QueryRun, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except LimitReached as reached:
+            raise self.exceeded(reached) from None
+
+    return told
+
 
 class QueryRun:
     """The state of one query."""
 
-    def __init__(self, compiled: CompiledQuery, kb: CurrentGraphs, matchers: Matchers, fit: bool):
+    def __init__(
+        self,
+        compiled: CompiledQuery,
+        kb: CurrentGraphs,
+        matchers: Matchers,
+        fit: bool,
+        limits: Limits = NO_LIMITS,
+    ):
         """`fit`: whether the compiled core can run the automaton."""
         plan = compiled.plan
+        self.limits = limits
         self.plan = plan
         self._compiled = compiled
         self._kb = kb
@@ -60,7 +92,7 @@ class QueryRun:
             for occurrence in plan.occurrences
         ]
         self._registers, self._acceptors = registers, acceptors
-        self.native = native_run(compiled, registers, matchers) if fit else None
+        self.native = native_run(compiled, registers, matchers, limits) if fit else None
         """The automaton on the compiled core, where that can run it."""
         self._plain = None if self.native is not None else self.fresh()
         self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton)
@@ -82,6 +114,8 @@ class QueryRun:
         self.domain = ""
         """The kind of timestamps, once an event has shown it."""
         self.matched = 0
+        self.shed_before = 0
+        """What went because there was too much, before the run was resumed."""
 
     def reads(self, stream: str) -> bool:
         return stream in self._readers
@@ -91,11 +125,19 @@ class QueryRun:
     def fresh(self) -> AutomatonRun:
         """The automaton before any event."""
         automaton = self._compiled.automaton
-        return AutomatonRun(self.plan, automaton, self._registers, self._acceptors)
+        return AutomatonRun(self.plan, automaton, self._registers, self._acceptors, self.limits)
 
     def snapshot(self) -> AutomatonRun:
         """The automaton as it is, for those who only look at it."""
         return self._automaton if self.native is None else snapshot(self.native, self.fresh())
+
+    @property
+    def shed(self) -> int:
+        """How many groups and waiting matches went because there was too much."""
+        if self.native is None:
+            plain = self._automaton
+            return self.shed_before + plain.shed_matches + sum(s.shed for s in plain.places)
+        return self.shed_before + self.native.core.shed()
 
     def adopt(self, automaton: AutomatonRun) -> None:
         """Go on from the state of an automaton, once the rest has been put back."""
@@ -109,8 +151,28 @@ class QueryRun:
         """Go on where terms have become permanent that the compiled core knows as others."""
         if self.native is not None:
             automaton = self.snapshot()
-            self.native = native_run(self._compiled, self._registers, matchers)
+            self.native = native_run(self._compiled, self._registers, matchers, self.limits)
             self.adopt(automaton)
+
+    def exceeded(self, reached: LimitReached) -> LimitExceeded:
+        """The error that says of a bound which place reached it, and why."""
+        native, time = self.native, self.time
+        if native is None:
+            plain = self._automaton
+            groups: Held = (
+                (state.number, values)
+                for state in plain.places
+                if not state.place.start
+                for values in state.groups
+            )
+            waiting = len(plain.waiting)
+        else:
+            core = native.core
+            groups = ((place, values) for place, values, _, _ in native.parts.waiting())
+            waiting = native.parts.awaited_count()
+            if core.now >= 0 and self.domain:
+                time = from_micros(core.micros, self.domain)
+        return exceeded(reached, self.limits, Notation(self._compiled), (groups, waiting), time)
 
     @property
     def _automaton(self) -> AutomatonRun:
@@ -119,9 +181,15 @@ class QueryRun:
 
     # ------------------------------------------------------------------ events
 
-    def push(self, event: Event, rows: EventRows) -> list[Match]:
-        """An event at the current timestamp (or the first one of a later, see `advance`)."""
-        found: list[Match] = []
+    @_telling
+    def push(self, event: Event, rows: EventRows, found: list[Match]) -> None:
+        """An event at the current timestamp (or the first one of a later, see `advance`).
+
+        Adds the matches that are certain by then.
+
+        Raises:
+            LimitExceeded: if a bound is in the way, as do the other methods that go on.
+        """
         self.time = event.time
         self.delivered[event.stream] = event.ordinal + 1
         if event.ordinal == self.ordinal:
@@ -132,11 +200,10 @@ class QueryRun:
         while all(number > self.ordinal for number in self.delivered.values()):
             self._close_instant(found)
             self._feed_queued(rows, found)
-        return found
 
-    def advance(self, before: int | None, rows: EventRows) -> list[Match]:
+    @_telling
+    def advance(self, before: int | None, rows: EventRows, found: list[Match]) -> None:
         """All timestamps before `before` are over (None: all there will ever be)."""
-        found: list[Match] = []
         if self.time is not None and (before is None or self.time.micros < before):
             domain = self.time.domain
             self._close_timestamp(rows, found)
@@ -144,8 +211,8 @@ class QueryRun:
             domain = self.domain
         for closing, paths in (self.native or self._automaton).due(before):
             self._emit(paths, from_micros(closing, domain), found)
-        return found
 
+    @_telling
     def run(self, batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:
         """Encoded events of the query's only stream; the number of the first one left out.
 
@@ -155,13 +222,17 @@ class QueryRun:
         last one's.
         """
         assert self.native is not None
+        self.domain = self.domain or batch.time(first).domain
         after = self.native.run(batch, first, self._readers[batch.stream], position)
         if after > first:
             self.time = batch.time(after - 1)
-            self.domain = self.time.domain
             self.ordinal = self.delivered[batch.stream] = batch.ordinal(after - 1) + 1
             return after, self._completed(self.time)
         return after, ()
+
+    def taken(self, first: int) -> int:
+        """The first event that `run` did not take, when it failed on one from `first` on."""
+        return first if self.native is None else max(first, self.native.step.reached)
 
     def _feed(self, event: Event, rows: EventRows, found: list[Match]) -> None:
         if not self.opened:

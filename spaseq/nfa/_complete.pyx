@@ -6,9 +6,12 @@ Cost: linear in the steps of what is taken; a count takes as long, without Pytho
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from spaseq.nfa._core cimport Awaited, AutomatonCore
+from spaseq.nfa._clock cimport Awaited, opening_of, since_of
+from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport Group, Groups
 from spaseq.nfa._tecs cimport instant_t
+
+from spaseq.nfa.limits import LimitReached
 
 
 def take(AutomatonCore core not None, step_of, bint one):
@@ -17,12 +20,16 @@ def take(AutomatonCore core not None, step_of, bint one):
     `one` for each last step is enough; `step_of` makes a step of a label's address.
     """
     cdef uint32_t i, j
+    cdef uint64_t left = core.most_steps
     cdef dict steps = {}
     cdef list found = []
     core.turn += 1
     for i in range(core.accepted_count):
-        core.walk.begin(core.accepted[i], core._since())
+        core.walk.begin(core.accepted[i], since_of(core))
         while core.walk.advance():
+            if left == 0:
+                raise LimitReached("matches")
+            left -= 1
             match = []
             j = core.walk.length
             while j:
@@ -51,7 +58,7 @@ def due(AutomatonCore core not None, before, step_of):
     cdef Group* group
     cdef list found = []
     while core.awaited_count and i <= core.now and (
-        before is None or core.times[i & core.times_mask] < core._opening(before)
+        before is None or core.times[i & core.times_mask] < opening_of(core, before)
     ):
         start, i = i, i + 1
         match = core.awaited[start & core.times_mask]
@@ -78,7 +85,7 @@ def tally(AutomatonCore core not None):
     cdef uint32_t i
     core.turn += 1
     for i in range(core.accepted_count):
-        core.walk.begin(core.accepted[i], core._since())
+        core.walk.begin(core.accepted[i], since_of(core))
         while core.walk.advance():
             found += 1
     core.accepted_count = 0

@@ -3,9 +3,10 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
+from spaseq.nfa._clock cimport Awaited, Clock
 from spaseq.nfa._groups cimport Groups
 from spaseq.nfa._tables cimport (
-    Binding, Bound, Change, Edge, Effect, Link, Occurrence, Place, Sighting, Tables, Way,
+    Binding, Bound, Change, Edge, Effect, Link, Occurrence, Place, Sighting, Way,
 )
 from spaseq.nfa._tecs cimport Label, Node, Tecs, Walk, instant_t
 from spaseq.rdf._batch cimport EventBatch
@@ -24,22 +25,13 @@ cdef struct Pending:
     uint32_t values
     Node* node
 
-# A match that waits for its window to close, unless its group has ended by then.
-cdef struct Awaited:
-    Awaited* next
-    uint32_t place
-    uint32_t group
-    uint64_t serial     # of the group
-    uint32_t length
-    Label* labels[1]    # `length` of them, the first event's first
-
 cdef struct Touched:
     uint32_t place
     uint32_t group
 
 
 @cython.final
-cdef class AutomatonCore(Tables):
+cdef class AutomatonCore(Clock):
     cdef readonly Tecs tecs
     cdef Walk walk
     cdef list groups            # per place, its Groups; None at the start
@@ -53,20 +45,6 @@ cdef class AutomatonCore(Tables):
     cdef bint row_kept
     cdef uint32_t row_room
     cdef term_t* key
-    # The clock: see spaseq.nfa.window.
-    cdef int64_t size
-    cdef bint tumbling
-    cdef readonly bint counted  # the window counts events
-    cdef int64_t total          # events inside it
-    cdef int64_t* times         # a ring over the instants bound … now: their times, or if
-    cdef uint32_t times_mask    # `counted` how many events they have
-    cdef Awaited** awaited      # beside them: the waiting matches that start there
-    cdef uint64_t awaited_count
-    cdef public instant_t now
-    cdef public instant_t bound
-    cdef public instant_t timestamp_start
-    cdef public int64_t micros
-    cdef public instant_t skipped   # no match may start before it
     # The event at hand.
     cdef Label event
     cdef term_t raw_name, raw_stamp
@@ -81,20 +59,22 @@ cdef class AutomatonCore(Tables):
     cdef uint32_t touched_count, touched_room
     cdef Node** accepted
     cdef uint32_t accepted_count, accepted_room
-    cdef uint32_t sweep_at
+    cdef uint64_t sweep_at
+    # Bounds, see spaseq.nfa.limits; and how much was there before the event at hand.
+    cdef uint64_t most_groups, kept_groups, most_steps
+    cdef bint sheds
+    cdef uint64_t steps_left
+    cdef bint spent             # the event had no steps left
+    cdef uint32_t spent_place
+    cdef uint32_t pending_before, values_before, touched_before, accepted_before
     cdef public uint64_t forbidden  # waiting matches that were gone when their window closed
     cdef public uint64_t waited     # waiting matches there have been
     cdef uint64_t turn          # changes whenever what `accepted` refers to may
 
-    cdef int64_t _opening(self, int64_t micros) noexcept nogil
-    cdef bint closes(self, int64_t micros) noexcept
     cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1
     cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1
     cpdef int open(self, int64_t micros) except -1
-    cdef int count(self) noexcept
     cpdef int skip(self) except -1
-    cdef instant_t _since(self) noexcept nogil
-    cdef int _reach(self) except -1
     cdef int present(self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file) except -1
     cdef bint waits(self, uint32_t gpm) noexcept
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1
@@ -111,6 +91,7 @@ cdef class AutomatonCore(Tables):
     cdef int _touch(self, uint32_t place, uint32_t number) except -1
     cdef int _wait(self, uint32_t target, Node* node) except -1
     cdef int _sweep(self) except -1
+    cdef int relieve(self) except -1
     cdef int _pass_over(self, Groups groups) except -1
     cdef int _enter(self, uint32_t target, const term_t* values, Node* node) except -1
     cdef bint _bind(self, Occurrence* occurrence, uint32_t width) noexcept

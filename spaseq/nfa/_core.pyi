@@ -1,15 +1,10 @@
-from spaseq.nfa._tables import Tables
+from spaseq.nfa._clock import Clock
 from spaseq.nfa._tecs import Tecs
 from spaseq.nfa.native import CoreTables
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._window import WindowTerms
 
-class AutomatonCore(Tables):
-    now: int
-    bound: int
-    timestamp_start: int
-    skipped: int
-    micros: int
+class AutomatonCore(Clock):
     forbidden: int
     waited: int
     def __init__(
@@ -23,9 +18,8 @@ class AutomatonCore(Tables):
     @property
     def tecs(self) -> Tecs: ...
     @property
-    def counted(self) -> bool: ...
-    @property
     def complete(self) -> int: ...
     def open(self, micros: int) -> int: ...
     def close(self) -> int: ...
+    def limit(self, groups: int, kept: int, steps: int, sheds: bool) -> None: ...
     def skip(self) -> None: ...

@@ -17,16 +17,19 @@ Automata.
 """
 
 from libc.math cimport INFINITY, fabs
-from libc.stdint cimport INT64_MIN
 from libc.string cimport memcpy, memset
 
+from spaseq.nfa._clock cimport since_of, tick
 from spaseq.nfa._groups cimport NOBODY, Group, latest_of, values_of
 from spaseq.nfa._order cimport Rank, Registers, rank_of
+from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._tables cimport CLOSING
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport give_back, resized, zeroed
 from spaseq.rdf._terms cimport LOCAL
+
+from spaseq.nfa.limits import NO_LIMIT, LimitReached
 
 cdef uint32_t FEWEST_SWEPT = 256
 # More than rounding to a float moves a number: of its size, and where it is hardly any.
@@ -34,7 +37,7 @@ cdef double ROUNDING = 2.0 ** -20
 cdef double LEAST_FLOAT = 1e-37
 
 
-cdef class AutomatonCore(Tables):
+cdef class AutomatonCore(Clock):
     """The state of one automaton; `tables` come from `spaseq.nfa.native`."""
 
     def __cinit__(
@@ -47,15 +50,9 @@ cdef class AutomatonCore(Tables):
         self.window = window
         self.truth = truth
         self.falsehood = falsehood
-        self.size = tables.size
-        self.tumbling = tables.tumbling
-        self.counted = tables.counted
         self.cells = tables.cells
-        self.now = -1
+        self.most_groups = self.kept_groups = self.most_steps = NO_LIMIT
         self.sweep_at = FEWEST_SWEPT
-        self.times_mask = 63
-        self.times = <int64_t*>zeroed(64, sizeof(int64_t))
-        self.awaited = <Awaited**>zeroed(64, sizeof(Awaited*))
         self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
         self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
         kept = Registers(window, dictionary)
@@ -68,8 +65,6 @@ cdef class AutomatonCore(Tables):
         give_back(self.env)
         give_back(self.row)
         give_back(self.key)
-        give_back(self.times)
-        give_back(self.awaited)
         give_back(self.pending)
         give_back(self.pending_values)
         give_back(self.touched)
@@ -77,80 +72,22 @@ cdef class AutomatonCore(Tables):
 
     # ---------------------------------------------------------------- instants
 
-    cdef int64_t _opening(self, int64_t micros) noexcept nogil:
-        """The earliest time of a match that ends at `micros`."""
-        if self.counted or micros < INT64_MIN + self.size:
-            return INT64_MIN
-        return micros // self.size * self.size if self.tumbling else micros - self.size
-
-    cdef bint closes(self, int64_t micros) noexcept:
-        """Whether a window with waiting matches is over when `micros` comes."""
-        cdef int64_t earliest = self._opening(micros)
-        cdef instant_t i = self.bound
-        if self.awaited_count == 0:
-            return False
-        while i <= self.now and self.times[i & self.times_mask] < earliest:
-            if self.awaited[i & self.times_mask] != NULL:
-                return True
-            i += 1
-        return False
-
     cpdef int open(self, int64_t micros) except -1:
         """The next instant begins, at a time not before the last one's."""
-        cdef int64_t earliest = self._opening(micros)
-        self.now += 1
         self.turn += 1
-        if self.now == 0 or self.micros != micros:
-            self.timestamp_start = self.now
-            self.micros = micros
-        self._reach()
-        self.times[self.now & self.times_mask] = 0 if self.counted else micros
-        self.awaited[self.now & self.times_mask] = NULL
-        if not self.counted:
-            while self.times[self.bound & self.times_mask] < earliest:
-                self.bound += 1
+        tick(self, micros)
         self.tecs.begin(self.now, self.bound)
-        return 0
-
-    cdef instant_t _since(self) noexcept nogil:
-        """No match may start before it."""
-        return self.bound if self.bound > self.skipped else self.skipped
-
-    cdef int _reach(self) except -1:
-        """Make room in the ring for the present instant."""
-        cdef int64_t* longer
-        cdef Awaited** awaited
-        cdef instant_t i
-        cdef uint32_t mask = self.times_mask
-        while self.now - self.bound > mask:
-            longer = <int64_t*>zeroed(2 * (<size_t>mask + 1), sizeof(int64_t))
-            awaited = <Awaited**>zeroed(2 * (<size_t>mask + 1), sizeof(Awaited*))
-            for i in range(self.now - mask - 1, self.now):
-                longer[i & (2 * mask + 1)] = self.times[i & mask]
-                awaited[i & (2 * mask + 1)] = self.awaited[i & mask]
-            give_back(self.times)
-            give_back(self.awaited)
-            self.times = longer
-            self.awaited = awaited
-            self.times_mask = mask = 2 * mask + 1
-        return 0
-
-    cdef int count(self) noexcept:
-        """One more event at the open instant, for windows that count them."""
-        if not self.counted or self.bound > self.now:
-            return 0
-        self.times[self.now & self.times_mask] += 1
-        self.total += 1
-        while self.total > self.size:
-            self.total -= self.times[self.bound & self.times_mask]
-            self.bound += 1
         return 0
 
     cpdef int close(self) except -1:
         """Nothing more comes at the open instant: what it brought becomes visible."""
-        cdef uint32_t i, living = 0
+        cdef Groups groups
+        cdef uint32_t i
+        cdef uint64_t living
         for i in range(self.touched_count):
-            (<Groups>self.groups[self.touched[i].place]).drop(self.touched[i].group)
+            groups = <Groups>self.groups[self.touched[i].place]
+            if groups.groups[self.touched[i].group].alive:  # it may have been shed
+                groups.drop(self.touched[i].group)
         self.touched_count = 0
         for i in range(self.place_count):
             if self.places[i].operator == c",":
@@ -162,8 +99,9 @@ cdef class AutomatonCore(Tables):
                 self.pending[i].node,
             )
         self.pending_count = self.value_count = 0
+        living = self.awaited_count
         for i in range(self.place_count):
-            if self.places[i].operator:
+            if self.places[i].operator and self.places[i].operator != CLOSING:
                 living += (<Groups>self.groups[i]).living
         if living > self.sweep_at:
             self._sweep()
@@ -210,7 +148,7 @@ cdef class AutomatonCore(Tables):
 
     cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1:
         """The matches that end in a node wait for their windows to close."""
-        self.walk.begin(node, self._since())
+        self.walk.begin(node, since_of(self))
         while self.walk.advance():
             self._put_awaited(place, group, self.walk)
             self.waited += 1
@@ -235,9 +173,10 @@ cdef class AutomatonCore(Tables):
         return 0
 
     cdef int _sweep(self) except -1:
-        """Drop the groups that the window has passed over."""
+        """Drop the groups that the window has passed over, and more if there are too many."""
         cdef Groups groups
-        cdef uint32_t i, j, living = 0
+        cdef uint32_t i, j
+        cdef uint64_t living
         for i in range(self.place_count):
             if not self.places[i].operator:
                 continue
@@ -248,8 +187,34 @@ cdef class AutomatonCore(Tables):
                 if groups.groups[groups.alive[j]].latest < self.bound:
                     groups.drop(groups.alive[j])
                     self.places[i].expired += 1
-            living += groups.living
-        self.sweep_at = 2 * living + FEWEST_SWEPT
+        living = held(self, self.groups, -1)
+        if living > self.most_groups:
+            if not self.sheds:
+                raise LimitReached("groups")
+            shed(self, self.groups, living - self.kept_groups, -1)
+            living = self.kept_groups
+        self.sweep_at = min(2 * living + FEWEST_SWEPT, self.most_groups)
+        return 0
+
+    def limit(self, uint64_t groups, uint64_t kept, uint64_t steps, bint sheds):
+        """Set the bounds: groups, those that are left when some are shed, steps of an event."""
+        self.most_groups, self.kept_groups, self.most_steps = groups, kept, steps
+        self.sheds = sheds
+        self.sweep_at = min(self.sweep_at, groups)
+
+    cdef int relieve(self) except -1:
+        """The event at hand ran out of steps: undo it, and let half of the groups go it met."""
+        cdef uint64_t waiting = held(self, self.groups, self.spent_place)
+        cdef Touched* undone
+        if not self.sheds or not waiting:
+            raise LimitReached("steps", self.spent_place)
+        while self.touched_count > self.touched_before:
+            self.touched_count -= 1
+            undone = &self.touched[self.touched_count]
+            (<Groups>self.groups[undone.place]).groups[undone.group].taken = -1
+        self.pending_count, self.value_count = self.pending_before, self.values_before
+        self.accepted_count = self.accepted_before
+        shed(self, self.groups, (waiting + 1) // 2, self.spent_place)
         return 0
 
     # ---------------------------------------------------------------- one event
@@ -259,6 +224,9 @@ cdef class AutomatonCore(Tables):
     ) except -1:
         """The event whose rows are fed next."""
         self.turn += 1
+        self.steps_left, self.spent = self.most_steps, False
+        self.pending_before, self.values_before = self.pending_count, self.value_count
+        self.touched_before, self.accepted_before = self.touched_count, self.accepted_count
         self.batch = batch
         self.event.micros = batch.events[event].micros
         self.event.line = batch.events[event].line
@@ -414,8 +382,12 @@ cdef class AutomatonCore(Tables):
         """The partial matches of a group end with the instant, if a guard's row fits them."""
         cdef Group* group = &groups.groups[number]
         cdef int status
-        if group.taken == self.now or group.latest < self._since():
+        if group.taken == self.now or group.latest < since_of(self):
             return 0
+        if self.steps_left == 0:
+            self.spent, self.spent_place = True, sighting.place
+            return 0
+        self.steps_left -= 1
         self._environment(&self.places[sighting.place], groups, number)
         if not self._bind(&self.occurrences[sighting.occurrence], width):
             return 0
@@ -439,7 +411,7 @@ cdef class AutomatonCore(Tables):
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
         cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
-        cdef instant_t bound = self._since()
+        cdef instant_t bound = since_of(self)
         cdef Groups groups
         cdef Group* group = NULL
         cdef Effect* effect
@@ -452,6 +424,10 @@ cdef class AutomatonCore(Tables):
             if latest_of(group) < bound:
                 place.outside += 1
                 return 0
+            if self.steps_left == 0:
+                self.spent, self.spent_place = True, way.place
+                return 0
+            self.steps_left -= 1
             self._environment(place, groups, number)
         else:
             if self.now < bound:

@@ -7,7 +7,8 @@ over is left out, and never followed.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from spaseq.nfa._core cimport Awaited, AutomatonCore
+from spaseq.nfa._clock cimport Awaited
+from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport Group, Groups, values_of
 from spaseq.nfa._tables cimport CLOSING, Place
 from spaseq.nfa._tecs cimport Cell, Label, Node, instant_t
@@ -112,6 +113,10 @@ cdef class CoreParts:
                 else:
                     yield None
                 match = match.next
+
+    def awaited_count(self):
+        """How many matches wait for their windows to close."""
+        return self.core.awaited_count
 
     def completed(self):
         """The nodes that end matches nobody has taken yet."""

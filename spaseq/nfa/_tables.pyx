@@ -92,7 +92,8 @@ cdef class Tables:
         return {
             "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
             "visited": at.visited, "joined": at.joined, "outside": at.outside,
-            "expired": at.expired, "ended": at.ended, "unkeyed": at.unkeyed, "passed_over": at.passed_over,
+            "expired": at.expired, "ended": at.ended, "unkeyed": at.unkeyed, "shed": at.shed,
+            "passed_over": at.passed_over,
         }
 
     def disagreed(self, uint32_t occurrence):

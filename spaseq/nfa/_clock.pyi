@@ -1,0 +1,12 @@
+from spaseq.nfa._tables import Tables
+
+class Clock(Tables):
+    now: int
+    bound: int
+    timestamp_start: int
+    skipped: int
+    micros: int
+    shed_matches: int
+    @property
+    def counted(self) -> bool: ...
+    def shed(self) -> int: ...
