@@ -80,8 +80,10 @@ cdef class MatchMaker:
         can be asked for until the run goes on. `kb_version` is what they say of the KB.
         """
         cdef AutomatonCore core = self.core
-        cdef instant_t since = since_of(core)
         cdef uint32_t i, count = core.accepted_count
+        # What is skipped now must not cut off what is asked for later.
+        cdef list since = [core.since_at(core.accepted[i]) for i in range(count if core.apart else 0)]
+        cdef instant_t everywhere = since_of(core)
         core.accepted_count = 0
         core.turn += 1
         if self.epoch != core.tecs.oldest or len(self.known) > MOST_DECODED:
@@ -89,16 +91,20 @@ cdef class MatchMaker:
             self.epoch = core.tecs.oldest
         if skip:
             for i in range(count):
-                if core.accepted[i].latest >= since:
+                if not core.apart and core.accepted[i].latest >= everywhere:
                     core.skip()
-        return self._taken(end, kb_version, count, since, core.turn)
+                elif core.apart and core.accepted[i].latest >= <instant_t>since[i]:
+                    core.partitions.skip_at(core.accepted[i].label)
+        return self._taken(end, kb_version, count, since, everywhere, core.turn)
 
-    def _taken(self, end, int kb_version, uint32_t count, instant_t since, uint64_t turn):
+    def _taken(
+        self, end, int kb_version, uint32_t count, list since, instant_t everywhere, uint64_t turn
+    ):
         cdef Walk walk = self.core.walk
         cdef uint32_t i
         for i in range(count):
             if self.core.turn == turn:
-                walk.begin(self.core.accepted[i], since)
+                walk.begin(self.core.accepted[i], <instant_t>since[i] if since else everywhere)
             while self.core.turn == turn and walk.advance():
                 yield self._match(walk, end, kb_version)
             if self.core.turn != turn:

@@ -93,12 +93,13 @@ cdef class NativeStep:
         """Match an event against the patterns that somebody waits for, and feed its rows."""
         cdef uint32_t gpm, i
         cdef NativeMatcher matcher
-        cdef bint loaded = False
+        cdef bint waits, loaded = False
         if self.core.counted:
             self.core.count()
         while True:
             for gpm in gpms:
-                if not self.core.waits(gpm):
+                waits = self.core.waits(gpm)
+                if not waits and not self.core.tracked:
                     continue
                 if not loaded:
                     self.graph.load(self.batch, index)
@@ -107,7 +108,9 @@ cdef class NativeStep:
                 matcher = <NativeMatcher>self.matchers[gpm]
                 matcher.look(self.batch, index)
                 for i in range(matcher.result.count):
-                    if matcher.passed[i]:
+                    if self.core.tracked:
+                        self.core.partitions.note(self.batch, gpm, row_at(matcher.result, i))
+                    if matcher.passed[i] and waits:
                         self.core.feed(gpm, row_at(matcher.result, i), matcher.columns)
             if not loaded or not self.core.spent:
                 return 0

@@ -32,6 +32,33 @@ def unfit(program: CompiledQueries, query: CompiledQuery) -> str | None:
     return None
 
 
+def choosing(query: CompiledQuery) -> str:
+    """What chooses among the matches of an instant by what they share: of EMIT, or `LIMIT`.
+
+    Nothing where a match may come up again when its window closes, for it is no choice then,
+    nor where DISTINCT may drop what LIMIT would have kept.
+    """
+    plan = query.plan
+    if query.automaton.waits:
+        return ""
+    if plan.emit not in ("ALL", "STRICT"):
+        return plan.emit
+    output = plan.output
+    limited = output.limit is not None and not output.distinct and output.form != "ask"
+    return "LIMIT" if limited else ""
+
+
+def chooses(query: CompiledQuery, compiled: bool) -> tuple[str, bool] | None:
+    """The clause that lets some matches of an instant through; whether it needs a list of all."""
+    plan = query.plan
+    if plan.emit == "STRICT" and compiled:
+        return "EMIT STRICT", False
+    listed = not compiled or not choosing(query)
+    if plan.emit != "ALL":
+        return f"EMIT {plan.emit}", listed
+    return None if plan.output.limit is None else (f"LIMIT {plan.output.limit}", listed)
+
+
 def counts_events(program: CompiledQueries) -> bool:
     """Whether the windows of all queries count events, and all of them the same ones."""
     plans = [query.plan for query in program.queries]

@@ -12,9 +12,10 @@ from typing import Any, cast
 
 from spaseq.engine.native_run import NativeRun
 from spaseq.nfa.group import Group, PlaceState
-from spaseq.nfa.native import closing_registers
+from spaseq.nfa.native import closing_registers, operator_of
 from spaseq.nfa.run import AutomatonRun
-from spaseq.nfa.tecs import Accepted, Chain, Node, Path, Step, Waiting, chained, paths
+from spaseq.nfa.strictness import keep_contiguous
+from spaseq.nfa.tecs import Accepted, Chain, Key, Node, Path, Step, Waiting, chained, paths
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME
 
@@ -54,6 +55,12 @@ def snapshot(native: NativeRun, run: AutomatonRun) -> AutomatonRun:
     run.waited = max(run.waited, core.waited)
     if core.skipped:
         run.skipped[()] = core.skipped
+    if core.partitions is not None:
+        for numbers, before, last, skipped in core.partitions.known():
+            key = tuple(map(parts.term, numbers))
+            run.contiguity.instants[key] = [i for i in (before, last) if i >= bound]
+            if skipped > bound:
+                run.skipped[key] = skipped
     for address in parts.completed():
         end = first = reading.node(address)
         while first.before is not None:
@@ -82,14 +89,19 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
         parts.set_clock(clock.now, clock.bound, start, clock.micros, inside)
     native.core.skipped = run.skipped.get((), 0)
     writing = _Writing(native)
+    _adopt_partitions(native, run, writing)
+    if run.plan.emit == "STRICT":
+        keep_contiguous(run)
     for state in run.places:
         if state.place.start:
             continue
-        # There, a `,` place keeps what it has passed over until the timestamp closes.
-        strict = clock.now - opened if state.strict else 0
+        strict = operator_of(run.plan, state.place) == ","
         for group in state.groups.values():
+            # There, a `,` place keeps what it has passed over until the timestamp closes.
+            key = run.registers.key(group.env)
+            passed = run.contiguity.before(key, clock.now + (not opened)) if strict else 0
             # There, the rows of a guard are kept until somebody comes whom they may forbid.
-            since = max(strict, _seen(run, state, group, group.oldest, clock.now + (not opened)))
+            since = max(passed, _seen(run, state, group, group.oldest, clock.now + (not opened)))
             nodes = writing.union(group.chain, clock.bound, since)
             taken = id(group) in run.touched
             if opened:
@@ -115,6 +127,17 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
         parts.put_waiting(place, values, nodes, False, True)
     for accepted in run.accepted:
         parts.put_complete(writing.node(accepted.node))
+
+
+def _adopt_partitions(native: NativeRun, run: AutomatonRun, writing: _Writing) -> None:
+    partitions = native.core.partitions
+    if partitions is None or not (partitions.tracked or partitions.apart):
+        return
+    for key, instants in run.contiguity.instants.items():
+        before, last = [-1, -1, *instants][-2:]
+        partitions.put(writing.key(key), before, last, 0)
+    for key, skipped in run.skipped.items():
+        partitions.put(writing.key(key), -1, -1, skipped)
 
 
 def _seen(run: AutomatonRun, state: PlaceState, group: Group, low: int, high: int) -> int:
@@ -228,6 +251,10 @@ class _Writing:
             return 0
         number = self._batch.number(term)
         return self._native.matchers.window.hold(self._batch, number)
+
+    def key(self, key: Key) -> list[int]:
+        """The terms of a partition."""
+        return list(map(self._number, key))
 
     def values(self, live: Sequence[int], env: Sequence[Any]) -> list[int]:
         return [

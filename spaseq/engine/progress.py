@@ -278,7 +278,8 @@ class _Inquiry:
     def _refusals(self, state: PlaceState) -> Iterator[str]:
         """What kept accepted rows from being joined."""
         if state.passed_over:
-            strategy = STRATEGIES[state.place.operator]
+            strict = self.query.native is not None and self.query.plan.emit == "STRICT"
+            strategy = "EMIT STRICT" if strict else STRATEGIES[state.place.operator]
             yield f"{strategy} passed over {_counted(state.passed_over, 'candidate')}"
         if state.forbidden:
             guards = self.notation.guards(state.place.guards)

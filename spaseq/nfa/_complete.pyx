@@ -6,7 +6,7 @@ Cost: linear in the steps of what is taken; a count takes as long, without Pytho
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from spaseq.nfa._clock cimport Awaited, opening_of, since_of
+from spaseq.nfa._clock cimport Awaited, opening_of
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport Group, Groups
 from spaseq.nfa._tecs cimport instant_t
@@ -15,7 +15,7 @@ from spaseq.nfa.limits import LimitReached
 
 
 def take(AutomatonCore core not None, step_of, bint one):
-    """The matches that were completed since the last call: (start, steps) of each.
+    """The matches that were completed since the last call: (start, steps, a label) of each.
 
     `one` for each last step is enough; `step_of` makes a step of a label's address.
     """
@@ -25,7 +25,7 @@ def take(AutomatonCore core not None, step_of, bint one):
     cdef list found = []
     core.turn += 1
     for i in range(core.accepted_count):
-        core.walk.begin(core.accepted[i], since_of(core))
+        core.walk.begin(core.accepted[i], core.since_at(core.accepted[i]))
         while core.walk.advance():
             if left == 0:
                 raise LimitReached("matches")
@@ -39,7 +39,7 @@ def take(AutomatonCore core not None, step_of, bint one):
                 if step is None:
                     step = steps[key] = step_of(key)
                 match.append(step)
-            found.append((core.walk.start, tuple(match)))
+            found.append((core.walk.start, tuple(match), <size_t>core.walk.path[0]))
             if one:
                 break
     core.accepted_count = 0
@@ -49,7 +49,7 @@ def take(AutomatonCore core not None, step_of, bint one):
 def due(AutomatonCore core not None, before, step_of):
     """The matches whose windows are over before a time (None: all there are), by start.
 
-    That is (time of the start, [(start, steps) of each]).
+    That is (time of the start, [(start, steps, a label) of each]).
     """
     cdef instant_t i = core.bound
     cdef instant_t start
@@ -71,7 +71,7 @@ def due(AutomatonCore core not None, before, step_of):
                 core.forbidden += 1
             else:
                 steps = [step_of(<size_t>match.labels[j]) for j in range(match.length)]
-                some.append((start, tuple(steps)))
+                some.append((start, tuple(steps), <size_t>match.labels[0]))
             match = match.next
         if some:
             some.reverse()
@@ -85,7 +85,7 @@ def tally(AutomatonCore core not None):
     cdef uint32_t i
     core.turn += 1
     for i in range(core.accepted_count):
-        core.walk.begin(core.accepted[i], since_of(core))
+        core.walk.begin(core.accepted[i], core.since_at(core.accepted[i]))
         while core.walk.advance():
             found += 1
     core.accepted_count = 0

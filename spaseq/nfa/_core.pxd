@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from spaseq.nfa._clock cimport Awaited, Clock
 from spaseq.nfa._groups cimport Groups
+from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._tables cimport (
     Binding, Bound, Change, Edge, Effect, Link, Occurrence, Place, Sighting, Way,
 )
@@ -34,6 +35,10 @@ cdef struct Touched:
 cdef class AutomatonCore(Clock):
     cdef readonly Tecs tecs
     cdef Walk walk
+    cdef readonly Partitions partitions
+    cdef readonly bint tracked  # events are noted in their partitions
+    cdef bint apart             # each partition skips for itself
+    cdef instant_t since        # no match of the row at hand may start before it
     cdef list groups            # per place, its Groups; None at the start
     cdef WindowTerms window
     cdef Conditions* conditions
@@ -75,6 +80,7 @@ cdef class AutomatonCore(Clock):
     cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1
     cpdef int open(self, int64_t micros) except -1
     cpdef int skip(self) except -1
+    cdef instant_t since_at(self, const Node* node) noexcept
     cdef int present(self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file) except -1
     cdef bint waits(self, uint32_t gpm) noexcept
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1

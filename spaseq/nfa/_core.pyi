@@ -1,4 +1,5 @@
 from spaseq.nfa._clock import Clock
+from spaseq.nfa._partitions import Partitions
 from spaseq.nfa._tecs import Tecs
 from spaseq.nfa.native import CoreTables
 from spaseq.rdf._dictionary import Dictionary
@@ -15,6 +16,10 @@ class AutomatonCore(Clock):
         truth: int,
         falsehood: int,
     ) -> None: ...
+    @property
+    def partitions(self) -> Partitions | None: ...
+    @property
+    def tracked(self) -> bool: ...
     @property
     def tecs(self) -> Tecs: ...
     @property

@@ -55,6 +55,9 @@ cdef class AutomatonCore(Clock):
         self.sweep_at = FEWEST_SWEPT
         self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
         self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
+        self.tracked, self.apart = tables.tracked, tables.apart
+        if tables.width:
+            self.partitions = Partitions(tables, self, window, dictionary)
         kept = Registers(window, dictionary)
         self.groups = [
             None if operator is None else Groups(end - first, indexes, kept)
@@ -90,7 +93,7 @@ cdef class AutomatonCore(Clock):
                 groups.drop(self.touched[i].group)
         self.touched_count = 0
         for i in range(self.place_count):
-            if self.places[i].operator == c",":
+            if self.places[i].operator == c"," and not self.tracked:
                 self._pass_over(<Groups>self.groups[i])
         for i in range(self.pending_count):
             self._enter(
@@ -140,6 +143,12 @@ cdef class AutomatonCore(Clock):
         if self.places[target].operator == CLOSING:
             self._await(target, number, node)
         else:
+            if (
+                self.tracked and self.places[target].operator == c"," and group.members != NULL
+                and group.members.node.label.instant < node.label.instant
+            ):
+                # An event of their partition has passed over the others.
+                group.members, group.latest = NULL, -1
             group.members = self.tecs.add(group.members, group.latest, node, self.bound)
         if node.latest > group.latest:
             group.latest = node.latest
@@ -148,7 +157,7 @@ cdef class AutomatonCore(Clock):
 
     cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1:
         """The matches that end in a node wait for their windows to close."""
-        self.walk.begin(node, since_of(self))
+        self.walk.begin(node, self.since_at(node))
         while self.walk.advance():
             self._put_awaited(place, group, self.walk)
             self.waited += 1
@@ -309,6 +318,10 @@ cdef class AutomatonCore(Clock):
             for j in range(self.way_first[gpm], self.way_first[gpm + 1]):
                 self.places[self.ways[j].place].unkeyed += 1
             return 0
+        self.since = since_of(self)
+        if self.tracked or self.apart:
+            self.partitions.meet(self.batch, gpm, row)
+            self.since = self.partitions.since
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             way = &self.ways[i]
             edge = &self.edges[way.edge]
@@ -411,7 +424,7 @@ cdef class AutomatonCore(Clock):
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
         cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
-        cdef instant_t bound = since_of(self)
+        cdef instant_t bound = self.since
         cdef Groups groups
         cdef Group* group = NULL
         cdef Effect* effect
@@ -449,7 +462,10 @@ cdef class AutomatonCore(Clock):
         status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
         if status <= 0:
             return _raised() if status < 0 else 0
-        if group != NULL and group.latest < 0:
+        if group != NULL and (
+            group.latest < 0 or self.tracked and place.operator == c","
+            and group.members.node.label.instant < self.partitions.before
+        ):
             place.passed_over += 1
             return 0
         if not self.row_kept:
@@ -552,6 +568,10 @@ cdef class AutomatonCore(Clock):
         return 0
 
     # ---------------------------------------------------------------- for Python
+
+    cdef instant_t since_at(self, const Node* node) noexcept:
+        """The least start of the matches that end in a node."""
+        return self.partitions.since_at(node.label) if self.apart else since_of(self)
 
     cpdef int skip(self) except -1:
         """Only what starts after the present instant may still match."""

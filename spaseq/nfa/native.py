@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Sighting
+from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Place, Sighting
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places
 from spaseq.plan.logical import QueryPlan, Register
@@ -62,6 +62,15 @@ class CoreTables:
     sightings: list[tuple[int, int, int, int, int, bool]] = field(default_factory=list)
     """(place, occurrence, index or 0, key columns, whether negated) of guards, by GPM."""
     sighting_first: list[int] = field(default_factory=list)
+    partition: list[list[int]] = field(default_factory=list)
+    """Per GPM the columns of a key; none where it does not have all of its variables."""
+    edge_gpms: list[int] = field(default_factory=list)
+    width: int = 0
+    """Of a key."""
+    tracked: bool = False
+    """Whether strict contiguity asks which events each partition has."""
+    apart: bool = False
+    """Whether each partition skips past its own matches."""
     closing: list[Link] = field(default_factory=list)
     """The links to the places after the automaton's own, where matches wait."""
     firsts: list[Range] = field(default_factory=list)
@@ -72,12 +81,6 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
     """Why the core cannot run an automaton; None where it can."""
     if plan.window.kind == "unbounded":
         return "it has no window"
-    if plan.partition and (
-        plan.skip_past_last
-        or plan.emit == "STRICT"
-        or any(place.operator == "," for place in automaton.places)
-    ):
-        return "contiguity or skipping within partitions"
     if _later_guards(automaton):
         return "negations and absent steps that only what follows them decides"
     if any(atom.kind != "single" for atom in automaton.atoms):
@@ -90,6 +93,16 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
     if len(set(followed)) < len(followed):
         return "several last values of one variable"
     return None
+
+
+def operator_of(plan: QueryPlan, place: Place) -> str | None:
+    """The operator that the core runs a place by.
+
+    Under `EMIT STRICT` that is `,` everywhere: of single steps, what is contiguous throughout is
+    what each step follows at the next instant (of its partition), and that is the first
+    acceptable one too.
+    """
+    return "," if plan.emit == "STRICT" else place.operator
 
 
 def _later_guards(automaton: Automaton) -> bool:
@@ -141,6 +154,14 @@ class _Writing:
         cells = len(registers.blank())
         counted = window.kind == "events"
         self.tables = CoreTables(window.size, window.kind == "tumbling", counted, cells)
+        inside = fragment_places(automaton)
+        self.tables.width = len(plan.partition)
+        self.tables.tracked = bool(plan.partition) and any(
+            operator_of(plan, place) == ","
+            for number, place in enumerate(automaton.places)
+            if number not in inside and not place.start
+        )
+        self.tables.apart = bool(plan.partition) and plan.skip_past_last
 
     def write(self) -> None:
         for occurrence in self._plan.occurrences:
@@ -154,6 +175,9 @@ class _Writing:
             if gpm.positive:
                 self.tables.required += map(gpm.variables.index, self._plan.partition)
             self.tables.compared += self._compared(number)
+            known = set(self._plan.partition) <= set(gpm.variables)
+            keys = map(gpm.variables.index, self._plan.partition) if known else ()
+            self.tables.partition.append(list(keys))
         self.tables.required_first.append(len(self.tables.required))
         self.tables.compared_first.append(len(self.tables.compared))
         for number, place in enumerate(self._automaton.places):
@@ -162,9 +186,11 @@ class _Writing:
             first = len(self.tables.edges)
             for position, edge in enumerate(place.edges):
                 self._edges[number, position] = len(self.tables.edges)
+                (taken,) = self._automaton.atoms[edge.atom].occurrences
+                self.tables.edge_gpms.append(self._plan.occurrences[taken].gpm)
                 self.tables.edges.append(self._edge(number, position, edge, indexes))
             self._add_sightings(number, place.live, place.sightings, indexes)
-            operator = None if place.start else place.operator
+            operator = None if place.start else operator_of(self._plan, place)
             self.tables.places.append((operator, *live, indexes, first))
         self.tables.places += self._closing
         self._write_ways()
