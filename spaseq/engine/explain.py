@@ -355,10 +355,10 @@ def _registers_text(registers: Sequence[Data]) -> list[str]:
 
 def _emission_cost(query: Data) -> Iterator[str]:
     if query["chooses"] is not None:
-        name, listed = query["chooses"]
+        name = query["chooses"]["clause"]
         how = (
             "all matches of an instant are listed before it chooses"
-            if listed
+            if query["chooses"]["lists_all"]
             else "it chooses by what matches share, and lists no others"
         )
         yield f"{name}: {how}"

@@ -48,15 +48,13 @@ def choosing(query: CompiledQuery) -> str:
     return "LIMIT" if limited else ""
 
 
-def chooses(query: CompiledQuery, compiled: bool) -> tuple[str, bool] | None:
+def chooses(query: CompiledQuery, compiled: bool) -> dict[str, str | bool] | None:
     """The clause that lets some matches of an instant through; whether it needs a list of all."""
-    plan = query.plan
-    if plan.emit == "STRICT" and compiled:
-        return "EMIT STRICT", False
-    listed = not compiled or not choosing(query)
-    if plan.emit != "ALL":
-        return f"EMIT {plan.emit}", listed
-    return None if plan.output.limit is None else (f"LIMIT {plan.output.limit}", listed)
+    emit, limit = query.plan.emit, query.plan.output.limit
+    if emit == "ALL" and limit is None:
+        return None
+    listed = not compiled or not (choosing(query) or (emit == "STRICT" and limit is None))
+    return {"clause": f"LIMIT {limit}" if emit == "ALL" else f"EMIT {emit}", "lists_all": listed}
 
 
 def counts_events(program: CompiledQueries) -> bool:
