@@ -144,7 +144,30 @@ class EndpointError(KbError):
 
 
 class LimitExceeded(SpaseqError):
-    """A bound set by the user or the machine was reached; the message names it."""
+    """A bound set by the user or the machine was reached; the message names it.
+
+    Where it has to do with a place of a query, `diagnostic` says which, as for a `QueryError`.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        diagnostic: Diagnostic | None = None,
+        source: str = "",
+        name: str = "query",
+    ):
+        self.message = message
+        self.diagnostic = diagnostic
+        self.source = source
+        self.name = name
+        super().__init__(message if diagnostic is None else render([diagnostic], source, name))
+
+    def __reduce__(self) -> tuple[type[LimitExceeded], tuple[object, ...]]:
+        return type(self), (self.message, self.diagnostic, self.source, self.name)
+
+
+class RunFailed(SpaseqError):
+    """A run that an error stopped in the midst of an event, asked for more."""
 
 
 class StateError(SpaseqError):

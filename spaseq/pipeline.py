@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 import pyoxigraph as ox
 
+from spaseq.engine.limiting import OnLimit
 from spaseq.engine.program import Program, compile_queries
 from spaseq.engine.triples import facts_of
 from spaseq.errors import EventError, SpaseqError
@@ -154,13 +155,17 @@ def run(
     bind: Mapping[str, object] | None = None,
     options: ReadOptions | None = None,
     entail: str | None = None,
+    max_groups: int | None = None,
+    max_steps: int | None = None,
+    on_limit: OnLimit = "stop",
 ) -> Iterator[Match]:
     """The matches of queries over streams: the whole package in one call.
 
     `streams` gives each stream, by IRI or by the name a query calls it, its file, a list
     of files, or an iterable in the order of time: of `Event`s, or of (timestamp, graph) or
     (timestamp, graph, name) as `Run.push` takes them. `options` says how files are read,
-    `entail` what patterns match by the schema of the KB (see `Program.start`).
+    `entail` what patterns match by the schema of the KB, and the last three what the run may
+    hold and do (see `Program.start`).
 
     Raises:
         QueryError, SpaseqError: at once, for a query or streams that do not fit together.
@@ -171,7 +176,9 @@ def run(
     elif bind:
         program = program.bind(bind)
     given = _by_iri(program, streams)
-    started = program.start(kb=kb, entail=entail)
+    started = program.start(
+        kb=kb, entail=entail, max_groups=max_groups, max_steps=max_steps, on_limit=on_limit
+    )
     domain, sources = TimeDomain(), list[Iterable[Event]]()
     for number, (iri, content) in enumerate(given.items()):
         files = _files(content)

@@ -347,10 +347,6 @@ class _SequenceDraw:
 class _PlainSequence(_SequenceDraw):
     """Single steps, iterations, disjunctions, single steps that must be absent."""
 
-    def __init__(self, choose: Choices, room: int, keyed: bool):
-        super().__init__(choose, room, False)
-        self._operators = ";;::" if keyed else ";;::,"
-
     def unit(self, depth: int, negated: bool = False) -> Tree:
         kinds = ["ref"] * 5 + (["|", *["seq"] * (2 * depth)] if self._room >= 2 else [])
         match self._choose.of(kinds):
@@ -363,7 +359,7 @@ class _PlainSequence(_SequenceDraw):
         return self.ref()
 
     def step(self, required: bool, solid: bool, depth: int, first: bool) -> Step:
-        operator = self._choose.of(self._operators)
+        operator = self._choose.of(";;::,")
         if solid and not required and self.flip(3):
             return Step(operator, self.ref(), negated=True)
         kinds = ("", "", "", "+", "+", "{2}", "{1,2}", "{1,3}", "{2,}") + ("?",) * 4 * solid
@@ -601,14 +597,16 @@ def plain_query(choose: Choices, streams: Sequence[str], dates: bool) -> str:
     """A valid query of the sort that the compiled core runs, but for rare ones."""
     keyed = choose.number(0, 3) == 3
     room = choose.of((3, 4, 5, 2, 3, 4, 5, 6, 1))
-    tree = _PlainSequence(choose, room, keyed).sequence(2, True, outermost=True)
+    tree = _PlainSequence(choose, room, False).sequence(2, True, outermost=True)
     written = _PlainGpms(choose, tree, streams, keyed, dates)
     window = _window(choose, choose.number(0, 3) > 0 or may_wait(tree))
     clauses = [window.replace("UNBOUNDED", "7 EVENTS"), *_sources(streams, keyed)]
-    emits = ("", "", "", "", "ANY", "NEXT", "LAST", "MAX", "" if keyed else "STRICT")
+    emits = ("", "", "", "", "ANY", "NEXT", "LAST", "MAX", "STRICT")
     clauses += [f"EMIT {emit}" for emit in [choose.of(emits)] if emit]
-    clauses += ["AFTER MATCH SKIP PAST LAST EVENT"] * (not keyed and choose.number(0, 5) == 5)
-    return _query(choose, _form(choose, written), clauses, tree, written)
+    form = _form(choose, written)
+    skips = choose.number(0, 5) == 5 and not (form == "ASK" and keyed)
+    clauses += ["AFTER MATCH SKIP PAST LAST EVENT"] * skips
+    return _query(choose, form, clauses, tree, written)
 
 
 def _sources(streams: Sequence[str], keyed: bool) -> list[str]:

@@ -83,7 +83,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         say(f"error: {error}")
         return UNUSABLE
-    except (EventError, LimitExceeded) as error:
+    except LimitExceeded as error:
+        placed = error.diagnostic is not None
+        say(str(error) if placed else f"error: {error}", prefix="" if placed else "spaseq: ")
+        return FAILED
+    except EventError as error:
         say(f"error: {error}")
         return FAILED
     except SpaseqError as error:

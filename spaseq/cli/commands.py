@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ class RunOptions:
     progress: bool
     stats: bool
     entail: str | None
+    limits: Mapping[str, Any]
 
 
 @click.command(
@@ -124,6 +125,25 @@ class RunOptions:
     "later ones are left out, counted and told.",
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N matches.")
+@click.option(
+    "--max-groups",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The groups of partial matches that a query may hold.",
+)
+@click.option(
+    "--max-steps",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The groups that one event may be compared with, and the matches listed at once.",
+)
+@click.option(
+    "--on-limit",
+    type=click.Choice(("stop", "shed")),
+    default="stop",
+    show_default=True,
+    help="What happens beyond --max-groups and --max-steps: an error, or the oldest groups go.",
+)
 @click.option("--progress", is_flag=True, help="A progress bar, where there is a terminal.")
 @click.option("--stats", is_flag=True, help="Statistics on standard error at the end.")
 def run(
@@ -137,6 +157,9 @@ def run(
     limit: int | None,
     progress: bool,
     stats: bool,
+    max_groups: int | None,
+    max_steps: int | None,
+    on_limit: str,
     **reading: Any,
 ) -> None:
     """Run queries over streams and print their matches.
@@ -160,7 +183,9 @@ def run(
     for warning in kb_warnings(read, program.sources, graphs, entail is not None):
         reports.say(warning, prefix="")
     sources = file_sources(files, options, log=reports.say)
-    _run(program, graphs, sources, RunOptions(format_, output, limit, progress, stats, entail))
+    limits = {"max_groups": max_groups, "max_steps": max_steps, "on_limit": on_limit}
+    shown = RunOptions(format_, output, limit, progress, stats, entail, limits)
+    _run(program, graphs, sources, shown)
 
 
 def _run(
@@ -170,7 +195,7 @@ def _run(
     from spaseq.io.sinks import open_sink
     from spaseq.pipeline import BATCH, pump, shapes
 
-    started = program.start(kb=kb, entail=options.entail)
+    started = program.start(kb=kb, entail=options.entail, **options.limits)
     for source in sources:
         source.relevance = started.relevance
     live = any(source.live for source in sources)
@@ -182,7 +207,7 @@ def _run(
         with sink, reports.progress_bar(options.progress, sources) as observe:
             pump(started, merge(sources), sink, 1 if live else BATCH, options.limit, observe)
     finally:
-        reports.report_left_out(sources)
+        reports.report_left_out(sources, sum(query.shed for query in started.queries))
         if options.stats:
             reports.print_statistics(sources, started.stats, sink.written, elapsed())
 

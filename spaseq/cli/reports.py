@@ -108,8 +108,8 @@ def _left_behind(source: Source) -> list[str]:
     return names[: names.index(current)] if current in names else []
 
 
-def report_left_out(sources: Sequence[Source]) -> None:
-    """A last word on what was skipped or late, however quiet the run was."""
+def report_left_out(sources: Sequence[Source], shed: int = 0) -> None:
+    """A last word on what was skipped, late or shed, however quiet the run was."""
     skipped = sum(source.counters.skipped for source in sources)
     late = sum(source.counters.late for source in sources)
     if skipped:
@@ -117,6 +117,9 @@ def report_left_out(sources: Sequence[Source]) -> None:
     if late:
         were = "s came too late and were" if late > 1 else " came too late and was"
         say(f"{late} event{were} left out (--lateness)")
+    if shed:
+        were = "s were" if shed > 1 else " was"
+        say(f"{shed:,} group{were} shed (--on-limit shed): matches may be missing")
 
 
 def print_statistics(

@@ -413,14 +413,21 @@ cdef class Matches:
     cdef uint32_t count, at     # of the nodes that end matches of the event taken last
     cdef bint walking           # one of them is begun
     cdef instant_t since
+    cdef list apart             # the same for each node, where partitions skip for themselves
     cdef uint64_t turn          # of the core, when this went on last
+    cdef readonly bint failed   # an event, or a match, was begun and could not be finished
 
     cdef int collect(self) except -1:
         """Turn to the matches that are complete now."""
         cdef AutomatonCore core = self.maker.core
         cdef uint32_t i
-        self.since = since_of(core)
         self.count = core.accepted_count
+        # What is skipped now must not cut off what is asked for later.
+        self.since = since_of(core)
+        if core.apart:
+            self.apart = [core.since_at(core.accepted[i]) for i in range(self.count)]
+        if self.skip:
+            core.skip_past(self.count)
         self.at = 0
         core.accepted_count = 0
         core.turn += 1
@@ -428,11 +435,11 @@ cdef class Matches:
         if self.maker.epoch != core.tecs.oldest or len(self.maker.known) > MOST_TAKEN:
             self.maker.known.clear()
             self.maker.epoch = core.tecs.oldest
-        if self.skip:
-            for i in range(self.count):
-                if core.accepted[i].latest >= self.since:
-                    core.skip()
         return 0
+
+    def stop(self):
+        """No more of them come."""
+        self.batch, self.count = None, 0
 
     def __iter__(self):
         return self
@@ -445,12 +452,18 @@ cdef class Matches:
                     raise RuntimeError(
                         "the run has gone on: take the matches of an event before that"
                     )
+                self.failed = True
                 if not self.walking:
-                    core.walk.begin(core.accepted[self.at], self.since)
+                    core.walk.begin(
+                        core.accepted[self.at],
+                        <instant_t>self.apart[self.at] if core.apart else self.since,
+                    )
                     self.walking = True
                 if core.walk.advance():
-                    return self.maker.match(self.version)
-                self.walking = False
+                    match = self.maker.match(self.version)
+                    self.failed = False
+                    return match
+                self.walking = self.failed = False
                 self.at += 1
             if self.batch is None or core.turn != self.turn:
                 raise StopIteration
@@ -462,9 +475,15 @@ cdef class Matches:
     cdef bint _go_on(self) except -1:
         """Take events up to one that completes matches; False where there is none."""
         cdef uint32_t before = self.after
-        self.after = self.maker.step.run(
-            self.batch, before, self.stream, self.file, self.position + before - self.first
-        )
+        self.failed = True
+        try:
+            self.after = self.maker.step.run(
+                self.batch, before, self.stream, self.file, self.position + before - self.first
+            )
+        except BaseException:
+            self.after = self.maker.step.reached
+            raise
+        self.failed = False
         if self.maker.core.accepted_count == 0:
             self.turn = self.maker.core.turn
             self.batch = None

@@ -1,5 +1,6 @@
 """One query over encoded events; see _step.pyx."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from cpython.ref cimport PyObject
@@ -13,6 +14,7 @@ from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
 
 
+@cython.final
 cdef class NativeStep:
     cdef readonly AutomatonCore core
     cdef SummaryGraph graph
@@ -27,6 +29,7 @@ cdef class NativeStep:
     cdef Conditions conditions
     cdef EventBatch batch           # that of the event at hand
     cdef EventBatch idle            # where there is none
+    cdef readonly uint32_t reached  # the event of a batch that `run` was at when it came back
 
     cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1
     cpdef uint32_t run(

@@ -9,8 +9,6 @@ back only where a match is complete.
 
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._rows cimport row_at
-from spaseq.nfa._clock cimport since_of
-from spaseq.nfa._tecs cimport instant_t
 from spaseq.rdf._memory cimport give_back, zeroed
 
 
@@ -107,24 +105,33 @@ cdef class NativeStep:
             self.batch = self.idle
 
     cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1:
+        """Match an event against the patterns that somebody waits for, and feed its rows."""
         cdef uint32_t gpm, reader, i
         cdef NativeMatcher matcher
-        cdef bint loaded = False
-        self.core.count()
-        for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
-            gpm = self.readers[reader]
-            if not self.core.waits(gpm):
-                continue
-            if not loaded:
-                self.graph.load(self.batch, index)
-                self.core.present(self.batch, index, stream, file)
-                loaded = True
-            matcher = <NativeMatcher>self.matchers[gpm]
-            matcher.look(self.batch, index)
-            for i in range(matcher.result.count):
-                if matcher.passed[i]:
-                    self.core.feed(gpm, row_at(matcher.result, i), matcher.columns)
-        return 0
+        cdef bint waits, loaded = False
+        if self.core.counted:
+            self.core.count()
+        while True:
+            for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
+                gpm = self.readers[reader]
+                waits = self.core.waits(gpm)
+                if not waits and not self.core.tracked:
+                    continue
+                if not loaded:
+                    self.graph.load(self.batch, index)
+                    self.core.present(self.batch, index, stream, file)
+                    loaded = True
+                matcher = <NativeMatcher>self.matchers[gpm]
+                matcher.look(self.batch, index)
+                for i in range(matcher.result.count):
+                    if self.core.tracked:
+                        self.core.partitions.note(self.batch, gpm, row_at(matcher.result, i))
+                    if matcher.passed[i] and waits:
+                        self.core.feed(gpm, row_at(matcher.result, i), matcher.columns)
+            if not loaded or not self.core.spent:
+                return 0
+            self.core.relieve()
+            loaded = False
 
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
@@ -168,6 +175,7 @@ cdef class NativeStep:
                     return index
             return index
         finally:
+            self.reached = index
             batch.window = NULL
             self.batch = self.idle
 
@@ -183,22 +191,17 @@ cdef class NativeStep:
         cdef AutomatonCore core = self.core
         cdef uint64_t found = 0
         cdef uint32_t i, index = first, before
-        cdef instant_t since
-        cdef bint any
         while index < batch.event_count:
             before = index
             index = self.run(batch, before, stream, file, position + before - first)
             if index == before:
                 break
-            since = since_of(core)
             core.turn += 1
-            any = False
             for i in range(core.accepted_count):
-                core.walk.begin(core.accepted[i], since)
+                core.walk.begin(core.accepted[i], core.since_at(core.accepted[i]))
                 while core.walk.advance():
                     found += 1
-                    any = True
+            if skip:
+                core.skip_past(core.accepted_count)
             core.accepted_count = 0
-            if any and skip:
-                core.skip()
         return index, found

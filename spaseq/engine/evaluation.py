@@ -2,7 +2,9 @@
 
 Time only goes forwards: an event closes all earlier timestamps, windows included. Queries
 that read what another registers see a timestamp when it has closed, for only then is it
-known which events the other one writes at it. A call that raises leaves the run as it was.
+known which events the other one writes at it. A call that raises because an event cannot be
+taken leaves the run as it was; one that raises in the midst of an event (a bound that is
+reached, an error in Python) leaves it failed, and all further ones say so.
 """
 
 from __future__ import annotations
@@ -13,23 +15,26 @@ from typing import Any
 import pyoxigraph as ox
 
 from spaseq.engine._matches import Matches
+from spaseq.engine.admission import Admission, timestamp_of
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailing import Entailment
 from spaseq.engine.fitness import unfit
+from spaseq.engine.limiting import check_limits
 from spaseq.engine.matching import EventRows
 from spaseq.engine.query_run import QueryRun
-from spaseq.engine.triples import facts_of
+from spaseq.engine.triples import facts_of, name_of
 from spaseq.errors import EventError, KbError, SpaseqError
 from spaseq.kb.knowledge import Knowledge
+from spaseq.nfa.limits import NO_LIMITS, Limits
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
-from spaseq.rdf.event import Event, Timestamp
-from spaseq.rdf.time import from_micros, from_value, json_value, mixed_domains
+from spaseq.rdf.event import Event
+from spaseq.rdf.time import mixed_domains
 from spaseq.results import Match
 
 
-class Evaluation:
+class Evaluation(Admission):
     """The state of one evaluation, and what events do to it."""
 
     def __init__(
@@ -38,6 +43,7 @@ class Evaluation:
         kb: Mapping[str, Any] | Any = None,
         bound: Mapping[str, ox.NamedNode | ox.Literal] | None = None,
         entail: str | None = None,
+        limits: Limits = NO_LIMITS,
     ):
         self.program = program
         self.bound = dict(bound or {})
@@ -56,37 +62,27 @@ class Evaluation:
         """The regime of entailment, if there is one; saved with the state."""
         self.entailed = self._entailment.graphs(self.kb, self.kb.current)
         self.rows = EventRows(program, self.kb, self.entailed)
+        check_limits(program, limits)
         self.queries = [
             QueryRun(
                 query,
                 self.entailed.get(query.plan.kb_graphs, self.kb),
                 self.rows.matchers,
                 unfit(program, query) is None,
+                limits,
             )
             for query in program.queries
         ]
-        self._external = program.streams
-        self._known = set(self._external)
+        super().__init__(program.streams)
         written = {q.plan.registers_stream for q in self.queries} - {None}
         self._direct = [not written & set(q.plan.streams) for q in self.queries]
         self.delayed: list[list[Event]] = [[] for _ in self.queries]
         """Per query that reads registered streams: events not yet handed to it."""
-        self.time: Timestamp | None = None
-        """The greatest timestamp so far (event or watermark)."""
-        self.closed: int | None = None
-        """Timestamps before this one are closed."""
-        self.ordinals: dict[str, int] = {}
-        """Events per stream at the current timestamp, registered streams too."""
         self.derived_time: dict[str, int] = {}
         self.derived_ordinal: dict[str, int] = {}
         """Per registered stream: the time of its last event, and the next one's ordinal."""
-        self.domain: str | None = None
-        self.finished = False
-        self.has_gaps = False
-        """Whether the run is given a part of its streams, in which numbers are missing."""
-        self.events = 0
-        self.triples = 0
-        self.per_stream: dict[str, int] = dict.fromkeys(self._external, 0)
+        self.unreturned: list[Match] = []
+        """The matches that a call had found before it failed."""
         self._ahead: tuple[Matches, EventBatch, int] | None = None
         """Matches that are being taken of a batch whose events are counted up to a number."""
         self.skipped = 0
@@ -106,19 +102,12 @@ class Evaluation:
         """
         self.settle()
         self._check_stream(stream)
-        time = self._check_time(
-            timestamp if isinstance(timestamp, Timestamp) else from_value(timestamp), stream
-        )
+        time = self._check_time(timestamp_of(timestamp), stream)
         facts = facts_of(graph, f"e{self.events}")
-        if isinstance(name, str):
-            try:
-                name = ox.NamedNode(name)
-            except ValueError as error:
-                raise EventError(f"the event's name {name!r} is no IRI: {error}") from error
-        if not isinstance(name, ox.NamedNode | ox.BlankNode | None):
-            raise EventError(f"the event's name {name!r} is neither an IRI nor a blank node")
         ordinal = self._next_ordinal(stream, time)
-        return self._accept(Event(stream, time, ordinal, facts, name))
+        found: list[Match] = []
+        self._take(Event(stream, time, ordinal, facts, name_of(name)), found)
+        return found
 
     @property
     def relevance(self) -> Relevance:
@@ -141,7 +130,17 @@ class Evaluation:
         if isinstance(events, Sequence):
             self.rows.ask(events)
         for event in events:
-            yield from self._accept(self._checked(event))
+            yield from self._each(event)
+
+    def _each(self, event: Event) -> Iterator[Match]:
+        """One event: its matches, also where it fails."""
+        found: list[Match] = []
+        self.settle()
+        try:
+            self._take(self._checked(event), found)
+        finally:
+            self.unreturned = []
+            yield from found
 
     def _push_encoded(self, batch: EventBatch) -> Iterator[Match]:
         """The events of a batch, as many at a time as the query can take without Python."""
@@ -163,36 +162,43 @@ class Evaluation:
             if ready and self._follows(batch, index):
                 matches = query.stream(batch, index, self.events, self.kb)
                 if matches is None:
-                    after, found = query.run(batch, index, self.events)
-                    self._count(batch, index, after)
+                    after, found = self._run(query, batch, index)
                     yield from found
                 else:
                     yield from self._one_by_one(matches, batch, index)
                     after = matches.after
             if after == index and index < len(batch):
-                yield from self._accept(self._checked(EncodedEvent(batch, index)))
+                yield from self._each(EncodedEvent(batch, index))
                 after += 1
             index = after
+
+    def _run(self, query: QueryRun, batch: EventBatch, index: int) -> tuple[int, Iterable[Match]]:
+        try:
+            after, found = query.run(batch, index, self.events)
+        except BaseException as error:
+            self._count(batch, index, query.reached(index))
+            self._fail(error)
+            raise
+        self._count(batch, index, after)
+        return after, found
 
     def _ready(self, batch: EventBatch) -> bool:
         """Whether the KB has all that the events of a batch need."""
         batch.refit()
         return self.rows.prepare(batch, self._waiting)
 
-    def _follows(self, batch: EventBatch, index: int) -> bool:
-        """Whether an event may be taken without looking at what it lacks."""
-        stamp = batch.time(index)
-        return (
-            not self.finished
-            and self.domain in (None, stamp.domain)
-            and (self.closed is None or stamp.micros >= self.closed)
-        )
-
     def _one_by_one(self, matches: Matches, batch: EventBatch, first: int) -> Iterator[Match]:
         """Matches whose events are taken, and counted, as far as somebody asks for them."""
         self._ahead = matches, batch, first
         try:
             yield from matches
+        except BaseException as error:
+            if not matches.failed:
+                raise
+            self.settle()
+            told = self.queries[0].told(error)
+            self._fail(told)
+            raise told from None
         finally:
             self.settle()
             if self._ahead is not None and self._ahead[0] is matches:
@@ -207,74 +213,28 @@ class Evaluation:
                 self.queries[0].taken(batch, matches.after)
                 self._count(batch, first, matches.after)
 
-    def _count(self, batch: EventBatch, first: int, after: int) -> None:
-        """Some events have been taken, each as its timestamp closed all before it."""
-        if after == first:
-            return
-        time = batch.time(after - 1)
-        self.time, self.domain, self.closed = time, time.domain, time.micros
-        self.ordinals = {batch.stream: batch.ordinal(after - 1) + 1}
-        self.events += after - first
-        self.triples += batch.total(first, after)
-        self.per_stream[batch.stream] += after - first
-
-    def _checked(self, event: Event) -> Event:
-        """An event that may come now, with the ordinal its stream is at (or a later one)."""
-        self.settle()
-        self._check_stream(event.stream)
-        time = self._check_time(event.time, event.stream)
-        ordinal = self._next_ordinal(event.stream, time)
-        if event.ordinal < ordinal or (event.ordinal > ordinal and not self.has_gaps):
-            raise EventError(
-                f"event {ordinal} of <{event.stream}> at {json_value(time)} "
-                f"says it is number {event.ordinal}"
-            )
-        return event
-
     def advance(self, timestamp: Any) -> list[Match]:
         """A watermark: nothing before `timestamp` comes any more, on any stream."""
-        time = timestamp if isinstance(timestamp, Timestamp) else from_value(timestamp)
         self.settle()
+        self.check_going()
+        time = timestamp_of(timestamp)
         if self.domain is not None and time.domain != self.domain:
             raise EventError(mixed_domains(self.domain, time.domain, "the watermark"))
         if self.closed is not None and time.micros <= self.closed:
             return []
         self.domain = time.domain
-        return self._close_before(time.micros)
+        return self._closed_before(time.micros)
 
     def finish(self) -> list[Match]:
         """The end of all streams: every window closes. The run takes no more events."""
         if self.finished:
             return []
         self.settle()
-        found = self._close_before(None)
+        self.check_going()
+        found = self._closed_before(None)
         self.finished = True
         self.kb.close()
         return found
-
-    def _check_stream(self, stream: str) -> None:
-        if self.finished:
-            raise EventError("the run is finished: start a new one for more events")
-        if stream not in self._known:
-            known = ", ".join(f"<{iri}>" for iri in self._external)
-            raise EventError(f"no query reads the stream <{stream}>; they read {known}")
-
-    def _check_time(self, time: Timestamp, stream: str) -> Timestamp:
-        if self.domain is not None and time.domain != self.domain:
-            raise EventError(mixed_domains(self.domain, time.domain, f"an event of <{stream}>"))
-        if self.closed is not None and time.micros < self.closed:
-            now = from_micros(self.closed, time.domain)
-            raise EventError(
-                f"an event of <{stream}> at {json_value(time)} is late: time has come to "
-                f"{json_value(now)} already. Sort the events, or let the reader "
-                "reorder them (--lateness)"
-            )
-        return time
-
-    def _next_ordinal(self, stream: str, time: Timestamp) -> int:
-        if self.time is None or time.micros != self.time.micros:
-            return 0
-        return self.ordinals.get(stream, 0)
 
     # ------------------------------------------------------------------ processing
 
@@ -328,12 +288,42 @@ class Evaluation:
         self.skipped += 1
         return event.bare()
 
-    def _accept(self, event: Event) -> list[Match]:
-        found: list[Match] = []
+    def _take(self, event: Event, found: list[Match]) -> None:
+        """One event that was found to fit; adds the matches that are certain by then.
+
+        Raises:
+            KbError: where the KB cannot be asked for what it needs; the run is as it was.
+            SpaseqError: of anything else; the run has failed.
+        """
         event = self._possible(event)
+        try:
+            self._accept(event, found)
+        except BaseException as error:
+            self._fail(error, found)
+            raise
+
+    def _closed_before(self, micros: int | None) -> list[Match]:
+        """The matches that are certain when all timestamps before `micros` are over."""
+        found: list[Match] = []
+        try:
+            self._close_before(micros, found)
+        except BaseException as error:
+            self._fail(error, found)
+            raise
+        return found
+
+    def _fail(self, error: BaseException, found: Sequence[Match] = ()) -> None:
+        """An error in the midst of an event: what the run holds is of no use any more."""
+        self.unreturned = list(found)
+        self.failure = str(error) or type(error).__name__
+        if self._ahead is not None:
+            self._ahead[0].stop()
+        self.kb.close()
+
+    def _accept(self, event: Event, found: list[Match]) -> None:
         micros = event.time.micros
         if self.closed is None or micros > self.closed:
-            found += self._close_before(micros)
+            self._close_before(micros, found)
         if self.time is None or micros != self.time.micros:
             self.ordinals = {}
         self.time, self.domain = event.time, event.time.domain
@@ -349,36 +339,47 @@ class Evaluation:
                 continue
             if self._direct[number]:
                 # What a registered stream's writer finds now, its readers see at the close.
-                found += self._publish(query, query.push(event, self.rows))
+                self._push(query, event, found)
             else:
                 self.delayed[number].append(event)
-        return found
 
-    def _close_before(self, micros: int | None) -> list[Match]:
+    def _close_before(self, micros: int | None, found: list[Match]) -> None:
         """Close all timestamps before `micros`, in the order the queries feed each other."""
-        found: list[Match] = []
         for number, query in enumerate(self.queries):
             if not self._direct[number]:
-                found += self._hand_over(number, query, micros)
-            found += self._publish(query, query.advance(micros, self.rows))
+                self._hand_over(number, query, micros, found)
+            self._advance(query, micros, found)
         if micros is not None:
             self.closed = micros
             if not self.rows.matchers.counted:
                 self.rows.matchers.advance(micros)
-        return found
 
-    def _hand_over(self, number: int, query: QueryRun, micros: int | None) -> list[Match]:
+    def _push(self, query: QueryRun, event: Event, found: list[Match]) -> None:
+        some: list[Match] = []
+        try:
+            query.push(event, self.rows, some)
+        finally:
+            found += self._publish(query, some)
+
+    def _advance(self, query: QueryRun, micros: int | None, found: list[Match]) -> None:
+        some: list[Match] = []
+        try:
+            query.advance(micros, self.rows, some)
+        finally:
+            found += self._publish(query, some)
+
+    def _hand_over(
+        self, number: int, query: QueryRun, micros: int | None, found: list[Match]
+    ) -> None:
         waiting = self.delayed[number]
         ready = [e for e in waiting if micros is None or e.time.micros < micros]
         self.delayed[number] = [
             e for e in waiting if micros is not None and e.time.micros >= micros
         ]
         ready.sort(key=lambda event: event.instant)
-        found: list[Match] = []
         for event in ready:
-            found += self._publish(query, query.advance(event.time.micros, self.rows))
-            found += self._publish(query, query.push(event, self.rows))
-        return found
+            self._advance(query, event.time.micros, found)
+            self._push(query, event, found)
 
     def _publish(self, query: QueryRun, matches: list[Match]) -> list[Match]:
         """Matches of a registered stream become events of its readers."""

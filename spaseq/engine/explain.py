@@ -11,7 +11,7 @@ from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.cost import conditions, guarantee
-from spaseq.engine.fitness import unfit
+from spaseq.engine.fitness import chooses, unfit
 from spaseq.engine.notation import STRATEGIES, Notation
 from spaseq.gpm.describe import Observed, plan_lines, views
 from spaseq.gpm.functions import by_reference
@@ -82,6 +82,7 @@ def _query(
         },
         "partition": list(plan.partition),
         "emit": plan.emit,
+        "chooses": chooses(query, reason is None),
         "after_match": "SKIP PAST LAST EVENT" if plan.skip_past_last else "KEEP ALL",
         "output": {
             "form": output.form,
@@ -353,8 +354,14 @@ def _registers_text(registers: Sequence[Data]) -> list[str]:
 
 
 def _emission_cost(query: Data) -> Iterator[str]:
-    if query["emit"] != "ALL":
-        yield f"EMIT {query['emit']}: all matches of an instant are listed before it chooses"
+    if query["chooses"] is not None:
+        name = query["chooses"]["clause"]
+        how = (
+            "all matches of an instant are listed before it chooses"
+            if query["chooses"]["lists_all"]
+            else "it chooses by what matches share, and lists no others"
+        )
+        yield f"{name}: {how}"
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

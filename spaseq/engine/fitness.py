@@ -32,6 +32,33 @@ def unfit(program: CompiledQueries, query: CompiledQuery) -> str | None:
     return None
 
 
+def choosing(query: CompiledQuery) -> str:
+    """What chooses among the matches of an instant by what they share: of EMIT, or `LIMIT`.
+
+    Nothing where a match may come up again when its window closes, for it is no choice then,
+    nor where DISTINCT may drop what LIMIT would have kept, nor for steps of several events.
+    """
+    plan = query.plan
+    conjoined = any(atom.kind != "single" for atom in query.automaton.atoms)
+    if query.automaton.waits or conjoined:
+        return ""
+    if plan.emit not in ("ALL", "STRICT"):
+        return plan.emit
+    output = plan.output
+    limited = output.limit is not None and not output.distinct and output.form != "ask"
+    return "LIMIT" if limited else ""
+
+
+def chooses(query: CompiledQuery, compiled: bool) -> dict[str, str | bool] | None:
+    """The clause that lets some matches of an instant through; whether it needs a list of all."""
+    emit, limit = query.plan.emit, query.plan.output.limit
+    if emit == "ALL" and limit is None:
+        return None
+    strictly = native.joins_strictly(query.plan, query.automaton) and limit is None
+    listed = not compiled or not (choosing(query) or strictly)
+    return {"clause": f"LIMIT {limit}" if emit == "ALL" else f"EMIT {emit}", "lists_all": listed}
+
+
 def counts_events(program: CompiledQueries) -> bool:
     """Whether the windows of all queries count events, and all of them the same ones."""
     plans = [query.plan for query in program.queries]

@@ -13,7 +13,7 @@ from typing import Any
 from spaseq.engine.native_run import NativeRun
 from spaseq.nfa.native import KINDS, closing_registers
 from spaseq.nfa.run import AutomatonRun
-from spaseq.nfa.tecs import Chain, Node, Path, Row, Step, Waiting, chained, nodes
+from spaseq.nfa.tecs import Chain, Key, Node, Path, Row, Step, Waiting, chained, nodes
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, Event
 
@@ -128,6 +128,10 @@ class Writing:
             return 0
         number = self._batch.number(term)
         return self._native.matchers.window.hold(self._batch, number)
+
+    def key(self, key: Key) -> list[int]:
+        """The terms of a partition."""
+        return list(map(self._number, key))
 
     def values(self, live: Sequence[int], env: Sequence[Any]) -> list[int]:
         return [

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, TypeVar
 from spaseq.engine._matches import Matches, MatchMaker, Reading
 from spaseq.engine._step import NativeStep
 from spaseq.engine.compiled import CompiledQuery
-from spaseq.engine.fitness import filter_codes
+from spaseq.engine.fitness import choosing, filter_codes
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa import native
+from spaseq.nfa._best import Best
 from spaseq.nfa._complete import due, take
 from spaseq.nfa._core import AutomatonCore
 from spaseq.nfa._parts import CoreParts
 from spaseq.nfa.automaton import Link
 from spaseq.nfa.contiguity import Contiguity
+from spaseq.nfa.limits import NO_LIMITS, Limits
 from spaseq.nfa.native import CoreTables
 from spaseq.nfa.registers import FALSE, TRUE, RegisterFile
 from spaseq.nfa.tecs import Key, Path, Step, Witnessed
@@ -38,7 +40,12 @@ EVENTS_REMEMBERED = 4096
 """Events of matches that are kept as objects, for the next match they may be part of."""
 
 
-def native_run(compiled: CompiledQuery, registers: RegisterFile, matchers: Matchers) -> NativeRun:
+def native_run(
+    compiled: CompiledQuery,
+    registers: RegisterFile,
+    matchers: Matchers,
+    limits: Limits = NO_LIMITS,
+) -> NativeRun:
     """The compiled run of a query that is fit for it (`spaseq.engine.fitness`)."""
     plan = compiled.plan
     filters = filter_codes(plan, registers)
@@ -50,6 +57,7 @@ def native_run(compiled: CompiledQuery, registers: RegisterFile, matchers: Match
         matchers.dictionary.intern(TRUE),
         matchers.dictionary.intern(FALSE),
     )
+    core.limit(limits.most_groups, limits.kept, limits.most_steps, limits.shed)
     step = NativeStep(
         core,
         matchers.graph,
@@ -85,12 +93,17 @@ class NativeRun:
         self._files: dict[str, int] = {}
         self._events: dict[tuple[int, int], Event] = {}
         """By instant and stream."""
+        self._labels: dict[Key, int] = {}
+        """A label of each partition that the matches taken last have."""
         self.core = step.core
         self.parts = CoreParts(step.core, matchers.dictionary)
         self._tables = tables
         self._projected = _projected(compiled, registers)
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
         """What makes matches one by one, where the query lets it."""
+        mode, limit = choosing(compiled), compiled.plan.output.limit or 1
+        self.best = Best(step.core, mode, limit, len(self.streams)) if mode else None
+        """What chooses among the matches of an instant without listing them, where it may."""
         self.contiguity = Contiguity(registers)
 
     # ------------------------------------------------------------------ events
@@ -138,20 +151,42 @@ class NativeRun:
         """The matches accepted since the last call; `one` for each last step is enough."""
         if not self.core.complete:
             return
+        self._labels.clear()
         if len(self._events) > EVENTS_REMEMBERED:
             self._events.clear()
-        for start, steps in take(self.core, self.step_of, one):
-            yield Path(start, self.key_of(steps[0]), steps)
+        if self.best is None or one:
+            for start, steps, label in take(self.core, self.step_of, one):
+                yield self._path(start, steps, label)
+            return
+        known: dict[int, Step] = {}
+        for start, labels in self.best.take():
+            for label in labels:
+                if label not in known:
+                    known[label] = self.step_of((label,))
+            yield self._path(start, tuple(known[label] for label in labels), labels[-1])
 
     def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
         """(closing time, matches) of the windows closed before timestamp `before`, or of all."""
         closed: dict[int, list[Path]] = {}
+        self._labels.clear()
         for micros, matches in due(self.core, before, self.step_of):
-            paths = [Path(start, self.key_of(steps[0]), steps) for start, steps in matches]
+            paths = [self._path(start, steps, label) for start, steps, label in matches]
             closed.setdefault(self.clock.closing(micros), []).extend(paths)
         for closing, paths in closed.items():
             # What is emitted at one closing time may skip what closes at the next.
-            yield closing, [path for path in paths if path.start >= self.core.skipped]
+            yield closing, [path for path in paths if path.start >= self._since(path.key)]
+
+    def _path(self, start: int, steps: tuple[Step, ...], label: int) -> Path:
+        key = self.key_of(steps[0])
+        self._labels[key] = label
+        return Path(start, key, steps)
+
+    def _since(self, key: Key) -> int:
+        """The least start of a match that is not skipped."""
+        partitions = self.core.partitions
+        if partitions is not None and partitions.apart:
+            return partitions.since_label(self._labels[key])
+        return self.core.skipped
 
     def key_of(self, step: Step) -> Key:
         """The partition of a match: every row of it binds the partition variables."""
@@ -162,8 +197,11 @@ class NativeRun:
 
     def skip(self, key: Key) -> None:
         """AFTER MATCH SKIP PAST LAST EVENT: only what starts later may still match."""
-        assert not key, "the core skips in all partitions alike"
-        self.core.skip()
+        if key:
+            assert self.core.partitions is not None
+            self.core.partitions.skip(self._labels[key])
+        else:
+            self.core.skip()
 
     def closing_place(
         self, guards: tuple[int, ...]
@@ -241,7 +279,7 @@ def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[s
     if (
         compiled.automaton.waits
         or plan.registers_stream is not None
-        or plan.emit != "ALL"
+        or not (plan.emit == "ALL" or native.joins_strictly(plan, compiled.automaton))
         or compiled.automaton.ambiguous
         or any(atom.kind != "single" for atom in compiled.automaton.atoms)
     ):

@@ -14,8 +14,10 @@ from spaseq.engine.native_run import NativeRun
 from spaseq.nfa.buffer import Entry
 from spaseq.nfa.candidates import Candidate
 from spaseq.nfa.group import Group, PlaceState
+from spaseq.nfa.native import joins_strictly, operator_of
 from spaseq.nfa.partition import Partitioning
 from spaseq.nfa.run import AutomatonRun
+from spaseq.nfa.strictness import keep_contiguous
 from spaseq.nfa.tecs import Accepted, Chain, Row, nodes, paths
 from spaseq.rdf.event import Event
 
@@ -73,6 +75,12 @@ def snapshot(native: NativeRun, run: AutomatonRun, current: bool) -> AutomatonRu
     run.waited = max(run.waited, core.waited)
     if core.skipped:
         run.skipped[()] = core.skipped
+    if core.partitions is not None:
+        for numbers, before, last, skipped in core.partitions.known():
+            key = tuple(map(parts.term, numbers))
+            run.contiguity.instants[key] = [i for i in (before, last) if i >= bound]
+            if skipped > bound:
+                run.skipped[key] = skipped
     for address in parts.completed():
         end = first = reading.node(address)
         while first.before is not None:
@@ -130,6 +138,9 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
         parts.set_clock(clock.now, clock.bound, start, clock.micros, inside)
     native.core.skipped = run.skipped.get((), 0)
     writing = Writing(native)
+    _adopt_partitions(native, run, writing)
+    if joins_strictly(run.plan, run.automaton):
+        keep_contiguous(run)
     partitions = Partitioning(native.compiled.plan)
     for gpm, buffer in enumerate(run.buffers):
         for entry in reversed(list(buffer.between(clock.bound - 1, clock.now + 1))):
@@ -139,13 +150,16 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
     for state in run.places:
         if state.place.start:
             continue
-        # There, a `,` place keeps what it has passed over until the timestamp closes.
-        strict = clock.now - opened if state.strict else 0
-        if state.strict and state.conjoined:
-            strict = clock.timestamp_start - 1
+        strict = operator_of(run.plan, run.automaton, state.place) == ","
         for group in state.groups.values():
+            # There, a `,` place keeps what it has passed over until the timestamp closes.
+            key, passed = run.registers.key(group.env), 0
+            if strict and state.conjoined:
+                passed = clock.timestamp_start - 1
+            elif strict:
+                passed = run.contiguity.before(key, clock.now + (not opened))
             # There, the rows of a guard are kept until somebody comes whom they may forbid.
-            since = max(strict, _seen(run, state, group, group.oldest, clock.now + (not opened)))
+            since = max(passed, _seen(run, state, group, group.oldest, clock.now + (not opened)))
             nodes = writing.union(group.chain, clock.bound, since)
             taken = id(group) in run.touched and not state.conjoined
             if opened:
@@ -176,6 +190,17 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
         parts.put_begun(state.number, env, writing.step(candidate.step)[0])
     for accepted in run.accepted:
         parts.put_complete(writing.node(accepted.node))
+
+
+def _adopt_partitions(native: NativeRun, run: AutomatonRun, writing: Writing) -> None:
+    partitions = native.core.partitions
+    if partitions is None or not (partitions.tracked or partitions.apart):
+        return
+    for key, instants in run.contiguity.instants.items():
+        before, last = [-1, -1, *instants][-2:]
+        partitions.put(writing.key(key), before, last, 0)
+    for key, skipped in run.skipped.items():
+        partitions.put(writing.key(key), -1, -1, skipped)
 
 
 def _seen(run: AutomatonRun, state: PlaceState, group: Group, low: int, high: int) -> int:

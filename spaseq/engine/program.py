@@ -14,6 +14,7 @@ from spaseq.engine import draw
 from spaseq.engine import explain as explanation
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.entailing import Entailment, widened_patterns
+from spaseq.engine.limiting import OnLimit, limits_of
 from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
@@ -49,24 +50,42 @@ class Program(CompiledQueries):
         kb: Mapping[str, Any] | Any = None,
         bind: Mapping[str, object] | None = None,
         entail: str | None = None,
+        max_groups: int | None = None,
+        max_steps: int | None = None,
+        on_limit: OnLimit = "stop",
     ) -> Run:
         """A new run over a knowledge base.
 
         `kb` maps graph IRIs to paths, stores, graphs or iterables of triples, or is an
         opened `Kb`; `bind` fixes query variables to terms or plain Python values; `entail`
         is `rdfs` or `owl-ql` where patterns shall match what follows from the KB's schema.
-        """
-        return Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail)
 
-    def resume(self, blob: bytes, kb: Mapping[str, Any] | Any = None) -> Run:
+        `max_groups` bounds the groups of partial matches of each query, `max_steps` what one
+        event may cost it (see `spaseq.nfa.limits`). Beyond them the run stops with
+        `LimitExceeded`, or with `on_limit="shed"` lets the oldest groups go.
+        """
+        limits = limits_of(max_groups, max_steps, on_limit)
+        return Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail, limits)
+
+    def resume(
+        self,
+        blob: bytes,
+        kb: Mapping[str, Any] | Any = None,
+        max_groups: int | None = None,
+        max_steps: int | None = None,
+        on_limit: OnLimit = "stop",
+    ) -> Run:
         """The run that `Run.save` put down, its bound variables and entailment included.
+
+        Bounds are given again, as the knowledge base is.
 
         Raises:
             StateError: if the blob is damaged, of another version, or of another program.
         """
         saved = SavedState(blob)
         program = self if saved.fits(self) else self._as_bound(saved)
-        run = Run(program, kb, saved.bound, saved.entail)
+        limits = limits_of(max_groups, max_steps, on_limit)
+        run = Run(program, kb, saved.bound, saved.entail, limits)
         saved.restore(run)
         return run
 

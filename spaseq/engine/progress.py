@@ -16,6 +16,7 @@ from spaseq.engine.notation import STRATEGIES, Notation
 from spaseq.engine.query_run import QueryRun
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.group import PlaceState
+from spaseq.nfa.native import joins_strictly
 from spaseq.nfa.run import AutomatonRun
 from spaseq.nfa.tecs import Chain, Node
 from spaseq.plan.logical import Occurrence
@@ -62,6 +63,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     `groups` are groups of partial matches, `nodes` the steps they share, `buffered_rows` what
     guards and conjunctions look back at, `bytes` an estimate of what these take, and the
     matches that wait or must not be told twice.
+    `shed_groups` went because there were too many (`max_groups`, `max_steps`).
     `late_events` is always 0: a run refuses late events, readers count them.
     """
     automata = [query.snapshot() for query in run.queries]
@@ -78,6 +80,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
             "buffered_rows": census.rows,
             "waiting_for_closing": len(automaton.waiting),
             "bytes": census.bytes,
+            "shed_groups": query.shed,
             "places": {
                 notation.title(place): len(automaton.places[place].groups)
                 for place in notation.order
@@ -93,6 +96,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         "buffered_rows": sum(census.rows for census in censuses),
         "bytes": sum(census.bytes for census in censuses),
         "late_events": 0,
+        "shed_groups": sum(query.shed for query in run.queries),
         "evaluated_gpms": run.rows.evaluated(),
         "streams": {iri: {"events": number} for iri, number in run.per_stream.items()},
         "queries": queries,
@@ -277,7 +281,10 @@ class _Inquiry:
     def _refusals(self, state: PlaceState) -> Iterator[str]:
         """What kept accepted rows from being joined."""
         if state.passed_over:
-            strategy = STRATEGIES[state.place.operator]
+            strict = self.query.native is not None and joins_strictly(
+                self.query.plan, self.notation.automaton
+            )
+            strategy = "EMIT STRICT" if strict else STRATEGIES[state.place.operator]
             yield f"{strategy} passed over {_counted(state.passed_over, 'candidate')}"
         if state.forbidden:
             guards = self.notation.guards(state.place.guards)
@@ -287,6 +294,8 @@ class _Inquiry:
             yield f"{guards} ended {_counted(state.ended, 'group')} waiting here"
         if state.outside:
             yield f"{_counted(state.outside, 'candidate')} came after the window had closed"
+        if state.shed:
+            yield f"{_counted(state.shed, 'group')} waiting here went, for there were too many"
         if state.expired:
             yield f"the window passed over {_counted(state.expired, 'group')} waiting here"
 

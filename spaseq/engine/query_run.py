@@ -9,19 +9,25 @@ depend on how streams interleave.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from spaseq.engine._matches import Matches
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
+from spaseq.engine.limiting import Held, exceeded
 from spaseq.engine.matching import EventRows
 from spaseq.engine.native_run import native_run
 from spaseq.engine.native_state import adopt, snapshot
+from spaseq.engine.notation import Notation
 from spaseq.engine.output import OutputStage
+from spaseq.errors import LimitExceeded
 from spaseq.gpm.expression import Scope, compile_expression, compile_filter
 from spaseq.gpm.graphs import CurrentGraphs, NamedGraphs
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.acceptor import Acceptor, Compiled
+from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.run import AutomatonRun
 from spaseq.nfa.tecs import Path, Row
@@ -32,13 +38,39 @@ from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _telling(
+    method: Callable[Concatenate[QueryRun, P], R],
+) -> Callable[Concatenate[QueryRun, P], R]:
+    """Says of a bound that is reached where it was, and why."""
+
+    @wraps(method)
+    def told(self: QueryRun, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except LimitReached as reached:
+            raise self.exceeded(reached) from None
+
+    return told
+
 
 class QueryRun:
     """The state of one query."""
 
-    def __init__(self, compiled: CompiledQuery, kb: CurrentGraphs, matchers: Matchers, fit: bool):
+    def __init__(
+        self,
+        compiled: CompiledQuery,
+        kb: CurrentGraphs,
+        matchers: Matchers,
+        fit: bool,
+        limits: Limits = NO_LIMITS,
+    ):
         """`fit`: whether the compiled core can run the automaton."""
         plan = compiled.plan
+        self.limits = limits
         self.plan = plan
         self._compiled = compiled
         self._kb = kb
@@ -62,7 +94,7 @@ class QueryRun:
             for occurrence in plan.occurrences
         ]
         self._registers, self._acceptors = registers, acceptors
-        self.native = native_run(compiled, registers, matchers) if fit else None
+        self.native = native_run(compiled, registers, matchers, limits) if fit else None
         """The automaton on the compiled core, where that can run it."""
         self._plain = None if self.native is not None else self.fresh()
         self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton)
@@ -85,6 +117,8 @@ class QueryRun:
         """The kind of timestamps, once an event has shown it."""
         self.emitted = 0
         """Matches so far, but for those that `native.matches` makes."""
+        self.shed_before = 0
+        """What went because there was too much, before the run was resumed."""
 
     def reads(self, stream: str) -> bool:
         return stream in self._readers
@@ -100,13 +134,21 @@ class QueryRun:
     def fresh(self) -> AutomatonRun:
         """The automaton before any event."""
         automaton = self._compiled.automaton
-        return AutomatonRun(self.plan, automaton, self._registers, self._acceptors)
+        return AutomatonRun(self.plan, automaton, self._registers, self._acceptors, self.limits)
 
     def snapshot(self) -> AutomatonRun:
         """The automaton as it is, for those who only look at it."""
         if self.native is None:
             return self._automaton
         return snapshot(self.native, self.fresh(), self.time is not None)
+
+    @property
+    def shed(self) -> int:
+        """How many groups and waiting matches went because there was too much."""
+        if self.native is None:
+            plain = self._automaton
+            return self.shed_before + plain.shed_matches + sum(s.shed for s in plain.places)
+        return self.shed_before + self.native.core.shed()
 
     def adopt(self, automaton: AutomatonRun) -> None:
         """Go on from the state of an automaton, once the rest has been put back."""
@@ -120,8 +162,29 @@ class QueryRun:
         """Go on where terms have become permanent that the compiled core knows as others."""
         if self.native is not None:
             automaton, self.emitted = self.snapshot(), self.matched
-            self.native = native_run(self._compiled, self._registers, matchers)
+            self.shed_before = self.shed
+            self.native = native_run(self._compiled, self._registers, matchers, self.limits)
             self.adopt(automaton)
+
+    def exceeded(self, reached: LimitReached) -> LimitExceeded:
+        """The error that says of a bound which place reached it, and why."""
+        native, time = self.native, self.time
+        if native is None:
+            plain = self._automaton
+            groups: Held = (
+                (state.number, values)
+                for state in plain.places
+                if not state.place.start
+                for values in state.groups
+            )
+            waiting = len(plain.waiting)
+        else:
+            core = native.core
+            groups = ((place, values) for place, values, _, _ in native.parts.waiting())
+            waiting = native.parts.awaited_count()
+            if core.now >= 0 and self.domain:
+                time = from_micros(core.micros, self.domain)
+        return exceeded(reached, self.limits, Notation(self._compiled), (groups, waiting), time)
 
     @property
     def _automaton(self) -> AutomatonRun:
@@ -130,9 +193,15 @@ class QueryRun:
 
     # ------------------------------------------------------------------ events
 
-    def push(self, event: Event, rows: EventRows) -> list[Match]:
-        """An event at the current timestamp (or the first one of a later, see `advance`)."""
-        found: list[Match] = []
+    @_telling
+    def push(self, event: Event, rows: EventRows, found: list[Match]) -> None:
+        """An event at the current timestamp (or the first one of a later, see `advance`).
+
+        Adds the matches that are certain by then.
+
+        Raises:
+            LimitExceeded: if a bound is in the way, as do the other methods that go on.
+        """
         self.time = event.time
         self.delivered[event.stream] = event.ordinal + 1
         if event.ordinal == self.ordinal:
@@ -143,11 +212,10 @@ class QueryRun:
         while all(number > self.ordinal for number in self.delivered.values()):
             self._close_instant(found)
             self._feed_queued(rows, found)
-        return found
 
-    def advance(self, before: int | None, rows: EventRows) -> list[Match]:
+    @_telling
+    def advance(self, before: int | None, rows: EventRows, found: list[Match]) -> None:
         """All timestamps before `before` are over (None: all there will ever be)."""
-        found: list[Match] = []
         if self.time is not None and (before is None or self.time.micros < before):
             domain = self.time.domain
             self._close_timestamp(rows, found)
@@ -155,8 +223,8 @@ class QueryRun:
             domain = self.domain
         for closing, paths in (self.native or self._automaton).due(before):
             self._emit(paths, from_micros(closing, domain), found)
-        return found
 
+    @_telling
     def run(self, batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:
         """Encoded events of the query's only stream; the number of the first one left out.
 
@@ -166,6 +234,7 @@ class QueryRun:
         last one's.
         """
         assert self.native is not None
+        self.domain = self.domain or batch.time(first).domain
         after = self.native.run(batch, first, position)
         if after > first:
             time = self.taken(batch, after)
@@ -179,7 +248,12 @@ class QueryRun:
         """
         if self.native is None or self.native.matches is None:
             return None
+        self.domain = self.domain or batch.time(first).domain
         return self.native.stream(batch, first, position, kb)
+
+    def told(self, error: BaseException) -> BaseException:
+        """An error that stopped what `stream` gave, in words where it is a bound."""
+        return self.exceeded(error) if isinstance(error, LimitReached) else error
 
     def taken(self, batch: EventBatch, after: int) -> Timestamp:
         """The events of a batch before `after` have been taken; the time that it is."""
@@ -187,6 +261,10 @@ class QueryRun:
         self.domain = self.time.domain
         self.ordinal = self.delivered[batch.stream] = batch.ordinal(after - 1) + 1
         return self.time
+
+    def reached(self, first: int) -> int:
+        """The first event that `run` did not take, when it failed on one from `first` on."""
+        return first if self.native is None else max(first, self.native.step.reached)
 
     def _feed(self, event: Event, rows: EventRows, found: list[Match]) -> None:
         if not self.opened:

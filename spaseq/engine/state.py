@@ -38,6 +38,12 @@ def fingerprint(program: CompiledQueries) -> str:
 
 
 def save(run: Evaluation) -> bytes:
+    """The state of a run that goes on.
+
+    Raises:
+        RunFailed: for one that has failed.
+    """
+    run.check_going()
     writer = Writer()
     data: dict[str, Any] = {
         "program": fingerprint(run.program),
@@ -134,6 +140,7 @@ def _save_query(query: QueryRun, writer: Writer) -> dict[str, Any]:
         "opened": query.opened,
         "domain": query.domain,
         "matched": query.matched,
+        "shed": query.shed,
         "queued": [
             [ordinal, [writer.event(event) for event in events]]
             for ordinal, events in query.queued.items()
@@ -155,6 +162,7 @@ def _restore_query(query: QueryRun, data: dict[str, Any], reader: Reader) -> Non
     query.opened = data["opened"]
     query.domain = data["domain"]
     query.emitted = data["matched"]
+    query.shed_before = data.get("shed", 0)
     query.queued = {
         ordinal: [reader.event(number) for number in events] for ordinal, events in data["queued"]
     }

@@ -74,3 +74,19 @@ def _term(part: Any, blanks: dict[Any, ox.BlankNode], scope: str) -> Term:
     if datatype is not None:
         return ox.Literal(str(part), datatype=ox.NamedNode(str(datatype)))
     return ox.Literal(str(part))
+
+
+def name_of(name: Any) -> ox.NamedNode | ox.BlankNode | None:
+    """The name of an event's graph, also where it is given as text.
+
+    Raises:
+        EventError: if it is no name.
+    """
+    if isinstance(name, str):
+        try:
+            return ox.NamedNode(name)
+        except ValueError as error:
+            raise EventError(f"the event's name {name!r} is no IRI: {error}") from error
+    if not isinstance(name, ox.NamedNode | ox.BlankNode | None):
+        raise EventError(f"the event's name {name!r} is neither an IRI nor a blank node")
+    return name

@@ -24,6 +24,7 @@ cdef class Clock(Tables):
     cdef uint32_t times_mask    # `counted` how many events they have
     cdef Awaited** awaited      # beside them: the waiting matches that start there
     cdef uint64_t awaited_count
+    cdef public uint64_t shed_matches   # waiting matches that went, for there were too many
     cdef public instant_t now
     cdef public instant_t bound
     cdef public instant_t timestamp_start

@@ -6,5 +6,7 @@ class Clock(Tables):
     timestamp_start: int
     skipped: int
     micros: int
+    shed_matches: int
     @property
     def counted(self) -> bool: ...
+    def shed(self) -> int: ...

@@ -28,6 +28,14 @@ cdef class Clock(Tables):
         give_back(self.times)
         give_back(self.awaited)
 
+    def shed(self):
+        """How many groups and waiting matches went, for there were too many."""
+        cdef uint64_t found = self.shed_matches
+        cdef uint32_t i
+        for i in range(self.place_count):
+            found += self.places[i].shed
+        return found
+
     cdef bint closes(self, int64_t micros) noexcept:
         """Whether a window with waiting matches is over when `micros` comes."""
         cdef int64_t earliest = opening_of(self, micros)

@@ -4,27 +4,33 @@
 Cost: linear in the steps of what is taken.
 """
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
-from spaseq.nfa._clock cimport Awaited, opening_of, since_of
+from spaseq.nfa._clock cimport Awaited, opening_of
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport Group, Groups
 from spaseq.nfa._search cimport Range
 from spaseq.nfa._tecs cimport instant_t
 
+from spaseq.nfa.limits import LimitReached
+
 
 def take(AutomatonCore core not None, step_of, bint one):
-    """The matches that were completed since the last call: (start, steps) of each.
+    """The matches that were completed since the last call: (start, steps, a label) of each.
 
     `one` for each last step is enough; `step_of` makes a step of the addresses of its labels.
     """
     cdef uint32_t i, j, parts
+    cdef uint64_t left = core.most_steps
     cdef dict steps = {}
     cdef list found = []
     core.turn += 1
     for i in range(core.accepted_count):
-        core.walk.begin(core.accepted[i], since_of(core))
+        core.walk.begin(core.accepted[i], core.since_at(core.accepted[i]))
         while core.walk.advance():
+            if left == 0:
+                raise LimitReached("matches")
+            left -= 1
             match = []
             j = core.walk.length
             while j:
@@ -37,7 +43,7 @@ def take(AutomatonCore core not None, step_of, bint one):
                         <size_t>core.walk.path[j + parts - 1 - k] for k in range(parts)
                     ]))
                 match.append(step)
-            found.append((core.walk.start, tuple(match)))
+            found.append((core.walk.start, tuple(match), <size_t>core.walk.path[0]))
             if one:
                 break
     core.accepted_count = 0
@@ -47,13 +53,14 @@ def take(AutomatonCore core not None, step_of, bint one):
 def due(AutomatonCore core not None, before, step_of):
     """The matches whose windows are over before a time (None: all there are), by start.
 
-    That is (time of the start, [(start, steps) of each]).
+    That is (time of the start, [(start, steps, a label) of each]).
     """
     cdef instant_t i = core.bound
     cdef instant_t start
     cdef Awaited* match
     cdef Group* group
     cdef list found = []
+    core.steps_left = core.most_steps
     while core.awaited_count and i <= core.now and (
         before is None or core.times[i & core.times_mask] < opening_of(core, before)
     ):
@@ -67,7 +74,8 @@ def due(AutomatonCore core not None, before, step_of):
             if not group.alive or group.serial != match.serial or _forbidden(core, match):
                 core.forbidden += 1
             else:
-                some.append((start, tuple([step_of(labels) for labels in steps_of(match)])))
+                steps = tuple([step_of(labels) for labels in steps_of(match)])
+                some.append((start, steps, <size_t>match.labels[0]))
             match = match.next
         if some:
             some.reverse()

@@ -20,15 +20,18 @@ from libc.math cimport INFINITY, fabs
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa._clock cimport Awaited, since_of, tick
-from spaseq.nfa._event cimport take_row
+from spaseq.nfa._event cimport EventAtHand, spend, take_row
 from spaseq.nfa._groups cimport NOBODY, Group, latest_of
-from spaseq.nfa._instant cimport arrive
+from spaseq.nfa._instant cimport Touched, arrive
 from spaseq.nfa._order cimport Rank, Span, rank_of
+from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, Relation, bind, enter
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._window cimport WindowTerms
+
+from spaseq.nfa.limits import NO_LIMIT, LimitReached
 
 cdef uint32_t FEWEST_SWEPT = 256
 # More than rounding to a float moves a number: of its size, and where it is hardly any.
@@ -46,7 +49,11 @@ cdef class AutomatonCore(Joins):
         self.walk = Walk()
         self.truth = truth
         self.falsehood = falsehood
+        self.most_groups = self.kept_groups = NO_LIMIT
         self.sweep_at = FEWEST_SWEPT
+        self.tracked, self.apart = tables.tracked, tables.apart
+        if tables.width:
+            self.partitions = Partitions(tables, self, window, dictionary)
         self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
 
     def __dealloc__(self):
@@ -63,14 +70,18 @@ cdef class AutomatonCore(Joins):
 
     cpdef int close(self) except -1:
         """Nothing more comes at the open instant: what it brought becomes visible."""
-        cdef uint32_t i, living = 0
+        cdef Groups groups
+        cdef uint32_t i
+        cdef uint64_t living
         if self.beginning_count:
             self.begin_put_off()
         for i in range(self.touched_count):
-            (<Groups>self.groups[self.touched[i].place]).drop(self.touched[i].group)
+            groups = <Groups>self.groups[self.touched[i].place]
+            if groups.groups[self.touched[i].group].alive:  # it may have been shed
+                groups.drop(self.touched[i].group)
         self.touched_count = 0
         for i in range(self.place_count):
-            if self.places[i].operator == c",":
+            if self.places[i].operator == c"," and not self.tracked:
                 if self.places[i].manner & CONJOINED:
                     self.pass_over(<Groups>self.groups[i])
                 else:
@@ -82,8 +93,9 @@ cdef class AutomatonCore(Joins):
                 self.pending[i].node,
             )
         self.pending_count = self.value_count = 0
+        living = self.awaited_count
         for i in range(self.place_count):
-            if self.places[i].operator:
+            if self.places[i].operator and self.places[i].operator != CLOSING:
                 living += (<Groups>self.groups[i]).living
         if living > self.sweep_at:
             self._sweep()
@@ -124,6 +136,12 @@ cdef class AutomatonCore(Joins):
         if self.places[target].operator == CLOSING:
             self._await(target, number, node)
         else:
+            if (
+                self.tracked and self.places[target].operator == c"," and group.members != NULL
+                and group.members.node.label.instant < node.label.instant
+            ):
+                # An event of their partition has passed over the others.
+                group.members, group.latest = NULL, -1
             group.members = self.tecs.add(group.members, group.latest, node, self.bound)
         if node.latest > group.latest:
             group.latest = node.latest
@@ -134,7 +152,7 @@ cdef class AutomatonCore(Joins):
 
     cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1:
         """The matches that end in a node wait for their windows to close."""
-        self.walk.begin(node, since_of(self))
+        self.walk.begin(node, self.since_at(node))
         while self.walk.advance():
             self._put_awaited(place, group, self.walk)
             self.waited += 1
@@ -159,9 +177,10 @@ cdef class AutomatonCore(Joins):
         return 0
 
     cdef int _sweep(self) except -1:
-        """Drop the groups that the window has passed over."""
+        """Drop the groups that the window has passed over, and more if there are too many."""
         cdef Groups groups
-        cdef uint32_t i, j, living = 0
+        cdef uint32_t i, j
+        cdef uint64_t living
         for i in range(self.place_count):
             if not self.places[i].operator:
                 continue
@@ -172,11 +191,46 @@ cdef class AutomatonCore(Joins):
                 if groups.groups[groups.alive[j]].latest < self.bound:
                     groups.drop(groups.alive[j])
                     self.places[i].expired += 1
-            living += groups.living
-        self.sweep_at = 2 * living + FEWEST_SWEPT
+        living = held(self, self.groups, -1)
+        if living > self.most_groups:
+            if not self.sheds:
+                raise LimitReached("groups")
+            shed(self, self.groups, living - self.kept_groups, -1)
+            living = self.kept_groups
+        self.sweep_at = min(2 * living + FEWEST_SWEPT, self.most_groups)
+        return 0
+
+    def limit(self, uint64_t groups, uint64_t kept, uint64_t steps, bint sheds):
+        """Set the bounds: groups, those that are left when some are shed, steps of an event."""
+        self.most_groups, self.kept_groups, self.most_steps = groups, kept, steps
+        self.steps_left, self.sheds = steps, sheds
+        self.sweep_at = min(self.sweep_at, groups)
+
+    cdef int relieve(self) except -1:
+        """The event at hand ran out of steps: undo it, and let half of the groups go it met."""
+        cdef uint64_t waiting = held(self, self.groups, self.spent_place)
+        cdef Touched* undone
+        # What is looked back at cannot be taken back.
+        if not self.sheds or self.looking or not waiting:
+            raise LimitReached("steps", self.spent_place)
+        while self.touched_count > self.touched_before:
+            self.touched_count -= 1
+            undone = &self.touched[self.touched_count]
+            (<Groups>self.groups[undone.place]).groups[undone.group].taken = -1
+        self.pending_count, self.value_count = self.pending_before, self.values_before
+        self.accepted_count = self.accepted_before
+        shed(self, self.groups, (waiting + 1) // 2, self.spent_place)
         return 0
 
     # ---------------------------------------------------------------- one event
+
+    cdef int present(
+        self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
+    ) except -1:
+        """The event whose rows are fed next; how much there is before it is known to `relieve`."""
+        self.pending_before, self.values_before = self.pending_count, self.value_count
+        self.touched_before, self.accepted_before = self.touched_count, self.accepted_count
+        return EventAtHand.present(self, batch, event, stream, file)
 
     cdef bint waits(self, uint32_t gpm) noexcept:
         """Whether somebody waits for rows of a GPM."""
@@ -220,6 +274,10 @@ cdef class AutomatonCore(Joins):
             for j in range(self.way_first[gpm], self.way_first[gpm + 1]):
                 self.places[self.ways[j].place].unkeyed += 1
             return 0
+        self.since = since_of(self)
+        if self.tracked or self.apart:
+            self.partitions.meet(self.batch, gpm, row)
+            self.since = self.partitions.since
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             way = &self.ways[i]
             edge = &self.edges[way.edge]
@@ -300,6 +358,8 @@ cdef class AutomatonCore(Joins):
         cdef int status
         if group.taken == self.now or group.latest < since_of(self):
             return 0
+        if not spend(self, sighting.place):
+            return 0
         self.remember(self.env, &self.places[sighting.place], groups, number)
         if not bind(self, &self.occurrences[sighting.occurrence], self.row, self.env):
             return 0
@@ -314,7 +374,7 @@ cdef class AutomatonCore(Joins):
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
         cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
-        cdef instant_t bound = since_of(self)
+        cdef instant_t bound = self.since
         cdef Groups groups
         cdef Group* group = NULL
         cdef int status
@@ -324,6 +384,8 @@ cdef class AutomatonCore(Joins):
             group = &groups.groups[number]
             if latest_of(group) < bound:
                 place.outside += 1
+                return 0
+            if not spend(self, way.place):
                 return 0
             self.remember(self.env, place, groups, number)
         else:
@@ -337,7 +399,10 @@ cdef class AutomatonCore(Joins):
         status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
         if status <= 0:
             return _raised() if status < 0 else 0
-        if group != NULL and group.latest < 0:
+        if group != NULL and (
+            group.latest < 0 or self.tracked and place.operator == c","
+            and group.members.node.label.instant < self.partitions.before
+        ):
             place.passed_over += 1
             return 0
         if place.manner:
@@ -351,6 +416,24 @@ cdef class AutomatonCore(Joins):
         return arrive(self, edge, self.tecs.extend(label[0], group.members, group.latest))
 
     # ---------------------------------------------------------------- for Python
+
+    cdef instant_t since_at(self, const Node* node) noexcept:
+        """The least start of the matches that end in a node."""
+        return self.partitions.since_at(node.label) if self.apart else since_of(self)
+
+    cdef int skip_past(self, uint32_t count) except -1:
+        """Only what starts after the first so many complete matches may still match."""
+        cdef Node* node
+        cdef uint32_t i
+        for i in range(count):
+            node = self.accepted[i]
+            if node.latest < self.since_at(node):
+                continue
+            if self.apart:
+                self.partitions.skip_at(node.label)
+            else:
+                self.skip()
+        return 0
 
     cpdef int skip(self) except -1:
         """Only what starts after the present instant may still match."""

@@ -24,6 +24,9 @@ cdef class EventAtHand(Clock):
     cdef term_t raw_name, raw_stamp
     cdef bint event_kept
     cdef EventBatch batch
+    cdef uint64_t most_steps, steps_left    # of an event, see spaseq.nfa.limits
+    cdef bint spent             # the event had none left
+    cdef uint32_t spent_place
 
     cdef int present(
         self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
@@ -32,6 +35,15 @@ cdef class EventAtHand(Clock):
     cdef int keep_row(self, uint32_t width) except -1
     cdef int settle(self, Occurrence* occurrence) noexcept
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1
+
+
+cdef inline bint spend(EventAtHand hand, uint32_t place) noexcept nogil:
+    """One more step of the event, for a group of a place; False where it has none left."""
+    if hand.steps_left == 0:
+        hand.spent, hand.spent_place = True, place
+        return False
+    hand.steps_left -= 1
+    return True
 
 
 cdef inline int take_row(EventAtHand hand, const term_t* row, uint32_t width) except -1:

@@ -10,6 +10,8 @@ from libc.string cimport memcpy
 from spaseq.rdf._memory cimport give_back, resized, zeroed
 from spaseq.rdf._terms cimport LOCAL
 
+from spaseq.nfa.limits import NO_LIMIT
+
 
 cdef class EventAtHand(Clock):
     """`window` keeps the terms."""
@@ -17,6 +19,7 @@ cdef class EventAtHand(Clock):
     def __cinit__(self, rows, WindowTerms window not None, *others):
         self.tecs = Tecs()
         self.window = window
+        self.most_steps = self.steps_left = NO_LIMIT
         self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
 
     def __dealloc__(self):
@@ -28,6 +31,7 @@ cdef class EventAtHand(Clock):
     ) except -1:
         """The event whose rows are fed next."""
         self.turn += 1
+        self.steps_left, self.spent = self.most_steps, False
         self.batch = batch
         self.event.micros = batch.events[event].micros
         self.event.line = batch.events[event].line

@@ -15,6 +15,7 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa._clock cimport since_of
+from spaseq.nfa._event cimport spend
 from spaseq.nfa._groups cimport NOBODY, Dates, Stretch, floor_of
 from spaseq.nfa._guards cimport NEVER, earlier
 from spaseq.nfa._instant cimport arrive
@@ -103,6 +104,8 @@ cdef class Joins(OpenInstant):
             ):
                 groups.drop(task.number)
                 continue
+            if not spend(self, way.place):
+                return 0
             place.visited += 1
             seek.low = groups.dates[task.number].oldest
             self.remember(self.before, place, groups, task.number)

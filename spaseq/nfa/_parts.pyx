@@ -163,6 +163,10 @@ cdef class CoreParts:
             ]
             yield begun.place, begun.label.position, values, <size_t>begun.label
 
+    def awaited_count(self):
+        """How many matches wait for their windows to close."""
+        return self.core.awaited_count
+
     def completed(self):
         """The nodes that end matches nobody has taken yet."""
         return [<size_t>self.core.accepted[i] for i in range(self.core.accepted_count)]

@@ -8,7 +8,7 @@ complex events*, DEBS 2015).
 
 Invariants: a search changes nothing but its own scratch; rows are looked at newest first, so
 the first way to take an edge of one pattern is the latest. Cost: the rows looked at, counted
-in `looked`. Source: `spaseq.nfa.candidates`, which says the same of Python objects.
+in `looked`, and as steps of the event (`spaseq.nfa.limits`). Source: `spaseq.nfa.candidates`, which says the same of Python objects.
 """
 
 from libc.string cimport memcpy, memset
@@ -16,6 +16,8 @@ from libc.string cimport memcpy, memset
 from spaseq.nfa._kept cimport UNINDEXED, KeptRows
 from spaseq.nfa._tables cimport Occurrence, bind, enter, numbers_of
 from spaseq.rdf._memory cimport give_back, resized, zeroed
+
+from spaseq.nfa.limits import LimitReached
 
 
 cdef class Search(EventAtHand):
@@ -202,6 +204,9 @@ cdef class Search(EventAtHand):
             slot = number & (rows.room - 1)
             if rows.instants[slot] <= seek.low or (timed and rows.labels[slot].micros < micros):
                 break
+            if self.steps_left == 0:
+                raise LimitReached("steps")
+            self.steps_left -= 1
             self.looked += 1
             if (
                 rows.instants[slot] < seek.high

@@ -105,6 +105,7 @@ cdef struct Place:
     uint64_t outside
     uint64_t expired
     uint64_t ended      # groups that a guard ended
+    uint64_t shed       # groups that went, for there were too many
 
 
 cdef class Tables:

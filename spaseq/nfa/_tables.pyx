@@ -94,8 +94,8 @@ cdef class Tables:
         return {
             "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
             "visited": at.visited, "joined": at.joined, "outside": at.outside,
-            "expired": at.expired, "ended": at.ended, "unkeyed": at.unkeyed, "passed_over": at.passed_over,
-            "forbidden": at.forbidden,
+            "expired": at.expired, "ended": at.ended, "unkeyed": at.unkeyed, "shed": at.shed,
+            "passed_over": at.passed_over, "forbidden": at.forbidden,
         }
 
     def disagreed(self, uint32_t occurrence):

@@ -16,6 +16,7 @@ from itertools import groupby
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import Atom, Edge
 from spaseq.nfa.buffer import Buffer, Entry
+from spaseq.nfa.limits import NO_LIMITS, Meter
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.tecs import Row, Step, Witnessed
 
@@ -52,6 +53,8 @@ class CandidateFinder:
         self._registers = registers
         self._buffers = buffers
         self.is_positive = is_positive
+        self.meter = Meter(NO_LIMITS)
+        """Counts each candidate that is tried as a step."""
 
     def entered(self, env: Environment, edge: Edge) -> Environment:
         """A copy of the environment, the edge's iterations begun."""
@@ -189,6 +192,7 @@ class CandidateFinder:
                 yield found
             return
         for meeting in options[order[depth]]:
+            self.meter.take(1)
             if depth and _shares_event(meeting, chosen):
                 continue
             joined = env.copy()

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from spaseq.nfa.candidates import Candidate
+from spaseq.nfa.group import Group, PlaceState
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.tecs import Key
 
@@ -41,6 +42,19 @@ class Contiguity:
     def threshold(self, candidate: Candidate) -> int:
         """The least last instant of a partial match that the candidate follows strictly."""
         return self.before(self._registers.key(candidate.env), candidate.first)
+
+    def still_followed(
+        self, state: PlaceState, groups: Iterable[Group], instant: int
+    ) -> list[Group]:
+        """Drop the groups of a `,` place that an event of their partition has passed over."""
+        alive = []
+        for group in list(groups):
+            newest = -1 if group.chain is None else group.chain.node.last
+            if newest < self.before(self._registers.key(group.env), instant):
+                state.drop(group)
+            else:
+                alive.append(group)
+        return alive
 
     def contiguous(self, key: Key, instants: list[int]) -> bool:
         """Whether no other instant with an event lies between successive ones of these."""

@@ -102,6 +102,8 @@ class PlaceState:
         """Groups that the window passed over."""
         self.ended = 0
         """Groups that a guard decided on sight has ended."""
+        self.shed = 0
+        """Groups that went because there were too many."""
         self._blank = blank
         self._indexes: list[dict[Values, dict[Values, Group]] | None] = [
             {} if keys or equal else None
@@ -144,6 +146,15 @@ class PlaceState:
                 group.keep(recent)
             else:
                 self.drop(group)
+
+    def settle(self, group: Group) -> None:
+        """The timestamp closes: what a `;` place took goes, and stays what it could not take."""
+        members = [n for n in nodes(group.chain, 0) if n.last >= group.taken_first]
+        if members:
+            group.keep(members)
+            group.taken, group.taken_first = [], -1
+        elif self.groups.get(group.values) is group:
+            self.drop(group)
 
     def matching(self, edge: int, row: Row, columns: IndexColumns) -> Collection[Group]:
         """The groups that agree with a row on the index of an edge."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from spaseq.nfa import native_search
-from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Relation, Sighting
+from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Place, Relation, Sighting
 from spaseq.nfa.native_search import SearchTables, looks_back_twice
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places
@@ -68,6 +68,15 @@ class CoreTables:
     sightings: list[tuple[int, int, int, int, int, bool]] = field(default_factory=list)
     """(place, occurrence, index or 0, key columns, whether negated) of guards, by GPM."""
     sighting_first: list[int] = field(default_factory=list)
+    partition: list[list[int]] = field(default_factory=list)
+    """Per GPM the columns of a key; none where it does not have all of its variables."""
+    edge_gpms: list[int] = field(default_factory=list)
+    width: int = 0
+    """Of a key."""
+    tracked: bool = False
+    """Whether strict contiguity asks which events each partition has."""
+    apart: bool = False
+    """Whether each partition skips past its own matches."""
     closing: list[Link] = field(default_factory=list)
     """The links to the places after the automaton's own, where matches wait."""
     firsts: list[Range] = field(default_factory=list)
@@ -79,12 +88,18 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
     """Why the core cannot run an automaton; None where it can."""
     if plan.window.kind == "unbounded":
         return "it has no window"
-    if plan.partition and (
-        plan.skip_past_last
-        or plan.emit == "STRICT"
-        or any(place.operator == "," for place in automaton.places)
+    if (
+        plan.partition
+        and looks_back(automaton)
+        and (
+            plan.skip_past_last
+            or plan.emit == "STRICT"
+            or any(place.operator == "," for place in automaton.places)
+        )
     ):
-        return "contiguity or skipping within partitions"
+        return (
+            "contiguity or skipping within partitions, with guards or conjunctions that look back"
+        )
     if looks_back_twice(automaton):
         return "absent first steps that are looked for from before the window"
     if any(len(atom.occurrences) > MOST_PARTS for atom in automaton.atoms):
@@ -97,6 +112,33 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
     if len(set(followed)) < len(followed):
         return "several last values of one variable"
     return None
+
+
+def joins_strictly(plan: QueryPlan, automaton: Automaton) -> bool:
+    """Whether the core runs every operator as `,`, so that nothing else is left to drop.
+
+    That is what `EMIT STRICT` asks for: of single steps, what is contiguous throughout is what
+    each step follows at the next instant (of its partition), and that is the first acceptable
+    one too. Where the automaton looks back, matches are dropped in the end.
+    """
+    return plan.emit == "STRICT" and not looks_back(automaton)
+
+
+def operator_of(plan: QueryPlan, automaton: Automaton, place: Place) -> str | None:
+    """The operator that the core runs a place by."""
+    return "," if joins_strictly(plan, automaton) else place.operator
+
+
+def looks_back(automaton: Automaton) -> bool:
+    """Whether there are conjunctions, or guards that are not decided on sight."""
+    if any(atom.kind != "single" for atom in automaton.atoms):
+        return True
+    inside = fragment_places(automaton)
+    outside = [place for n, place in enumerate(automaton.places) if n not in inside]
+    links = [link for p in outside for e in p.edges for link in automaton.atoms[e.atom].links]
+    return any(len(link.sightings) < len(link.guards) for link in links) or any(
+        len(place.sightings) < len(place.guards) for place in outside
+    )
 
 
 def closing_registers(automaton: Automaton, link: Link) -> tuple[int, ...]:
@@ -138,6 +180,14 @@ class _Writing:
         cells = len(registers.blank())
         counted = window.kind == "events"
         self.tables = CoreTables(window.size, window.kind == "tumbling", counted, cells)
+        inside = fragment_places(automaton)
+        self.tables.width = len(plan.partition)
+        self.tables.tracked = bool(plan.partition) and any(
+            operator_of(plan, automaton, place) == ","
+            for number, place in enumerate(automaton.places)
+            if number not in inside and not place.start
+        )
+        self.tables.apart = bool(plan.partition) and plan.skip_past_last
 
     def write(self) -> None:
         for occurrence in self._plan.occurrences:
@@ -151,6 +201,9 @@ class _Writing:
             if gpm.positive:
                 self.tables.required += map(gpm.variables.index, self._plan.partition)
             self.tables.compared += self._compared(number)
+            known = set(self._plan.partition) <= set(gpm.variables)
+            keys = map(gpm.variables.index, self._plan.partition) if known else ()
+            self.tables.partition.append(list(keys))
         self.tables.required_first.append(len(self.tables.required))
         self.tables.compared_first.append(len(self.tables.compared))
         for number, place in enumerate(self._automaton.places):
@@ -159,9 +212,11 @@ class _Writing:
             first = len(self.tables.edges)
             for position, edge in enumerate(place.edges):
                 self._edges[number, position] = len(self.tables.edges)
+                taken = self._automaton.atoms[edge.atom].occurrences[0]
+                self.tables.edge_gpms.append(self._plan.occurrences[taken].gpm)
                 self.tables.edges.append(self._edge(number, position, edge, indexes))
             self._add_sightings(number, place.live, place.sightings, indexes)
-            operator = None if place.start else place.operator
+            operator = None if place.start else operator_of(self._plan, self._automaton, place)
             self.tables.places.append((operator, *live, indexes, first))
         self.tables.places += self._closing
         self._write_ways()

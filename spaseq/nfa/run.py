@@ -13,7 +13,7 @@ since the window's first instant.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from spaseq.nfa.acceptor import Acceptor
@@ -23,8 +23,10 @@ from spaseq.nfa.candidates import Candidate, CandidateFinder
 from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.group import Group, PlaceState
 from spaseq.nfa.guards import NEVER, GuardKeeper
+from spaseq.nfa.limits import NO_LIMITS, Limits, Meter
 from spaseq.nfa.partition import Partitioning
 from spaseq.nfa.registers import Environment, RegisterFile
+from spaseq.nfa.shedding import held, relieve
 from spaseq.nfa.tecs import (
     Accepted,
     Chain,
@@ -37,7 +39,6 @@ from spaseq.nfa.tecs import (
     Witnessed,
     chained,
     members_since,
-    nodes,
     paths,
     prune,
 )
@@ -56,6 +57,7 @@ class AutomatonRun:
         automaton: Automaton,
         registers: RegisterFile,
         acceptors: Sequence[Acceptor],
+        limits: Limits = NO_LIMITS,
     ):
         self.plan = plan
         self.automaton = automaton
@@ -99,7 +101,10 @@ class AutomatonRun:
         self.beginnings: list[tuple[PlaceState, Group, Candidate]] = []
         """Starts that can be decided only when all events of the instant are counted."""
         self._looks_back = any(automaton.places[start].guards for start in automaton.starts)
-        self._sweep_at = 256
+        self._meter = self._finder.meter = Meter(limits)
+        self._sweep_at = min(256, limits.most_groups)
+        self.shed_matches = 0
+        """Waiting matches that went because too much waited."""
         self._made = self._kept = 0
         """Nodes made since the last pruning, and links that it left."""
 
@@ -124,6 +129,7 @@ class AutomatonRun:
         """One event of the open instant: its rows per GPM, before and after local filters."""
         clock = self.clock
         clock.count()
+        self._meter.begin()
         if self.registers.partition:
             self.contiguity.add(clock.now, self._partitioning.keys(unfiltered))
         entries = {}
@@ -161,21 +167,16 @@ class AutomatonRun:
             for node in members:
                 group.add(node)
         self.pending.clear()
-        total = sum(len(state.groups) for state in self.places)
-        if total > self._sweep_at or self.clock.now % 1024 == 1023:
+        if held(self.places, self.waiting) > self._sweep_at or self.clock.now % 1024 == 1023:
             self.sweep()
-            self._sweep_at = 2 * sum(len(state.groups) for state in self.places) + 256
+            left, gone = relieve(self.places, self.waiting, self._meter.limits)
+            self.shed_matches += gone
+            self._sweep_at = min(2 * left + 256, self._meter.limits.most_groups)
 
     def close_timestamp(self) -> None:
         """Nothing more comes at the current timestamp."""
         for number, group in self.touched.values():
-            state = self.places[number]
-            members = [n for n in nodes(group.chain, 0) if n.last >= group.taken_first]
-            if members:
-                group.keep(members)
-                group.taken, group.taken_first = [], -1
-            elif state.groups.get(group.values) is group:
-                state.drop(group)
+            self.places[number].settle(group)
         self.touched.clear()
 
     def sweep(self) -> None:
@@ -196,9 +197,11 @@ class AutomatonRun:
     def take(self, *, one: bool = False) -> Iterator[Path]:
         """The matches accepted since the last call; `one` for each last step is enough."""
         accepted, self.accepted = self.accepted, []
+        self._meter.begin()
         for item in accepted:
             found = paths(item.node, self.bound(item.key))
             for start, steps in islice(found, 1) if one else found:
+                self._meter.take(1, kind="matches")
                 yield Path(start, item.key, steps)
 
     def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
@@ -245,8 +248,10 @@ class AutomatonRun:
             if not groups and state.groups:
                 state.unjoined += 1
             if state.strict and self.registers.partition and not state.conjoined:
-                groups = self._still_contiguous(state, groups)
+                groups = self.contiguity.still_followed(state, groups, self.clock.now)
             state.visited += len(groups)
+            if not state.place.start:
+                self._meter.take(len(groups), state.number)
             for group in groups:
                 env = self._finder.entered(group.env, edge)
                 extended = acceptor.accept(env, row, entry.event)
@@ -259,22 +264,12 @@ class AutomatonRun:
                 )
                 self._hit(state, group, candidate)
 
-    def _still_contiguous(self, state: PlaceState, groups: Collection[Group]) -> list[Group]:
-        """Drop the groups of a `,` place that an event of their partition has passed over."""
-        alive = []
-        for group in list(groups):
-            key = self.registers.key(group.env)
-            newest = -1 if group.chain is None else group.chain.node.last
-            if newest < self.contiguity.before(key, self.clock.now):
-                state.drop(group)
-            else:
-                alive.append(group)
-        return alive
-
     def _feed_conjunction(self, state: PlaceState, edge: Edge, entry: Entry, gpm: int) -> None:
         if not self._every_operand_met(edge):
             return
         state.visited += len(state.groups)
+        if not state.place.start:
+            self._meter.take(len(state.groups), state.number)
         for group in list(state.groups.values()):
             low = self.clock.bound - 1 if state.place.start else group.oldest
             candidates = self._finder.completions(

@@ -553,3 +553,17 @@ def test_the_progress_bar_is_for_terminals(shell: Shell) -> None:
     os.close(leader)
     assert done.stdout == FIRST
     assert "3 events" in shown
+
+
+def test_bounds_stop_a_run_or_shed(shell: Shell) -> None:
+    bounded = ["run", "q.rq", "--stream", "s=s.nq", "--max-groups", "1"]
+    query = QUERY.replace("{ [] :b ?y }", "{ [] :b ?y FILTER(?y != ?x) }")
+    shell.file("q.rq", query)
+    shell.file("s.nq", one("1", 0, "a", "1") + one("2", 1, "a", "2") + one("3", 4, "b", "3"))
+    assert shell(*bounded) == 1
+    assert shell.err.startswith("q:3:10: error: more than 1 groups of partial matches wait at 1 ")
+    assert "kept apart by ?x (2 values)" in shell.err
+    assert shell(*bounded, "--on-limit", "shed", "--stats") == 0
+    assert shell.out.count("\n") == 1
+    assert "1 group was shed (--on-limit shed): matches may be missing" in shell.err
+    assert "shed_groups" in shell.err

@@ -70,7 +70,7 @@ class Building:
         """What a new node on top of a union enumerates, without that node."""
         self.parts.put_complete(self.node(union, below)[0])
         found = take(self.core, lambda at: self.parts.label(at[0])[2], one)  # type: ignore[arg-type, return-value]
-        return [(start, steps[:-1]) for start, steps in found]  # type: ignore[misc]
+        return [(start, steps[:-1]) for start, steps, _ in found]  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -132,7 +132,7 @@ def test_a_long_path_is_enumerated_without_recursion() -> None:
         label = built.parts.put_label(built.place, 0, instant, 0, 0, 0, 0, 0, 0, 0, 0, [])
         address = built.parts.put_node(label, built.parts.put_union([address]), start)
     built.parts.put_complete(address)
-    ((first, steps),) = take(built.core, lambda at: built.parts.label(at[0])[2], False)  # type: ignore[arg-type, return-value]
+    ((first, steps, _),) = take(built.core, lambda at: built.parts.label(at[0])[2], False)  # type: ignore[arg-type, return-value]
     assert first == 7
     assert list(steps) == list(range(50_001))
 

@@ -62,8 +62,19 @@ def test_no_window() -> None:
         ("A ; B", " FROM STREAM r :r AFTER MATCH SKIP PAST LAST EVENT"),
     ],
 )
-def test_contiguity_or_skipping_within_partitions(seq: str, more: str) -> None:
-    assert reason(seq, KEYED, IN_PARTITIONS + more) == ("contiguity or skipping within partitions")
+def test_contiguity_and_skipping_within_partitions_fit(seq: str, more: str) -> None:
+    assert reason(seq, KEYED, IN_PARTITIONS + more) is None
+
+
+@pytest.mark.parametrize("seq", ["A ; (A & B)", "A ; !(A : B) ; B"])
+def test_contiguity_and_skipping_within_partitions_beside_what_looks_back(seq: str) -> None:
+    within = "contiguity or skipping within partitions, with guards or conjunctions that look back"
+    for more in ("EMIT STRICT", "AFTER MATCH SKIP PAST LAST EVENT"):
+        clauses = f"{IN_PARTITIONS} FROM STREAM r :r {more}"
+        assert reason(seq, KEYED, clauses) == within
+    assert reason(seq.replace(";", ","), KEYED, IN_PARTITIONS) == within
+    assert reason(seq, KEYED, IN_PARTITIONS) is None
+    assert reason(seq, KEYED, "WITHIN 5 SECONDS FROM STREAM r :r EMIT STRICT") is None
 
 
 @pytest.mark.parametrize("seq", ["A ; !C ; B", "A ; C? ; B", "A ; !C ; !D : B+", "A ; !C"])

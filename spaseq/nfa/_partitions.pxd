@@ -1,0 +1,45 @@
+"""What happened in each partition; see _partitions.pyx."""
+
+cimport cython
+from libc.stdint cimport uint32_t
+
+from spaseq.nfa._clock cimport Clock
+from spaseq.nfa._groups cimport Groups
+from spaseq.nfa._tecs cimport Label, Node, instant_t
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._terms cimport term_t
+from spaseq.rdf._window cimport WindowTerms
+
+cdef struct Partition:
+    instant_t last      # the latest instant with an event of it, -1: none
+    instant_t before    # the one before that
+    instant_t skipped   # no match of it may start before
+
+
+@cython.final
+cdef class Partitions:
+    cdef readonly bint tracked      # events are noted, for strict contiguity
+    cdef readonly bint apart        # each skips for itself
+    cdef Clock clock
+    cdef WindowTerms window
+    cdef Groups keys                # numbers of partitions, by their keys
+    cdef Partition* partitions      # by number
+    cdef uint32_t room
+    cdef uint32_t sweep_at
+    cdef uint32_t* column_first     # per GPM and one more, into `columns`
+    cdef uint32_t* columns          # of its rows that hold a key; none: not all are bound there
+    cdef uint32_t* gpm_of           # per edge of the clock's tables
+    cdef term_t* key
+    cdef instant_t before           # of the row at hand: its partition's last instant before now
+    cdef instant_t since            # no match of its partition may start before it
+
+    cdef int note(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1
+    cdef int meet(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept
+    cdef instant_t since_at(self, const Label* label) noexcept
+    cdef int skip_at(self, const Label* label) except -1
+    cdef uint32_t _find(self) noexcept
+    cdef uint32_t _made(self) except? 0xFFFFFFFF
+    cdef bint _gone(self, uint32_t number) noexcept
+    cdef tuple key_at(self, const Label* label)
+    cdef bint _key_of(self, const Label* label) noexcept
+    cdef int _sweep(self) except -1

@@ -1,0 +1,66 @@
+"""Too much waiting in an `AutomatonRun` → the oldest of it goes, or the run stops.
+
+See `spaseq.nfa.limits`. Cost: linear in what waits, each time an eighth of the bound goes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from spaseq.nfa.group import PlaceState
+from spaseq.nfa.limits import LimitReached, Limits
+from spaseq.nfa.tecs import Waiting
+
+Closing = list[tuple[int, int, Waiting]]
+"""Matches that wait for their window to close: (its time, their number, the match)."""
+
+
+def held(places: Sequence[PlaceState], waiting: Closing) -> int:
+    """What waits: groups, and matches that wait for their window to close."""
+    return sum(len(state.groups) for state in places if not state.place.start) + len(waiting)
+
+
+def relieve(places: Sequence[PlaceState], waiting: Closing, limits: Limits) -> tuple[int, int]:
+    """Keep to the bound, once what the window has passed over is gone.
+
+    Returns how much waits then, and how many waiting matches had to go.
+
+    Raises:
+        LimitReached: where nothing is to be shed.
+    """
+    found = held(places, waiting)
+    if found <= limits.most_groups:
+        return found, 0
+    if not limits.shed:
+        raise LimitReached("groups")
+    gone = _shed(places, waiting, found - limits.kept)
+    return limits.kept, gone
+
+
+def _shed(places: Sequence[PlaceState], waiting: Closing, surplus: int) -> int:
+    """Let the `surplus` oldest go; how many of them were matches that waited."""
+    groups = [
+        (-1 if group.chain is None else group.chain.latest, state, group)
+        for state in places
+        if not state.place.start
+        for group in state.groups.values()
+    ]
+    matches = [(item[2].path.start, item) for item in waiting]
+    ages = sorted([age for age, *_ in groups] + [age for age, _ in matches])
+    last = ages[surplus - 1]
+    left = surplus - sum(age < last for age in ages)
+    for age, state, group in groups:
+        if age < last or (age == last and left):
+            left -= age == last
+            state.drop(group)
+            state.shed += 1
+    kept = []
+    for age, item in matches:
+        if age < last or (age == last and left):
+            left -= age == last
+        else:
+            kept.append(item)
+    waiting[:] = kept
+    heapq.heapify(waiting)
+    return len(matches) - len(kept)
