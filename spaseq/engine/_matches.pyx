@@ -483,11 +483,12 @@ cdef class Matches:
         except BaseException:
             self.after = self.maker.step.reached
             raise
-        self.failed = False
         if self.maker.core.accepted_count == 0:
             self.turn = self.maker.core.turn
             self.batch = None
+            self.failed = False
             return False
         self.version = self.kb.version
         self.collect()
+        self.failed = False
         return True
