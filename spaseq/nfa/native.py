@@ -20,16 +20,14 @@ from spaseq.plan.references import IS_FIRST, identified, iteration_register
 
 _FORGET, _COPY, _FIRST, _AGAIN = range(4)
 _NOBODY = _NO_LIMIT = 2**32 - 1
+_RELATIONS: tuple[Relation, ...] = ("less", "equal", "greater")
 MOST_PARTS = 255
 KINDS = frozenset(("value", "previous", "last", "iterations"))
 """The kinds of registers that the core keeps."""
 
 Range = tuple[int, int]
-
 Index = tuple[list[int], int]
 """The positions of live registers that an index reads, and of the one it is ordered by or -1."""
-
-_RELATIONS: tuple[Relation, ...] = ("less", "equal", "greater")
 
 CLOSING = "w"
 """The operator of the places where matches wait for their windows to close."""
