@@ -145,6 +145,10 @@ class Outcome:
                 self.events.append(event)
         except InputError as error:
             self.error = str(error)
+        finally:
+            # What an error keeps alive lets go of its file only when it is collected.
+            if source.lines is not None:
+                source.lines.close()
         self.counters = source.counters
         self.shown = [
             (str(e.time.term), e.time.micros, e.time.domain, e.ordinal, e.name, e.origin,
