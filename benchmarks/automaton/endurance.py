@@ -16,12 +16,10 @@ from __future__ import annotations
 
 import argparse
 import gc
-import resource
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from time import process_time, thread_time_ns
 
+import psutil
 from feeding import compiled
 from streams import Happening, encoded
 from workloads import query
@@ -39,13 +37,8 @@ SLACK = 16.0
 
 
 def resident() -> float:
-    """Megabytes of memory this process holds now; its peak where the system cannot tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-        return pages * resource.getpagesize() / 1e6
-    except OSError:
-        scale = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
+    """Megabytes of memory this process holds now."""
+    return float(psutil.Process().memory_info().rss) / 1e6
 
 
 def ever_new(first: int, count: int) -> list[Happening]:

@@ -13,12 +13,12 @@ however long the stream is. The script fails where it is not.
 from __future__ import annotations
 
 import argparse
-import resource
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
+
+import psutil
 
 from spaseq.gpm.match import Matchers
 from spaseq.gpm.native import compile_pattern
@@ -39,13 +39,8 @@ SLACK = 24.0
 
 
 def resident() -> float:
-    """Megabytes of memory this process holds now; its peak where the system cannot tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-        return pages * resource.getpagesize() / 1e6
-    except OSError:
-        scale = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
+    """Megabytes of memory this process holds now."""
+    return float(psutil.Process().memory_info().rss) / 1e6
 
 
 def write_part(path: Path, first: int, events: int, size: int) -> None:

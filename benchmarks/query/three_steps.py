@@ -16,12 +16,12 @@ not grow with the stream.
 from __future__ import annotations
 
 import argparse
-import resource
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
+
+import psutil
 
 import spaseq
 from spaseq.generate import write
@@ -45,13 +45,8 @@ SAMPLES = 10
 
 
 def resident() -> float:
-    """Megabytes of memory this process holds now; its peak where the system cannot tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-        return pages * resource.getpagesize() / 1e6
-    except OSError:
-        scale = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
+    """Megabytes of memory this process holds now."""
+    return float(psutil.Process().memory_info().rss) / 1e6
 
 
 def source(path: Path, run: spaseq.Run) -> Source:

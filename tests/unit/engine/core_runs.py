@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import pyoxigraph as ox
+from engine_runs import EX, S
 from strategies import Case
 
 import spaseq
+from spaseq.engine.native_run import NativeRun
 from spaseq.engine.query_run import QueryRun
 from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
@@ -75,3 +77,28 @@ class Taken:
         self.events += after - first
         self.calls += after > first
         self._count(batch, first, after)
+
+
+def started(seq: str, gpms: Mapping[str, str], window: str = "1 HOUR") -> Run:
+    """A run on the core of the expression, over those graph patterns that it names."""
+    defines = " ".join(f"DEFINE GPM {name} ON s {gpms[name]}" for name in gpms if name in seq)
+    text = (
+        f"PREFIX : <{EX}> SELECT * WITHIN {window} FROM STREAM s :s "
+        f"WHERE {{ SEQ({seq}) {defines} }}"
+    )
+    run = spaseq.compile(text).start()
+    native(run)
+    return run
+
+
+def native(run: Run) -> NativeRun:
+    """The automaton of a run's first query on the core."""
+    found = run.queries[0].native
+    assert found is not None
+    return found
+
+
+def pushed(run: Run, time: int, letter: str, key: int = 0, value: int = 0) -> int:
+    """How many matches an event completes."""
+    fact = ox.Triple(ox.NamedNode(f"{EX}k{key}"), ox.NamedNode(EX + letter), ox.Literal(value))
+    return len(run.push(S, time, [fact]))

@@ -4,36 +4,11 @@ from __future__ import annotations
 
 import pyoxigraph as ox
 import pytest
-from engine_runs import EX
+from core_runs import native, pushed, started
+from engine_runs import EX, S
 
-import spaseq
-
-S = EX + "s"
 KEYED = {name: f"{{ ?k :{name.lower()} ?{name.lower()} }}" for name in "ABC"}
 APART = {name: f"{{ [] :{name.lower()} ?{name.lower()} }}" for name in "ABC"}
-
-
-def started(seq: str, gpms: dict[str, str], window: str = "1 HOUR") -> spaseq.Run:
-    defines = " ".join(f"DEFINE GPM {name} ON s {gpms[name]}" for name in gpms if name in seq)
-    text = (
-        f"PREFIX : <{EX}> SELECT * WITHIN {window} FROM STREAM s :s "
-        f"WHERE {{ SEQ({seq}) {defines} }}"
-    )
-    run = spaseq.compile(text).start()
-    assert run.queries[0].native is not None
-    return run
-
-
-def pushed(run: spaseq.Run, time: int, letter: str, key: int = 0, value: int = 0) -> int:
-    """How many matches an event completes."""
-    fact = ox.Triple(ox.NamedNode(f"{EX}k{key}"), ox.NamedNode(EX + letter), ox.Literal(value))
-    return len(run.push(S, time, [fact]))
-
-
-def looked(run: spaseq.Run) -> int:
-    native = run.queries[0].native
-    assert native is not None
-    return native.core.looked
 
 
 @pytest.mark.parametrize("seq", ["A & B & C", "A AND B AND C"])
@@ -41,7 +16,7 @@ def test_nothing_is_looked_at_before_every_operand_has_an_event(seq: str) -> Non
     run = started(seq, APART)
     for number in range(100):
         pushed(run, 1, "ab"[number % 2])
-    assert looked(run) == 0
+    assert native(run).core.looked == 0
     assert pushed(run, 1, "c") == 50 * 50
 
 
@@ -52,7 +27,7 @@ def test_a_conjunction_looks_at_the_rows_of_its_timestamp() -> None:
     assert pushed(run, 400, "a") == 0
     assert pushed(run, 400, "b") == 1
     assert pushed(run, 401, "b") == 0
-    assert looked(run) == 1
+    assert native(run).core.looked == 1
 
 
 def test_any_order_begins_with_the_rarest_operand_and_goes_on_by_index() -> None:
@@ -63,7 +38,7 @@ def test_any_order_begins_with_the_rarest_operand_and_goes_on_by_index() -> None
         pushed(run, time, "b", key=time - 500)
     assert pushed(run, 600, "c", key=3) == 1
     # One row of each, and what falls into its bucket.
-    assert looked(run) <= 8
+    assert native(run).core.looked <= 8
 
 
 def test_an_event_stands_for_one_operand_only() -> None:

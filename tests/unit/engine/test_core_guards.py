@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pyoxigraph as ox
 import pytest
-from engine_runs import EX
+from core_runs import native, pushed, started
 
 import spaseq
 
-S = EX + "s"
 READS_B = {
     "A": "{ ?k :a ?x }",
     "B": "{ ?k :b ?y }",
@@ -17,33 +15,8 @@ READS_B = {
 APART = {"A": "{ [] :a ?x }", "B": "{ [] :b ?y }", "N": "{ [] :n ?z FILTER(?z < ?y) }"}
 
 
-def started(seq: str, gpms: dict[str, str], window: str = "1 HOUR") -> spaseq.Run:
-    defines = " ".join(f"DEFINE GPM {name} ON s {body}" for name, body in gpms.items())
-    text = (
-        f"PREFIX : <{EX}> SELECT * WITHIN {window} FROM STREAM s :s "
-        f"WHERE {{ SEQ({seq}) {defines} }}"
-    )
-    run = spaseq.compile(text).start()
-    assert run.queries[0].native is not None
-    return run
-
-
-def pushed(run: spaseq.Run, time: int, letter: str, key: int = 0, value: int = 0) -> int:
-    """How many matches an event completes."""
-    fact = ox.Triple(ox.NamedNode(f"{EX}k{key}"), ox.NamedNode(EX + letter), ox.Literal(value))
-    return len(run.push(S, time, [fact]))
-
-
-def looked(run: spaseq.Run) -> int:
-    native = run.queries[0].native
-    assert native is not None
-    return native.core.looked
-
-
 def kept(run: spaseq.Run) -> int:
-    native = run.queries[0].native
-    assert native is not None
-    return len(list(native.parts.kept()))
+    return len(list(native(run).parts.kept()))
 
 
 def test_a_filter_over_the_next_step_is_asked_of_the_rows_in_between() -> None:
@@ -63,11 +36,11 @@ def test_an_index_leads_a_guard_to_the_rows_that_agree(strangers: int) -> None:
     for number in range(strangers):
         pushed(run, 1 + number, "n", key=1 + number, value=-1)
     assert pushed(run, 2000, "b") == 1
-    others = looked(run)
+    others = native(run).core.looked
     assert others <= 8  # of its bucket
     pushed(run, 2001, "n", value=-1)
     assert pushed(run, 2002, "b") == 0
-    assert looked(run) == others + 1
+    assert native(run).core.looked == others + 1
 
 
 def test_whom_a_guard_does_not_forbid_is_joined_at_once() -> None:
@@ -89,7 +62,7 @@ def test_the_newest_row_that_forbids_ends_the_search() -> None:
         pushed(run, time, "n", value=-1)
     pushed(run, 301, "a")
     assert pushed(run, 302, "b") == 1
-    assert looked(run) == 1
+    assert native(run).core.looked == 1
 
 
 def test_rows_are_kept_only_where_somebody_waits_who_may_look_back() -> None:
@@ -119,4 +92,4 @@ def test_a_unit_that_begins_again_and_again_is_followed_once_from_each_instant()
     for time in range(1, 41):
         pushed(run, time, "n")
     assert pushed(run, 50, "b") == 1
-    assert looked(run) <= 40 * 41
+    assert native(run).core.looked <= 40 * 41

@@ -11,12 +11,11 @@ from collections import Counter
 
 import pyoxigraph as ox
 import pytest
-from core_runs import Taken, encoded, in_python
+from core_runs import Taken, encoded, in_python, native
 from engine_runs import EX, GPMS, R, S, program, push, shown, text
 from oracle import comparable, timestamp
 
 import spaseq
-from spaseq.engine.native_run import NativeRun
 from spaseq.rdf.event import NUMBER, Event
 from spaseq.results import Match
 
@@ -25,12 +24,6 @@ def event(micros: int, letter: str, key: object, value: object = 0, ordinal: int
     subject, predicate = ox.NamedNode(f"{EX}{key}"), ox.NamedNode(EX + letter)
     object_ = ox.Literal(value) if isinstance(value, int) else ox.NamedNode(f"{EX}{value}")
     return Event(S, timestamp(micros, NUMBER), ordinal, [(subject, predicate, object_)])
-
-
-def native(run: spaseq.Run) -> NativeRun:
-    found = run.queries[0].native
-    assert found is not None
-    return found
 
 
 def fed(run: spaseq.Run, events: list[Event], size: int = 100) -> list[Match]:
