@@ -385,8 +385,9 @@ cdef class MatchMaker:
         for i in range(count):
             record = self.record(label, i)
             sizes[i] = record.size
-            memcpy(place, record.text, record.size)
-            place += record.size
+            if record.size:
+                memcpy(place, record.text, record.size)
+                place += record.size
         return texts
 
     cdef const TermRecord* record(self, Label* label, uint32_t place) noexcept:

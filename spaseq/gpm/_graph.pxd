@@ -45,6 +45,7 @@ cdef class SummaryGraph:
     cdef readonly bint whole    # whether view 0 is filled
     cdef Deriver deriver        # fills the last views, by entailment; None where there are none
     cdef Arena scratch
+    cdef uint64_t present           # the views that have triples, see `bit_of`
     cdef readonly uint64_t built    # events so far
     cdef uint64_t serial            # of the batch whose event the views hold
     cdef uint32_t event
@@ -53,6 +54,11 @@ cdef class SummaryGraph:
     cdef uint32_t fill_derived(self, uint32_t place) noexcept nogil
     cdef int grow(self, uint32_t triples) except -1 nogil
     cdef int link(self, uint32_t view, Side side) except -1 nogil
+
+
+cdef inline uint64_t bit_of(uint32_t view) noexcept nogil:
+    """The bit of a view among those that have triples; beyond 64, several share one."""
+    return <uint64_t>1 << (view & 63)
 
 
 cdef inline uint32_t end_hash(term_t term) noexcept nogil:

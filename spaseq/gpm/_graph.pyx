@@ -114,15 +114,19 @@ cdef class SummaryGraph:
         arena_reset(&self.scratch)
         for i in range(self.view_count):
             self.views[i].count = 0
-            self.views[i].scanned = 0
-            memset(self.views[i].siblings, 0, SIDES * sizeof(Siblings))
+            if self.views[i].scanned:  # else nothing has asked for its lists
+                self.views[i].scanned = 0
+                memset(self.views[i].siblings, 0, SIDES * sizeof(Siblings))
         for i in range(count):
             predicate = batch.triples[first + i].predicate
             self.kinds[i] = self.view_of[predicate] if predicate < self.known else 0
             self.views[self.kinds[i]].count += 1
         self.views[0].count = 0
+        self.present = 0
         for i in range(1, self.plain):
             view = &self.views[i]
+            if view.count:
+                self.present |= bit_of(i)
             view.first = place
             view.seen += view.count
             place += view.count
@@ -137,6 +141,7 @@ cdef class SummaryGraph:
         if self.deriver is not None:
             place = self.fill_derived(place)
         if self.whole:
+            self.present |= bit_of(0)
             self.views[0].first = place
             self.views[0].count = count
             self.views[0].seen += count
@@ -159,6 +164,8 @@ cdef class SummaryGraph:
                 self.views[found[i].target].count += 1
         for i in range(self.plain, self.view_count):
             view = &self.views[i]
+            if view.count:
+                self.present |= bit_of(i)
             view.first = place
             view.seen += view.count
             place += view.count

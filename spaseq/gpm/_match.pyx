@@ -15,6 +15,7 @@ hash joins on the slots both always bind. Source: SPARQL 1.1 section 18.5.
 from libc.string cimport memcpy, memset
 
 from spaseq.gpm._expression cimport Expression
+from spaseq.gpm._graph cimport bit_of
 from spaseq.gpm._rows cimport (
     drop_duplicates,
     index_rows,
@@ -101,6 +102,7 @@ cdef class NativeMatcher:
             self._enter_node(&self.nodes[<uint32_t>i], node)
         for i, code in enumerate(codes):
             self._enter_test(<uint32_t>i, code)
+        self.needed = self._needed(<int>self.node_count - 1)
 
     def __dealloc__(self):
         cdef uint32_t i
@@ -152,6 +154,26 @@ cdef class NativeMatcher:
             return 0
         slots, rows = self.flat.tables[flat.first]
         return self._enter_rows(flat, slots, rows, None)
+
+    cdef uint64_t _needed(self, int number) noexcept:
+        """The views that an operator has no row without, see `bit_of`."""
+        cdef Node* node = &self.nodes[number]
+        cdef uint64_t found
+        cdef uint32_t i
+        if node.operator == SEED or node.operator == TABLE:
+            return 0
+        if node.operator == UNION:
+            found = ~<uint64_t>0
+            for i in range(node.first, node.end):
+                found &= self._needed(self.operands[i])
+            return found
+        found = self._needed(node.left)
+        if node.operator == BASIC:
+            for i in range(node.first, node.end):
+                found |= bit_of(self.basic.steps[i].view)
+        elif node.operator == JOIN:
+            found |= self._needed(node.right)
+        return found
 
     cdef int _enter_rows(self, Node* flat, slots, rows, EventBatch batch) except -1:
         cdef term_t* row
@@ -240,6 +262,12 @@ cdef class NativeMatcher:
         """The rows of an event in `result`, and which of them passed; worked out only once."""
         if self.serial == batch.serial and self.event == event:
             return 0
+        if self.needed & ~self.graph.present:
+            self.tried += 1
+            self.result = &self.nodes[self.node_count - 1].rows
+            self.result.count = 0
+            self.serial, self.event = batch.serial, event
+            return 0
         self.serial = 0
         self.batch = batch
         try:
@@ -298,12 +326,12 @@ cdef class NativeMatcher:
         cdef uint32_t i, kept = 0
         self.tried += 1
         arena_reset(&self.scratch)
-        if self.tried == self.next_order:
+        if self.tried >= self.next_order:
             with gil:
                 self.reorder()
         self.seed = self.empty
         self.result = rows = &self.nodes[self.node_count - 1].rows
-        if self.batch.events[event].statements == 0:
+        if self.needed & ~self.graph.present or self.batch.events[event].statements == 0:
             rows.count = 0
             return 0
         if self.at >= 0:

@@ -70,7 +70,7 @@ def due(AutomatonCore core not None, before, step_of):
         some = []
         while match != NULL:
             core.awaited_count -= 1
-            group = &(<Groups>core.groups[match.place]).groups[match.group]
+            group = &(<Groups>core.groups_at[match.place]).groups[match.group]
             if not group.alive or group.serial != match.serial or _forbidden(core, match):
                 core.forbidden += 1
             else:
@@ -90,7 +90,7 @@ cdef bint _forbidden(AutomatonCore core, Awaited* match) except -1:
         return False
     core.begin()
     core.remember(
-        core.env, &core.places[match.place], <Groups>core.groups[match.place], match.group
+        core.env, &core.places[match.place], <Groups>core.groups_at[match.place], match.group
     )
     return core.forbids(
         checks, core.env, match.labels[match.length - 1].instant, core.now + 1

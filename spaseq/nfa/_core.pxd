@@ -19,9 +19,11 @@ cdef class AutomatonCore(Joins):
     cdef readonly Partitions partitions
     cdef readonly bint tracked  # events are noted in their partitions
     cdef bint apart             # each partition skips for itself
+    cdef bint passes            # some place only waits for the next instant
     cdef instant_t since        # no match of the row at hand may start before it
     # Bounds, see spaseq.nfa.limits; and how much was there before the event at hand.
     cdef uint64_t most_groups, kept_groups, sweep_at
+    cdef uint64_t most_living   # there are no more groups and waiting matches than these
     cdef bint sheds
     cdef uint32_t pending_before, values_before, touched_before, accepted_before
     cdef public uint64_t forbidden  # waiting matches that were gone when their window closed
@@ -40,6 +42,7 @@ cdef class AutomatonCore(Joins):
     cdef int _see(self, Sighting* sighting, uint32_t width) except -1
     cdef int _end(self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width) except -1
     cdef int _take(self, Way* way, uint32_t group, uint32_t width, Label** label) except -1
+    cdef uint64_t _living(self) noexcept
     cdef int _sweep(self) except -1
     cdef int relieve(self) except -1
     cdef int _pass_over(self, Groups groups) except -1

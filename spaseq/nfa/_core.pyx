@@ -52,6 +52,7 @@ cdef class AutomatonCore(Joins):
         self.most_groups = self.kept_groups = NO_LIMIT
         self.sweep_at = FEWEST_SWEPT
         self.tracked, self.apart = tables.tracked, tables.apart
+        self.passes = not self.tracked and any(place[0] == "," for place in tables.places)
         if tables.width:
             self.partitions = Partitions(tables, self, window, dictionary)
         self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
@@ -72,20 +73,21 @@ cdef class AutomatonCore(Joins):
         """Nothing more comes at the open instant: what it brought becomes visible."""
         cdef Groups groups
         cdef uint32_t i
-        cdef uint64_t living
         if self.beginning_count:
             self.begin_put_off()
         for i in range(self.touched_count):
-            groups = <Groups>self.groups[self.touched[i].place]
+            groups = <Groups>self.groups_at[self.touched[i].place]
             if groups.groups[self.touched[i].group].alive:  # it may have been shed
                 groups.drop(self.touched[i].group)
         self.touched_count = 0
-        for i in range(self.place_count):
-            if self.places[i].operator == c"," and not self.tracked:
+        if self.passes:
+            for i in range(self.place_count):
+                if self.places[i].operator != c",":
+                    continue
                 if self.places[i].manner & CONJOINED:
-                    self.pass_over(<Groups>self.groups[i])
+                    self.pass_over(<Groups>self.groups_at[i])
                 else:
-                    self._pass_over(<Groups>self.groups[i])
+                    self._pass_over(<Groups>self.groups_at[i])
         for i in range(self.pending_count):
             self._enter(
                 self.pending[i].target,
@@ -93,13 +95,20 @@ cdef class AutomatonCore(Joins):
                 self.pending[i].node,
             )
         self.pending_count = self.value_count = 0
-        living = self.awaited_count
+        if self.most_living > self.sweep_at:
+            self.most_living = self._living()
+            if self.most_living > self.sweep_at:
+                self._sweep()
+        return 0
+
+    cdef uint64_t _living(self) noexcept:
+        """How many groups and waiting matches there are, even if the window has passed them."""
+        cdef uint64_t found = self.awaited_count
+        cdef uint32_t i
         for i in range(self.place_count):
             if self.places[i].operator and self.places[i].operator != CLOSING:
-                living += (<Groups>self.groups[i]).living
-        if living > self.sweep_at:
-            self._sweep()
-        return 0
+                found += (<Groups>self.groups_at[i]).living
+        return found
 
     cdef int _pass_over(self, Groups groups) except -1:
         """The groups of a `,` place have met the one instant they could be joined at.
@@ -123,7 +132,7 @@ cdef class AutomatonCore(Joins):
 
     cdef int _enter(self, uint32_t target, const term_t* values, Node* node) except -1:
         """A partial match comes to wait."""
-        cdef Groups groups = <Groups>self.groups[target]
+        cdef Groups groups = <Groups>self.groups_at[target]
         cdef uint32_t number = groups.find(values)
         cdef Group* group
         if number != NOBODY and latest_of(&groups.groups[number]) < self.bound:
@@ -132,6 +141,7 @@ cdef class AutomatonCore(Joins):
             number = NOBODY
         if number == NOBODY:
             number = groups.make(values)
+            self.most_living += 1
         group = &groups.groups[number]
         if self.places[target].operator == CLOSING:
             self._await(target, number, node)
@@ -168,12 +178,13 @@ cdef class AutomatonCore(Joins):
         match.next = head[0]
         match.place = place
         match.group = group
-        match.serial = (<Groups>self.groups[place]).groups[group].serial
+        match.serial = (<Groups>self.groups_at[place]).groups[group].serial
         match.length = walk.length
         for i in range(walk.length):
             match.labels[i] = walk.path[walk.length - 1 - i]
         head[0] = match
         self.awaited_count += 1
+        self.most_living += 1
         return 0
 
     cdef int _sweep(self) except -1:
@@ -184,7 +195,7 @@ cdef class AutomatonCore(Joins):
         for i in range(self.place_count):
             if not self.places[i].operator:
                 continue
-            groups = <Groups>self.groups[i]
+            groups = <Groups>self.groups_at[i]
             j = groups.living
             while j:
                 j -= 1
@@ -197,6 +208,7 @@ cdef class AutomatonCore(Joins):
                 raise LimitReached("groups")
             shed(self, self.groups, living - self.kept_groups, -1)
             living = self.kept_groups
+        self.most_living = living
         self.sweep_at = min(2 * living + FEWEST_SWEPT, self.most_groups)
         return 0
 
@@ -216,7 +228,7 @@ cdef class AutomatonCore(Joins):
         while self.touched_count > self.touched_before:
             self.touched_count -= 1
             undone = &self.touched[self.touched_count]
-            (<Groups>self.groups[undone.place]).groups[undone.group].taken = -1
+            (<Groups>self.groups_at[undone.place]).groups[undone.group].taken = -1
         self.pending_count, self.value_count = self.pending_before, self.values_before
         self.accepted_count = self.accepted_before
         shed(self, self.groups, (waiting + 1) // 2, self.spent_place)
@@ -240,10 +252,10 @@ cdef class AutomatonCore(Joins):
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             if not self.places[self.ways[i].place].operator:
                 return True
-            if (<Groups>self.groups[self.ways[i].place]).living:
+            if (<Groups>self.groups_at[self.ways[i].place]).living:
                 return True
         for i in range(self.sighting_first[gpm], self.sighting_first[gpm + 1]):
-            if (<Groups>self.groups[self.sightings[i].place]).living:
+            if (<Groups>self.groups_at[self.sightings[i].place]).living:
                 return True
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             self.places[self.ways[i].place].early += 1
@@ -289,7 +301,7 @@ cdef class AutomatonCore(Joins):
             if not place.operator:
                 self._take(way, NOBODY, width, &label)
                 continue
-            groups = <Groups>self.groups[way.place]
+            groups = <Groups>self.groups_at[way.place]
             if edge.compared >= 0:
                 self._take_ordered(way, width, &label)
             elif edge.index:
@@ -309,7 +321,7 @@ cdef class AutomatonCore(Joins):
     cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1:
         """A row meets the groups whose registers its filter may find less, equal or greater."""
         cdef Edge* edge = &self.edges[way.edge]
-        cdef Groups groups = <Groups>self.groups[way.place]
+        cdef Groups groups = <Groups>self.groups_at[way.place]
         cdef double value = 0, least = -INFINITY, most = INFINITY
         cdef Rank rank
         cdef Span span
@@ -336,7 +348,7 @@ cdef class AutomatonCore(Joins):
 
     cdef int _see(self, Sighting* sighting, uint32_t width) except -1:
         """A row that a guard looks for: it ends the groups it agrees with."""
-        cdef Groups groups = <Groups>self.groups[sighting.place]
+        cdef Groups groups = <Groups>self.groups_at[sighting.place]
         cdef uint32_t i, group
         if sighting.index:
             for i in range(sighting.key_first, sighting.key_end):
@@ -380,7 +392,7 @@ cdef class AutomatonCore(Joins):
         cdef int status
         place.visited += 1
         if number != NOBODY:
-            groups = <Groups>self.groups[way.place]
+            groups = <Groups>self.groups_at[way.place]
             group = &groups.groups[number]
             if latest_of(group) < bound:
                 place.outside += 1

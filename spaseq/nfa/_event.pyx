@@ -21,6 +21,7 @@ cdef class EventAtHand(Clock):
         self.window = window
         self.most_steps = self.steps_left = NO_LIMIT
         self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
+        self.widen(8)
 
     def __dealloc__(self):
         give_back(self.row)

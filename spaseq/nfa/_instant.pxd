@@ -1,5 +1,6 @@
 """What the open instant has brought; see _instant.pyx."""
 
+from cpython.ref cimport PyObject
 from libc.stdint cimport uint32_t
 
 from spaseq.nfa._groups cimport Groups
@@ -22,6 +23,7 @@ cdef struct Touched:
 
 cdef class OpenInstant(Guards):
     cdef list groups            # per place, its Groups; None at the start
+    cdef PyObject** groups_at   # the same
     cdef Pending* pending
     cdef uint32_t pending_count, pending_room
     cdef term_t* pending_values

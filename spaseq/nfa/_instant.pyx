@@ -4,13 +4,14 @@
 Nothing follows an event of its own instant, so none of it is seen before the instant closes.
 """
 
+from cpython.ref cimport PyObject
 from libc.string cimport memset
 
 from spaseq.nfa._groups cimport values_of
 from spaseq.nfa._order cimport Registers
 from spaseq.nfa._tables cimport DATED
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._memory cimport give_back, resized
+from spaseq.rdf._memory cimport give_back, resized, zeroed
 
 
 cdef class OpenInstant(Guards):
@@ -24,8 +25,12 @@ cdef class OpenInstant(Guards):
                 rows.places, rows.search.manners
             )
         ]
+        self.groups_at = <PyObject**>zeroed(len(self.groups), sizeof(PyObject*))
+        for i, groups in enumerate(self.groups):
+            self.groups_at[<size_t>i] = <PyObject*>groups
 
     def __dealloc__(self):
+        give_back(self.groups_at)
         give_back(self.pending)
         give_back(self.pending_values)
         give_back(self.touched)
@@ -36,7 +41,7 @@ cdef class OpenInstant(Guards):
         cdef uint32_t i, place
         for i in range(self.looks[gpm].first, self.looks[gpm].end):
             place = self.lookers[i]
-            if not self.places[place].operator or (<Groups>self.groups[place]).living:
+            if not self.places[place].operator or (<Groups>self.groups_at[place]).living:
                 return True
         return False
 
@@ -53,7 +58,7 @@ cdef class OpenInstant(Guards):
 
     cdef int touch(self, uint32_t place, uint32_t number) except -1:
         """A `;` place has taken a group: it goes when the instant closes."""
-        (<Groups>self.groups[place]).groups[number].taken = self.now
+        (<Groups>self.groups_at[place]).groups[number].taken = self.now
         if self.touched_count == self.touched_room:
             self.touched_room = 2 * self.touched_room + 16
             self.touched = <Touched*>_longer(self.touched, self.touched_room, sizeof(Touched))

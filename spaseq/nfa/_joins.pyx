@@ -61,9 +61,9 @@ cdef class Joins(OpenInstant):
         seek.first = seek.last = self.now
         self.step[0], self.step_count = label[0], 1
         if number != NOBODY:
-            self.remember(self.before, place, <Groups>self.groups[way.place], number)
+            self.remember(self.before, place, <Groups>self.groups_at[way.place], number)
             if place.operator == c";" and not conjoined and (
-                (<Groups>self.groups[way.place]).groups[number].taken != self.now
+                (<Groups>self.groups_at[way.place]).groups[number].taken != self.now
             ):
                 self.touch(way.place, number)
             return self._join(way, number, &seek)
@@ -91,7 +91,7 @@ cdef class Joins(OpenInstant):
             seek.low = self.bound - 1
             memset(self.before, 0, self.cells * sizeof(term_t))
             return self.each_edge(&seek, self.before)
-        groups = <Groups>self.groups[way.place]
+        groups = <Groups>self.groups_at[way.place]
         i = groups.living
         while i:
             i -= 1
@@ -127,7 +127,7 @@ cdef class Joins(OpenInstant):
     cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1:
         """A step fits a group: it is joined to those members that nothing keeps away."""
         cdef Place* place = &self.places[way.place]
-        cdef Dates* dates = &(<Groups>self.groups[way.place]).dates[number]
+        cdef Dates* dates = &(<Groups>self.groups_at[way.place]).dates[number]
         cdef instant_t needed = self._taken_before(way, number, seek), found
         cdef instant_t passed = needed
         if not place.manner & Manner.RELATIVE:
@@ -146,7 +146,7 @@ cdef class Joins(OpenInstant):
     cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2:
         """The operator's own condition: members whose last event is older are not joined."""
         cdef Place* place = &self.places[way.place]
-        cdef Dates* dates = &(<Groups>self.groups[way.place]).dates[number]
+        cdef Dates* dates = &(<Groups>self.groups_at[way.place]).dates[number]
         cdef instant_t needed = floor_of(dates, self.timestamp_start)
         if not place.manner & Manner.CONJOINED:
             return needed
@@ -170,7 +170,7 @@ cdef class Joins(OpenInstant):
         """Join a step to the members of a group whose last event is no older than `needed`."""
         cdef Place* place = &self.places[way.place]
         cdef Edge* edge = &self.edges[way.edge]
-        cdef Groups groups = <Groups>self.groups[way.place]
+        cdef Groups groups = <Groups>self.groups_at[way.place]
         cdef instant_t bound = since_of(self), latest = groups.groups[number].latest
         cdef Stretch* stretch = groups.dates[number].newest
         cdef bint joined = False, asked = place.manner & Manner.RELATIVE

@@ -76,7 +76,7 @@ cdef class CoreParts:
         for i in range(self.core.place_count):
             if not self.core.places[i].operator or self.core.places[i].operator == CLOSING:
                 continue
-            groups = <Groups>self.core.groups[i]
+            groups = <Groups>self.core.groups_at[i]
             for j in range(groups.living):
                 group = &groups.groups[groups.alive[j]]
                 if group.latest >= self.core.bound:
@@ -89,7 +89,7 @@ cdef class CoreParts:
 
         Those whose last event is older than the instants; -1: nobody.
         """
-        cdef Groups groups = <Groups>self.core.groups[place]
+        cdef Groups groups = <Groups>self.core.groups_at[place]
         cdef Dates* dates
         cdef instant_t going = -1
         if not groups.dated:
@@ -131,7 +131,7 @@ cdef class CoreParts:
         for start in range(self.core.bound, self.core.now + 1):
             match = self.core.awaited[start & self.core.times_mask]
             while match != NULL:
-                groups = <Groups>self.core.groups[match.place]
+                groups = <Groups>self.core.groups_at[match.place]
                 group = &groups.groups[match.group]
                 if group.alive and group.serial == match.serial and group.taken != self.core.now:
                     values = [values_of(groups, match.group)[i] for i in range(groups.width)]
@@ -233,7 +233,7 @@ cdef class CoreParts:
     def put_waiting(self, uint32_t place, values, nodes, bint taken, bint pending):
         """Let nodes wait in a place, now or when the instant closes."""
         cdef uint32_t i
-        cdef Groups groups = <Groups>self.core.groups[place]
+        cdef Groups groups = <Groups>self.core.groups_at[place]
         for i, value in enumerate(values):
             self.core.env[self.core.numbers[self.core.places[place].live_first + i]] = value
             self.core.key[i] = value
@@ -247,7 +247,7 @@ cdef class CoreParts:
 
     def put_taken(self, uint32_t place, values, instant_t taken):
         """A `;` place with steps of several events has taken what is older at this timestamp."""
-        cdef Groups groups = <Groups>self.core.groups[place]
+        cdef Groups groups = <Groups>self.core.groups_at[place]
         cdef uint32_t number = self._group(groups, values)
         if number != NOBODY:
             groups.dates[number].taken = taken
