@@ -3,7 +3,8 @@
 A row costs a place the groups it is compared with. One group waits where no register is
 live, and an index finds one where every live register is bound on both sides; any other
 live register multiplies the groups that a row visits one by one, but for one that a filter
-compares: the compiled core keeps groups in its order, and visits those that may fit. A guard
+compares: the compiled core keeps groups in its order, and visits those that may fit, or joins
+them all at once where nothing that they remember matters any more. A guard
 that the core decides on sight ends groups it finds likewise; others, and conjunctions, look
 through the buffered rows of the window. The matches themselves come on top:
 each takes time linear in its length.
@@ -18,11 +19,13 @@ from typing import Literal
 from spaseq.engine.notation import Notation
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.native_search import found_by, guards_at_the_end, later_guards
+from spaseq.nfa.native_unions import joins_whole
 from spaseq.plan.logical import Condition, Occurrence, Register
 
-Kind = Literal["constant", "indexed", "ordered", "looks back", "groups"]
+Kind = Literal["constant", "indexed", "summed", "ordered", "looks back", "groups"]
 _FITS = {"less": "no less than", "equal": "equal to", "greater": "no greater than"}
-_ORDER: tuple[Kind, ...] = ("constant", "indexed", "ordered", "looks back", "groups")
+_SURE = {"less": "greater than", "greater": "less than"}
+_ORDER: tuple[Kind, ...] = ("constant", "indexed", "summed", "ordered", "looks back", "groups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,11 @@ def _sentence(kind: Kind, costs: list[EdgeCost]) -> str:
             "constant time per event and mapping, however long the window and however many "
             "partial matches wait: shared variables find their groups in an index"
         )
+    if kind == "summed":
+        return (
+            "logarithmic in the groups that wait, however many of them an event is joined to: an "
+            "index keeps unions of them in the order of what a filter compares"
+        )
     if kind == "ordered":
         return (
             "logarithmic in the groups that wait, and linear in those that an event is joined to: "
@@ -114,7 +122,9 @@ class _Edge:
         apart = [registers[n] for n in self.place.live if n not in self.keys]
         unbounded = [register for register in apart if register.kind != "iterations"]
         order = self.place.orders[self.position] if self.compiled else None
-        if order is not None and unbounded == [registers[order[0]]]:
+        if order is not None and self._joins_whole():
+            yield self._cost("summed", self._visited(unbounded))
+        elif order is not None and unbounded == [registers[order[0]]]:
             yield self._cost("ordered", self._visited(unbounded))
         elif unbounded:
             yield self._cost("groups", self._visited(unbounded))
@@ -127,6 +137,9 @@ class _Edge:
         if looked:
             yield self._cost("looks back", looked)
 
+    def _joins_whole(self) -> bool:
+        return joins_whole(self.notation.plan, self.notation.automaton, self.number, self.position)
+
     def _cost(self, kind: Kind, because: tuple[str, ...]) -> EdgeCost:
         return EdgeCost(self.notation.numbers[self.number], self.name, kind, because)
 
@@ -136,7 +149,10 @@ class _Edge:
         if self.compiled:
             index = [f"?{name}" for _, name in self.place.keys[self.position]]
         which = f"those with the same {', '.join(index)}" if index else "all of them"
-        if order is not None:
+        if order is not None and self._joins_whole():
+            shown = self.notation.register(self.notation.plan.registers[order[0]])
+            which = f"unions of those whose {shown} is {_SURE[order[2]]} ?{order[1]}, and the equal"
+        elif order is not None:
             shown = self.notation.register(self.notation.plan.registers[order[0]])
             which += f" whose {shown} is {_FITS[order[2]]} ?{order[1]}"
         if self.place.operator == "," and not self.notation.plan.partition:

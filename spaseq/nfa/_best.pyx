@@ -142,7 +142,7 @@ cdef class Best:
                 return []
             return [(<size_t>node.before, False)]
         cell = <Cell*>address
-        parts = [(<size_t>cell.node, True)]
+        parts = [(<size_t>cell.node, True)] if cell.node != NULL else []
         if cell.left != NULL and cell.left_latest >= self.bound:
             parts.append((<size_t>cell.left, False))
         if cell.right != NULL and cell.right_latest >= self.bound:

@@ -39,6 +39,9 @@ cdef class AutomatonCore(Joins):
     cdef instant_t since_at(self, const Node* node) noexcept
     cpdef int close(self) except -1
     cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1
+    cdef int _take_whole(
+        self, Way* way, uint32_t width, Label** label, double least, double most
+    ) except -1
     cdef int _see(self, Sighting* sighting, uint32_t width) except -1
     cdef int _end(self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width) except -1
     cdef int _take(self, Way* way, uint32_t group, uint32_t width, Label** label) except -1

@@ -23,8 +23,9 @@ from spaseq.nfa._clock cimport Awaited, since_of, tick
 from spaseq.nfa._event cimport EventAtHand, spend, take_row
 from spaseq.nfa._groups cimport NOBODY, Group, latest_of
 from spaseq.nfa._instant cimport Touched, arrive
-from spaseq.nfa._order cimport Rank, Span, rank_of
+from spaseq.nfa._order cimport Rank, Span, class_of, rank_of
 from spaseq.nfa._shedding cimport held, shed
+from spaseq.nfa._sums cimport Sum, sum_of
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, Relation, bind, enter
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport Dictionary
@@ -142,6 +143,8 @@ cdef class AutomatonCore(Joins):
         if number == NOBODY:
             number = groups.make(values)
             self.most_living += 1
+        else:
+            groups.spoil(number)
         group = &groups.groups[number]
         if self.places[target].operator == CLOSING:
             self._await(target, number, node)
@@ -322,7 +325,8 @@ cdef class AutomatonCore(Joins):
         """A row meets the groups whose registers its filter may find less, equal or greater."""
         cdef Edge* edge = &self.edges[way.edge]
         cdef Groups groups = <Groups>self.groups_at[way.place]
-        cdef double value = 0, least = -INFINITY, most = INFINITY
+        cdef double value = 0, least = -INFINITY, most = INFINITY, margin
+        cdef bint found = False
         cdef Rank rank
         cdef Span span
         cdef uint32_t i, group
@@ -330,21 +334,45 @@ cdef class AutomatonCore(Joins):
             return 0
         rank = rank_of(record_of(self.batch, self.row[edge.compared]), &value)
         if rank == Rank.NUMERIC and fabs(value) < INFINITY:
-            if edge.relation != Relation.LESS:
-                most = value + ROUNDING * fabs(value) + LEAST_FLOAT
-            if edge.relation != Relation.GREATER:
-                least = value - ROUNDING * fabs(value) - LEAST_FLOAT
+            margin = ROUNDING * fabs(value) + LEAST_FLOAT
+            if edge.relation != Relation.LESS or edge.whole:
+                most = value + margin
+            if edge.relation != Relation.GREATER or edge.whole:
+                least = value - margin
+            if edge.whole:
+                found = self._take_whole(way, width, label, least, most)
         elif rank == Rank.TEXT and edge.relation == Relation.EQUAL:
             least = most = value
         for i in range(edge.key_first, edge.key_end):
             self.key[i - edge.key_first] = self.row[self.numbers[i]]
         group = groups.first_in(edge.index, self.key, rank, least, most, &span)
-        if group == NOBODY and groups.living:
+        if group == NOBODY and groups.living and not found:
             self.places[way.place].unjoined += 1
         while group != NOBODY:
             self._take(way, group, width, label)
             group = groups.next_in(edge.index, &span)
         return 0
+
+    cdef int _take_whole(
+        self, Way* way, uint32_t width, Label** label, double least, double most
+    ) except -1:
+        """A row takes all groups less than `least`, or greater than `most`; whether there are any."""
+        cdef Edge* edge = &self.edges[way.edge]
+        cdef Place* place = &self.places[way.place]
+        cdef Sum wanted
+        wanted.alike = class_of(0, Rank.NUMERIC)
+        wanted.above = edge.relation == Relation.LESS
+        wanted.bound = most if wanted.above else least
+        sum_of(<Groups>self.groups_at[way.place], edge.index, self.tecs, self.since, &wanted)
+        if wanted.cell == NULL or not spend(self, way.place):
+            return 0
+        memset(self.env, 0, self.cells * sizeof(term_t))
+        bind(self, &self.occurrences[edge.occurrence], self.row, self.env)
+        self.label_row(way, width, label)
+        place.visited += 1
+        place.joined += 1
+        arrive(self, edge, self.tecs.extend(label[0], wanted.cell, wanted.latest))
+        return 1
 
     cdef int _see(self, Sighting* sighting, uint32_t width) except -1:
         """A row that a guard looks for: it ends the groups it agrees with."""

@@ -71,6 +71,7 @@ cdef class Groups:
     cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1
     cdef int drop(self, uint32_t group) except -1
+    cdef int spoil(self, uint32_t group) noexcept nogil
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
     cdef uint32_t first_in(

@@ -228,6 +228,14 @@ cdef class Groups:
         newest.latest = max(newest.latest, node.latest)
         return 0
 
+    cdef int spoil(self, uint32_t group) noexcept nogil:
+        """The members of a group change."""
+        cdef uint32_t i
+        for i in range(self.chain_count):
+            if self.chains[i].ordered >= 0:
+                (<Order>self.orders_at[i]).spoil(group)
+        return 0
+
     cdef int drop(self, uint32_t group) except -1:
         cdef Group* gone = &self.groups[group]
         cdef uint32_t i, last

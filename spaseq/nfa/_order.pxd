@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport uint32_t, uint64_t
 
+from spaseq.nfa._tecs cimport Cell, instant_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport TermRecord, term_t
 from spaseq.rdf._window cimport WindowTerms
@@ -15,6 +16,11 @@ cdef enum Rank:
     TEXT        # equal only to the same term, whose hash stands for a value
 
 cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil
+
+
+cdef inline uint64_t class_of(uint32_t hash, Rank rank) noexcept nogil:
+    """What groups share that are in one order of values."""
+    return <uint64_t>hash << 2 | <uint64_t>rank
 
 
 @cython.final
@@ -30,6 +36,13 @@ cdef struct Leaf:
     double value
     uint32_t left       # groups: its subtrees
     uint32_t right
+
+
+# The union of all groups in a subtree, see _sums.pyx; stale: so are those of all subtrees it is in.
+cdef struct Subtotal:
+    Cell* cell          # NULL: nobody
+    instant_t latest
+    bint stale
 
 
 cdef enum:
@@ -48,10 +61,13 @@ cdef struct Span:
 @cython.final
 cdef class Order:
     cdef Leaf* leaves           # per group
+    cdef Subtotal* subtotals    # per group; NULL: nobody has asked for any
     cdef uint32_t* roots        # by hash
     cdef uint32_t mask
 
     cdef int reserve(self, uint32_t room) except -1
+    cdef int keep_subtotals(self) except -1
+    cdef int spoil(self, uint32_t group) noexcept nogil
     cdef int enter(self, uint32_t group, uint32_t hash, Rank rank, double value) noexcept nogil
     cdef int put(self, uint32_t group) noexcept nogil
     cdef int leave(self, uint32_t group) noexcept nogil

@@ -18,7 +18,7 @@ from libc.math cimport isnan
 from libc.string cimport memmove, memset
 
 from spaseq.rdf._literals cimport decode_record
-from spaseq.rdf._memory cimport give_back, resized
+from spaseq.rdf._memory cimport give_back, resized, zeroed
 from spaseq.rdf._terms cimport UNDECODED, WINDOWED
 from spaseq.rdf._values cimport Kind
 
@@ -62,23 +62,47 @@ cdef inline uint32_t _priority(uint32_t group) noexcept nogil:
     return (group + 1) * 0x9E3779B1u ^ (group << 15)
 
 
-cdef inline uint64_t _class_of(uint32_t hash, Rank rank) noexcept nogil:
-    return <uint64_t>hash << 2 | <uint64_t>rank
-
-
 cdef class Order:
     """The groups of one place."""
 
     def __dealloc__(self):
         give_back(self.leaves)
+        give_back(self.subtotals)
         give_back(self.roots)
 
     cdef int reserve(self, uint32_t room) except -1:
         """Make room for the groups with numbers below `room`, a power of two; none is in it."""
         self.leaves = <Leaf*>_longer(self.leaves, room * sizeof(Leaf))
         self.roots = <uint32_t*>_longer(self.roots, room * sizeof(uint32_t))
+        if self.subtotals != NULL:
+            self.subtotals = <Subtotal*>_longer(self.subtotals, room * sizeof(Subtotal))
         self.mask = room - 1
         memset(self.roots, 0xFF, room * sizeof(uint32_t))
+        return 0
+
+    cdef int keep_subtotals(self) except -1:
+        """From now on, subtrees may have unions."""
+        cdef uint32_t i
+        if self.subtotals != NULL:
+            return 0
+        self.subtotals = <Subtotal*>zeroed(<size_t>self.mask + 1, sizeof(Subtotal))
+        for i in range(self.mask + 1):
+            self.subtotals[i].stale = True
+        return 0
+
+    cdef int spoil(self, uint32_t group) noexcept nogil:
+        """The members of a group have changed: the unions it is in are stale."""
+        cdef uint32_t node
+        if self.subtotals == NULL or self.subtotals[group].stale:
+            return 0
+        node = self.roots[<uint32_t>(self.leaves[group].alike >> 2) & self.mask]
+        while node != group:
+            self.subtotals[node].stale = True
+            if self._before(node, &self.leaves[group], group):
+                node = self.leaves[node].right
+            else:
+                node = self.leaves[node].left
+        self.subtotals[group].stale = True
         return 0
 
     cdef bint _before(self, uint32_t node, const Leaf* position, uint32_t group) noexcept nogil:
@@ -92,7 +116,7 @@ cdef class Order:
 
     cdef int enter(self, uint32_t group, uint32_t hash, Rank rank, double value) noexcept nogil:
         """A group that is not there comes in."""
-        self.leaves[group].alike = _class_of(hash, rank)
+        self.leaves[group].alike = class_of(hash, rank)
         self.leaves[group].value = value
         return self.put(group)
 
@@ -103,8 +127,11 @@ cdef class Order:
         cdef uint32_t* smaller = &leaf.left
         cdef uint32_t* greater = &leaf.right
         cdef uint32_t node
+        cdef bint kept = self.subtotals != NULL
         while where[0] != NOBODY and _priority(where[0]) > _priority(group):
             node = where[0]
+            if kept:
+                self.subtotals[node].stale = True
             where = (
                 &self.leaves[node].right if self._before(node, leaf, group)
                 else &self.leaves[node].left
@@ -112,7 +139,11 @@ cdef class Order:
         # What hangs here is split into what comes before the group and what after.
         node = where[0]
         where[0] = group
+        if kept:
+            self.subtotals[group].stale = True
         while node != NOBODY:
+            if kept:
+                self.subtotals[node].stale = True
             if self._before(node, leaf, group):
                 smaller[0] = node
                 smaller = &self.leaves[node].right
@@ -129,12 +160,17 @@ cdef class Order:
         cdef Leaf* leaf = &self.leaves[group]
         cdef uint32_t* where = &self.roots[<uint32_t>(leaf.alike >> 2) & self.mask]
         cdef uint32_t smaller = leaf.left, greater = leaf.right
+        cdef bint kept = self.subtotals != NULL
         while where[0] != group:
+            if kept:
+                self.subtotals[where[0]].stale = True
             where = (
                 &self.leaves[where[0]].right if self._before(where[0], leaf, group)
                 else &self.leaves[where[0]].left
             )
         while smaller != NOBODY and greater != NOBODY:
+            if kept:
+                self.subtotals[smaller].stale = self.subtotals[greater].stale = True
             if _priority(smaller) > _priority(greater):
                 where[0] = smaller
                 where = &self.leaves[smaller].right
@@ -153,7 +189,7 @@ cdef class Order:
 
         The span is good for `next_of` until a group comes or goes.
         """
-        span.position.alike = _class_of(hash, rank)
+        span.position.alike = class_of(hash, rank)
         span.position.value = least
         span.most = most
         span.root = self.roots[hash & self.mask]

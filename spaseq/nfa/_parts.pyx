@@ -191,7 +191,8 @@ cdef class CoreParts:
         cdef Cell* cell
         while todo:
             cell = <Cell*><size_t>todo.pop()
-            found.append((cell.node.label.instant, <size_t>cell.node))
+            if cell.node != NULL:
+                found.append((cell.node.label.instant, <size_t>cell.node))
             if cell.left != NULL and cell.left_latest >= self.core.bound:
                 todo.append(<size_t>cell.left)
             if cell.right != NULL and cell.right_latest >= self.core.bound:

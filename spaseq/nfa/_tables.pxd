@@ -61,6 +61,7 @@ cdef struct Edge:
     uint32_t key_end
     int32_t compared    # the row's column that an ordered index compares, -1: there is none
     Relation relation   # what it must be to the register
+    bint whole          # rows take all groups that surely fit as one
 
 # A column of a row, the register that takes its value, and one that takes it too.
 cdef struct Binding:

@@ -38,7 +38,7 @@ cdef class Tables:
                 self.edges[i].occurrence, self.edges[i].effect_first, self.edges[i].effect_end,
                 self.edges[i].link_first, self.edges[i].link_end, self.edges[i].index,
                 self.edges[i].key_first, self.edges[i].key_end,
-                self.edges[i].compared, relation,
+                self.edges[i].compared, relation, self.edges[i].whole,
             ) = entry
             self.edges[i].relation = <Relation><int>relation
         self.links = <Link*>zeroed(len(rows.links), sizeof(Link))

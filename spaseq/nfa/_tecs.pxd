@@ -37,10 +37,11 @@ cdef struct Node:
     instant_t before_latest
     instant_t latest    # their greatest start
 
-# A union of nodes, as a heap: no start below is greater than the node's own.
+# A union of nodes, as a heap: no start below is greater than the node's own. Or, without a node
+# of its own, the union of its two sides, of which one starts as late as any.
 cdef struct Cell:
     Node* node
-    instant_t latest    # of the node, and so of all
+    instant_t latest    # of all
     Cell* left
     instant_t left_latest
     Cell* right
@@ -65,6 +66,9 @@ cdef class Tecs:
     cdef Label* label(self, uint32_t width) except NULL
     cdef Node* extend(self, Label* label, Cell* before, instant_t start) except NULL
     cdef Cell* add(self, Cell* heap, instant_t heap_latest, Node* node, instant_t bound) except NULL
+    cdef Cell* unite(
+        self, Cell* one, instant_t one_latest, Cell* other, instant_t other_latest
+    ) except NULL
 
 
 @cython.final
@@ -83,6 +87,7 @@ cdef class Walk:
 
     cdef int begin(self, Node* end, instant_t bound) noexcept nogil
     cdef int advance(self) except -1 nogil
-    cdef int _push_sides(self, Cell* cell) except -1 nogil
+    cdef Node* _enter(self, Cell* cell) except NULL nogil
+    cdef int _push(self, Cell* cell) except -1 nogil
     cdef int _heighten(self) except -1 nogil
     cdef int _deepen(self) except -1 nogil

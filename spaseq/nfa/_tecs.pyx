@@ -4,15 +4,16 @@
 A node is one event that ended a step, on top of every partial match it was joined to; a
 union is a heap of nodes ordered by their greatest start, the latest on top. So the matches
 that end in a node and start inside the window are enumerated without ever visiting what has
-expired: the time to the next match depends on its length alone. Unions are persistent:
+expired: the time to the next match depends on its length alone, and on how deep unions of unions
+are nested, which is logarithmic in the groups they are of. Unions are persistent:
 adding a node to one leaves the old one to whoever holds it.
 
 Memory is that of epochs, stretches of consecutive instants: nothing is counted or walked to
 free it. When the window has passed over an epoch's last instant, every match through one of
 its nodes has expired, and the epoch's memory goes as a whole.
 
-Cost: extending is constant; adding is constant where starts come in order, else amortised
-logarithmic. Source: Bucchi, Grez, Quintana, Riveros, Vansummeren: CORE, VLDB 2022, section
+Cost: extending is constant, and so is uniting two unions; adding is constant where starts come
+in order, else amortised logarithmic. Source: Bucchi, Grez, Quintana, Riveros, Vansummeren: CORE, VLDB 2022, section
 5, with heaps in the place of union lists.
 """
 
@@ -141,6 +142,20 @@ cdef class Tecs:
         where_latest[0] = cell.latest
         return first
 
+    cdef Cell* unite(
+        self, Cell* one, instant_t one_latest, Cell* other, instant_t other_latest
+    ) except NULL:
+        """The union of two that share nothing; `one` may be NULL."""
+        cdef Cell* cell
+        if one == NULL:
+            return other
+        cell = <Cell*>self.take(sizeof(Cell))
+        cell.node = NULL
+        cell.left, cell.left_latest = one, one_latest
+        cell.right, cell.right_latest = other, other_latest
+        cell.latest = max(one_latest, other_latest)
+        return cell
+
 
 cdef class Walk:
     """The matches that end in a node, one after the other, each when it is asked for.
@@ -172,15 +187,12 @@ cdef class Walk:
         Its labels are path[length - 1], …, path[0]; its first event came at `start`.
         """
         cdef Node* node = self.node
-        cdef Cell* cell
         if node == NULL:
             if self.count == 0:
                 return 0
             self.count -= 1
-            cell = self.stack[self.count]
             self.depth = self.depths[self.count]
-            self._push_sides(cell)
-            node = cell.node
+            node = self._enter(self.stack[self.count])
         while True:
             if self.depth == self.path_room:
                 self._deepen()
@@ -188,26 +200,35 @@ cdef class Walk:
             self.depth += 1
             if node.before == NULL:
                 break
-            cell = node.before
-            self._push_sides(cell)
-            node = cell.node
+            node = self._enter(node.before)
         self.node = NULL
         self.length = self.depth
         self.start = node.latest
         return 1
 
-    cdef int _push_sides(self, Cell* cell) except -1 nogil:
-        """What else the union of a cell holds comes later, at the same depth."""
-        if self.count + 2 > self.stack_room:
+    cdef Node* _enter(self, Cell* cell) except NULL nogil:
+        """A node of a union; what else it holds comes later, at the same depth."""
+        cdef bint left, right
+        while True:
+            left = cell.left != NULL and cell.left_latest >= self.bound
+            right = cell.right != NULL and cell.right_latest >= self.bound
+            if cell.node != NULL:
+                break
+            if left and right:
+                self._push(cell.right)
+            cell = cell.left if left else cell.right
+        if left:
+            self._push(cell.left)
+        if right:
+            self._push(cell.right)
+        return cell.node
+
+    cdef int _push(self, Cell* cell) except -1 nogil:
+        if self.count == self.stack_room:
             self._heighten()
-        if cell.left != NULL and cell.left_latest >= self.bound:
-            self.stack[self.count] = cell.left
-            self.depths[self.count] = self.depth
-            self.count += 1
-        if cell.right != NULL and cell.right_latest >= self.bound:
-            self.stack[self.count] = cell.right
-            self.depths[self.count] = self.depth
-            self.count += 1
+        self.stack[self.count] = cell
+        self.depths[self.count] = self.depth
+        self.count += 1
         return 0
 
     cdef int _heighten(self) except -1 nogil:

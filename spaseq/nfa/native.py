@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from spaseq.nfa import native_search
 from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Place, Relation, Sighting
 from spaseq.nfa.native_search import SearchTables, looks_back_twice
+from spaseq.nfa.native_unions import joins_whole
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places
 from spaseq.plan.logical import QueryPlan, Register
@@ -29,8 +30,7 @@ Range = tuple[int, int]
 Index = tuple[list[int], int]
 """The positions of live registers that an index reads, and of the one it is ordered by or -1."""
 
-CLOSING = "w"
-"""The operator of the places where matches wait for their windows to close."""
+CLOSING = "w"  # the operator of the places where matches wait for their windows to close
 
 
 @dataclass(slots=True)
@@ -45,9 +45,8 @@ class CoreTables:
     places: list[tuple[str | None, int, int, list[Index], int]] = field(default_factory=list)
     """(operator, live registers as a range of `numbers`, indexes, first edge)."""
     edges: list[tuple[int, ...]] = field(default_factory=list)
-    """(occurrence or, of several graph patterns, the greatest number, effects, links, index of the
-    place's groups or 0, key columns, the column that an ordered index compares, how (a position
-    in `_RELATIONS`))."""
+    """(occurrence or, of several graph patterns, the greatest number, effects, links, index or 0,
+    key columns, column that an ordered index compares, how (in `_RELATIONS`), `joins_whole`)."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
     bounds: list[tuple[int, int, int]] = field(default_factory=list)
     effects: list[tuple[int, int, int]] = field(default_factory=list)
@@ -338,6 +337,7 @@ class _Writing:
             *key_columns,
             compared,
             0 if order is None else _RELATIONS.index(order[2]),
+            joins_whole(self._plan, self._automaton, number, position),
         )
 
     def _link(self, link: Link) -> tuple[int, int, int]:

@@ -80,6 +80,22 @@ def test_the_reason_is_the_filter_that_makes_it_so() -> None:
     assert edge == {
         "place": 2,
         "gpm": "B",
+        "kind": "summed",
+        "because": [
+            "unions of those whose ?x is less than ?y, and the equal",
+            "FILTER(?y > ?x) of B",
+        ],
+    }
+    assert query["guarantee"]["sentence"].startswith("logarithmic in the groups that wait, however")
+
+
+def test_what_is_kept_for_later_makes_it_visit_those_that_fit() -> None:
+    gpms = PLAIN.replace("?y }", "?y FILTER(?y > ?x) }") + " DEFINE GPM C ON s { [] :c ?x }"
+    (query,) = program("SEQ(A : B : C)", gpms).to_dict()["queries"]
+    (edge,) = query["guarantee"]["edges"]
+    assert edge == {
+        "place": 2,
+        "gpm": "B",
         "kind": "ordered",
         "because": ["all of them whose ?x is no greater than ?y", "FILTER(?y > ?x) of B"],
     }

@@ -1,0 +1,20 @@
+"""The union of all groups in a range of an order; see _sums.pyx."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.nfa._groups cimport Groups
+from spaseq.nfa._order cimport Rank
+from spaseq.nfa._tecs cimport Cell, Tecs, instant_t
+
+# What is asked for: groups with a hash and a rank whose value lies beyond a bound, and what has
+# been found of them.
+cdef struct Sum:
+    uint64_t alike
+    double bound
+    bint above          # values greater than the bound, not less
+    Cell* cell          # NULL: nobody
+    instant_t latest
+
+cdef int sum_of(
+    Groups groups, uint32_t index, Tecs tecs, instant_t since, Sum* wanted
+) except -1
