@@ -287,6 +287,9 @@ cdef class LineReader(TermReader):
             at = close
         quad.predicate = column.predicate.term
         quad.timing = column.timing
+        if column.timing and subject != NULL:
+            # Mostly the next event's graph: by the end of the line, what is asked is at hand.
+            self.events.closed.expect(hash_of(subject, subject_size))
         # The object.
         at = behind_space(at, end)
         if at == end:
