@@ -204,7 +204,7 @@ def printed(command: str) -> str:
     assert words[0] == "spaseq", f"{command}: documents show spaseq, cat and make only"
     here = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
     result = subprocess.run(
-        [sys.executable, "-m", "spaseq.cli", *words[1:]],
+        [sys.executable, "-m", "spaseq", *words[1:]],
         env=here,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -449,7 +449,7 @@ def test_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "spaseq.cli", *arguments]
+    return [sys.executable, "-m", "spaseq", *arguments]
 
 
 def environment() -> dict[str, str]:
@@ -488,7 +488,7 @@ def test_a_closed_pipe_ends_quietly(shell: Shell) -> None:
 
 def in_shell(line: str) -> subprocess.CompletedProcess[str]:
     """A line of the shell in which `spaseq` is this command line."""
-    words = line.replace("spaseq ", f"'{sys.executable}' -m spaseq.cli ", 1)
+    words = line.replace("spaseq ", f"'{sys.executable}' -m spaseq ", 1)
     return subprocess.run(
         ["sh", "-c", words], capture_output=True, text=True, env=environment(), check=False
     )

@@ -1,7 +1,0 @@
-"""`python -m spaseq.cli`: the command line without the installed script."""
-
-import sys
-
-from spaseq.cli import main
-
-sys.exit(main())
