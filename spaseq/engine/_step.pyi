@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 
+from spaseq.engine._aggregates import NativeAggregates
 from spaseq.gpm._graph import SummaryGraph
 from spaseq.gpm._match import NativeMatcher
 from spaseq.gpm.bytecode import ExpressionCode
@@ -15,6 +16,9 @@ class NativeStep:
         window: WindowTerms,
         matchers: Sequence[NativeMatcher],
         filters: Sequence[Sequence[ExpressionCode]],
+        assigned: Sequence[Sequence[ExpressionCode]],
+        views: Sequence[Sequence[tuple[int, int, str]]],
+        aggregates: NativeAggregates,
         readers: Sequence[Sequence[int]],
     ) -> None: ...
     @property

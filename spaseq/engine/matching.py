@@ -13,6 +13,7 @@ from spaseq.gpm.graphs import NamedGraphs
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.tecs import Row
+from spaseq.nfa.window import LAST_MOMENT
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
@@ -151,5 +152,7 @@ def _behind_others(program: CompiledQueries) -> set[int]:
 
 def _horizon(plans: list[QueryPlan], counted: bool) -> int:
     """How far back, in microseconds or events, an event of a match may lie."""
+    if any(plan.window.kind == "unbounded" for plan in plans):
+        return LAST_MOMENT
     kinds = ("events",) if counted else ("span", "tumbling")
     return max((plan.window.size for plan in plans if plan.window.kind in kinds), default=0)

@@ -26,7 +26,7 @@ from spaseq.nfa._instant cimport Touched, arrive
 from spaseq.nfa._order cimport Rank, Span, class_of, rank_of
 from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._sums cimport Sum, sum_of
-from spaseq.nfa._tables cimport CLOSING, CONJOINED, Relation, bind, enter
+from spaseq.nfa._tables cimport CLOSING, CONJOINED, Relation, assign, bind, enter
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -401,7 +401,13 @@ cdef class AutomatonCore(Joins):
         if not spend(self, sighting.place):
             return 0
         self.remember(self.env, &self.places[sighting.place], groups, number)
+        if self.occurrences[sighting.occurrence].keeps and not self.row_kept:
+            self.keep_row(width)
         if not bind(self, &self.occurrences[sighting.occurrence], self.row, self.env):
+            return 0
+        if self.most_assigned and not assign(
+            self, sighting.occurrence, self.env, self.row + width
+        ):
             return 0
         status = self.conditions.hold(self.conditions.context, sighting.occurrence, self.env)
         if status <= 0:
@@ -433,8 +439,12 @@ cdef class AutomatonCore(Joins):
                 return 0
             memset(self.env, 0, self.cells * sizeof(term_t))
         enter(self, edge, self.env)
+        if occurrence.keeps and not self.row_kept:
+            self.keep_row(width)
         if not bind(self, occurrence, self.row, self.env):
             occurrence.disagreed += 1
+            return 0
+        if self.most_assigned and not assign(self, edge.occurrence, self.env, self.row + width):
             return 0
         status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
         if status <= 0:
