@@ -120,6 +120,8 @@ def ways(events: int, sample: int, repeat: int, show: Callable[[str], None]) -> 
         Series(
             workloads.RECOVERIES_LIMITED.name, workloads.RECOVERIES_LIMITED, few, feeding.matched
         ),
+        Series(workloads.MEANS.name, workloads.MEANS, few // 5, feeding.matched),
+        Series("the same in Python", workloads.MEANS, few // 5, feeding.plainly),
     ]
     for _ in range(repeat):
         for series in rows:

@@ -38,6 +38,7 @@ cdef class NativeStep:
     cdef uint64_t* untrue           # per test: how often it was not true
     cdef readonly NativeAggregates aggregates
     cdef readonly list assigned     # per occurrence, the Expressions of its BINDs
+    cdef bint viewing               # whether there are any views
     cdef View* views                # what filters see: views[first[o]:first[o + 1]], then BINDs
     cdef uint32_t* view_first       # by the number after the occurrences'
     cdef uint32_t* assigned_first   # per occurrence: the number of its first BIND among all

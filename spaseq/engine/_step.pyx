@@ -26,7 +26,7 @@ ctypedef term_t (*Adding)(NativeStep, uint32_t, term_t, term_t) noexcept
 cdef int _holding(NativeStep step, uint32_t occurrence, term_t* env) except -1 nogil:
     """Whether the residual filters of an occurrence are true."""
     cdef uint32_t i
-    if step.view_first[occurrence] < step.view_first[occurrence + 1]:
+    if step.viewing and step.view_first[occurrence] < step.view_first[occurrence + 1]:
         with gil:
             step.refresh(occurrence, env)
     for i in range(step.test_first[occurrence], step.test_first[occurrence + 1]):
@@ -143,6 +143,7 @@ cdef class NativeStep:
 
     def _list_views(self, views):
         cdef uint32_t i, first = 0
+        self.viewing = any(views)
         self.views = <View*>zeroed(sum(map(len, views)), sizeof(View))
         self.view_first = <uint32_t*>zeroed(len(views) + 1, sizeof(uint32_t))
         for i, some in enumerate(views):

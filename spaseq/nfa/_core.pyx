@@ -26,7 +26,7 @@ from spaseq.nfa._instant cimport Touched, arrive
 from spaseq.nfa._order cimport Rank, Span, class_of, rank_of
 from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._sums cimport Sum, sum_of
-from spaseq.nfa._tables cimport CLOSING, CONJOINED, Relation, assign, bind, enter
+from spaseq.nfa._tables cimport CLOSING, CONJOINED, More, Relation, assign, bind, enter
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -395,17 +395,19 @@ cdef class AutomatonCore(Joins):
     ) except -1:
         """The partial matches of a group end with the instant, if a guard's row fits them."""
         cdef Group* group = &groups.groups[number]
+        cdef Occurrence* occurrence = &self.occurrences[sighting.occurrence]
         cdef int status
         if group.taken == self.now or group.latest < since_of(self):
             return 0
         if not spend(self, sighting.place):
             return 0
         self.remember(self.env, &self.places[sighting.place], groups, number)
-        if self.occurrences[sighting.occurrence].keeps and not self.row_kept:
+        if occurrence.more & More.KEEPS and not self.row_kept:
             self.keep_row(width)
-        if not bind(self, &self.occurrences[sighting.occurrence], self.row, self.env):
-            return 0
-        if self.most_assigned and not assign(
+        status = bind(self, occurrence, self.row, self.env)
+        if status <= 0:
+            return _raised() if status < 0 else 0
+        if occurrence.more & More.ASSIGNS and not assign(
             self, sighting.occurrence, self.env, self.row + width
         ):
             return 0
@@ -439,12 +441,15 @@ cdef class AutomatonCore(Joins):
                 return 0
             memset(self.env, 0, self.cells * sizeof(term_t))
         enter(self, edge, self.env)
-        if occurrence.keeps and not self.row_kept:
+        if occurrence.more & More.KEEPS and not self.row_kept:
             self.keep_row(width)
-        if not bind(self, occurrence, self.row, self.env):
+        status = bind(self, occurrence, self.row, self.env)
+        if status <= 0:
             occurrence.disagreed += 1
-            return 0
-        if self.most_assigned and not assign(self, edge.occurrence, self.env, self.row + width):
+            return _raised() if status < 0 else 0
+        if occurrence.more & More.ASSIGNS and not assign(
+            self, edge.occurrence, self.env, self.row + width
+        ):
             return 0
         status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
         if status <= 0:

@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from spaseq.nfa._clock cimport Clock
-from spaseq.nfa._tables cimport Binding, Occurrence, Way
+from spaseq.nfa._tables cimport Binding, More, Occurrence, Way
 from spaseq.nfa._tecs cimport Label, Tecs
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t

@@ -74,7 +74,7 @@ cdef class EventAtHand(Clock):
         """Registers that hold terms of the row's batch take the numbers these are kept by."""
         cdef uint32_t i, j
         cdef Binding* binding
-        if occurrence.keeps:
+        if occurrence.more & More.KEEPS:
             return 0
         for i in range(occurrence.binding_first, occurrence.binding_end):
             binding = &self.bindings[i]
@@ -88,12 +88,11 @@ cdef class EventAtHand(Clock):
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1:
         """The row at hand and its event, kept as long as the window may need them."""
         cdef Occurrence* occurrence = &self.occurrences[self.edges[way.edge].occurrence]
-        cdef uint32_t assigned = occurrence.assigned_end - occurrence.binding_end
         if not self.row_kept:
             self.keep_row(width)
         self.settle(occurrence)
-        if assigned:
-            width += assigned
+        if occurrence.more & More.ASSIGNS:
+            width += occurrence.assigned_end - occurrence.binding_end
             if label[0] != NULL and memcmp(label[0].row, self.row, width * sizeof(term_t)) != 0:
                 label[0] = NULL
         if label[0] == NULL:

@@ -236,9 +236,10 @@ cdef class Search(EventAtHand):
         if self._shared(seek, label):
             return 0
         memcpy(joined, env, self.cells * sizeof(term_t))
-        if not bind(self, occurrence, label.row, joined):
+        stopped = bind(self, occurrence, label.row, joined)
+        if stopped <= 0:
             occurrence.disagreed += 1
-            return 0
+            return _raised() if stopped < 0 else 0
         seek.labels[part] = label
         stopped = self._extend(seek, depth + 1)
         seek.labels[part] = NULL

@@ -103,8 +103,13 @@ cdef struct Occurrence:
     uint32_t assigned_end   # the bindings of its BINDs follow; their columns, those of its rows
     uint32_t count_first    # registers that count its rows
     uint32_t count_end
-    bint keeps              # the window has its rows before they are bound
+    uint32_t more           # More: what has to be done beyond binding its columns
     uint64_t disagreed      # rows that did not agree with a partial match
+
+cdef enum More:
+    KEEPS = 1       # the window has its rows before they are bound
+    COUNTS = 2      # registers count them
+    ASSIGNS = 4     # it has BINDs
 
 # An edge that rows of a GPM may take.
 cdef struct Way:
@@ -171,7 +176,8 @@ cdef class Tables:
 cdef uint32_t* numbers_of(numbers) except NULL
 
 
-cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) except -1
+# 0, or -1 with a Python exception set.
+cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) noexcept
 cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) except -1
 
 
@@ -199,8 +205,11 @@ cdef inline int enter(Tables tables, const Edge* edge, term_t* env) noexcept nog
 
 cdef inline int bind(
     Tables tables, const Occurrence* occurrence, const term_t* row, term_t* env
-) except -1:
-    """Bind a row's variables in an environment: 1, or 0 where one disagrees."""
+) noexcept:
+    """Bind a row's variables in an environment: 1, or 0 where one disagrees.
+
+    -1 with a Python exception set.
+    """
     cdef uint32_t i
     cdef Binding* binding
     cdef term_t value
@@ -212,15 +221,17 @@ cdef inline int bind(
         if env[binding.register] == 0:
             env[binding.register] = value
             if binding.follower_first < binding.follower_end:
-                follow(tables, binding, value, env)
+                if follow(tables, binding, value, env) < 0:
+                    return -1
         elif env[binding.register] != value:
             return 0
     for i in range(tables.first_count):
         env[tables.firsts[2 * i + 1]] = (
             tables.truth if env[tables.firsts[2 * i]] == 1 else tables.falsehood
         )
-    for i in range(occurrence.count_first, occurrence.count_end):
-        env[tables.numbers[i]] += 1
+    if occurrence.more & More.COUNTS:
+        for i in range(occurrence.count_first, occurrence.count_end):
+            env[tables.numbers[i]] += 1
     return 1
 
 

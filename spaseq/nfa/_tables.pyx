@@ -68,8 +68,14 @@ cdef class Tables:
             (
                 self.occurrences[i].binding_first, self.occurrences[i].binding_end,
                 self.occurrences[i].assigned_end, self.occurrences[i].count_first,
-                self.occurrences[i].count_end, self.occurrences[i].keeps,
+                self.occurrences[i].count_end, keeps,
             ) = entry
+            if keeps:
+                self.occurrences[i].more |= More.KEEPS
+            if self.occurrences[i].count_first < self.occurrences[i].count_end:
+                self.occurrences[i].more |= More.COUNTS
+            if self.occurrences[i].binding_end < self.occurrences[i].assigned_end:
+                self.occurrences[i].more |= More.ASSIGNS
             self.most_assigned = max(
                 self.most_assigned,
                 self.occurrences[i].assigned_end - self.occurrences[i].binding_end,
@@ -119,7 +125,7 @@ cdef class Tables:
         return self.occurrences[occurrence].disagreed
 
 
-cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) except -1:
+cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) noexcept:
     """A variable was bound: what follows it changes."""
     cdef uint32_t i
     cdef Follower* follower
@@ -136,7 +142,7 @@ cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env
                 tables.conditions.context, follower.register, env[follower.register], value
             )
             if state == 0:
-                return _raised()
+                return -1
             env[follower.register] = state
     return 0
 
@@ -156,7 +162,8 @@ cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) exc
             continue
         if env[binding.register] == 0:
             env[binding.register] = values[i]
-            follow(tables, binding, values[i], env)
+            if follow(tables, binding, values[i], env) < 0:
+                return _raised()
         elif env[binding.register] != values[i]:
             return 0
     return 1
