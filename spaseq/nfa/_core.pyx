@@ -359,6 +359,7 @@ cdef class AutomatonCore(Joins):
         """A row takes all groups less than `least`, or greater than `most`; whether there are any."""
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
+        cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
         cdef Sum wanted
         wanted.alike = class_of(0, Rank.NUMERIC)
         wanted.above = edge.relation == Relation.LESS
@@ -367,7 +368,10 @@ cdef class AutomatonCore(Joins):
         if wanted.cell == NULL or not spend(self, way.place):
             return 0
         memset(self.env, 0, self.cells * sizeof(term_t))
-        bind(self, &self.occurrences[edge.occurrence], self.row, self.env)
+        if occurrence.more & More.KEEPS and not self.row_kept:
+            self.keep_row(width)
+        if bind(self, occurrence, self.row, self.env) < 0:
+            return _raised()
         self.label_row(way, width, label)
         place.visited += 1
         place.joined += 1

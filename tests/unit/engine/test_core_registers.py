@@ -233,6 +233,22 @@ def test_nothing_expires_without_a_window() -> None:
     assert push(shedding, 100, "k99 b 1") == ["A@99 B@100"]
 
 
+def test_aggregates_follow_rows_that_take_all_groups_of_a_range() -> None:
+    of = program(
+        "SEQ((A : B){1} ; C)",
+        "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y FILTER(?y > ?x) } "
+        "DEFINE GPM C ON s { [] :c ?z FILTER(?z = MIN(?y) && ?z = SUM(DISTINCT ?y)) }",
+    )
+    run, plain = of.start(), in_python(of)
+    assert any(edge[-1] for edge in native(run)._tables.edges)
+    for some in (run, plain):
+        for number, facts in enumerate(("a 1", "a 2", "b 7", "a 3", "b 9")):
+            push(some, number, f"k {facts}")
+        assert push(some, 5, "k c 8") == []
+        assert push(some, 6, "k c 9") == ["A@0 B@4 C@6", "A@1 B@4 C@6", "A@3 B@4 C@6"]
+        assert push(some, 7, "k c 7") == ["A@0 B@2 C@7", "A@1 B@2 C@7"]
+
+
 def test_a_long_stream_of_odd_values_comes_out_as_in_python() -> None:
     """Over several windows, in encoded batches, and now and then from one form to the other."""
     of = program(
