@@ -188,6 +188,12 @@ cdef class NativeStep:
             for i in range(self.test_first[occurrence], self.test_first[occurrence + 1])
         ]
 
+    def untrue_on(self, uint32_t occurrence, counts):
+        """Go on from the counts of another run."""
+        cdef uint32_t i
+        for i, count in enumerate(counts, self.test_first[occurrence]):
+            self.untrue[i] = count
+
     def feed(self, EventBatch batch not None, uint32_t index, uint32_t stream, uint32_t file):
         """One event of the open instant."""
         self.batch = batch

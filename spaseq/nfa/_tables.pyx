@@ -120,6 +120,20 @@ cdef class Tables:
             "passed_over": at.passed_over, "forbidden": at.forbidden,
         }
 
+    def count_on(self, uint32_t place, counts):
+        """Go on from the `counters` of another run."""
+        cdef Place* at = &self.places[place]
+        at.reached, at.early, at.unkeyed = counts["reached"], counts["early"], counts["unkeyed"]
+        at.unjoined, at.visited, at.joined = (
+            counts["unjoined"], counts["visited"], counts["joined"]
+        )
+        at.passed_over, at.forbidden = counts["passed_over"], counts["forbidden"]
+        at.outside, at.expired, at.ended = counts["outside"], counts["expired"], counts["ended"]
+
+    def disagreed_on(self, uint32_t occurrence, uint64_t rows):
+        """Go on from the rows that did not agree in another run."""
+        self.occurrences[occurrence].disagreed = rows
+
     def disagreed(self, uint32_t occurrence):
         """Rows of an occurrence that did not agree with a partial match."""
         return self.occurrences[occurrence].disagreed

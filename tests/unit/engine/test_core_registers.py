@@ -16,6 +16,7 @@ from running_cases import ODD, running_case
 from test_core_campaign import CHUNK, EXAMPLES, SEED, WAYS, failed, objections, on_the_core
 
 import spaseq
+from spaseq.engine import condensing
 from spaseq.engine.aggregates import Running, RunningAggregates
 from spaseq.engine.native_registers import cell_of, number_of
 from spaseq.engine.run import Run
@@ -231,6 +232,38 @@ def test_nothing_expires_without_a_window() -> None:
         push(shedding, number, f"k{number} a 1")
     assert groups(shedding) <= 16
     assert push(shedding, 100, "k99 b 1") == ["A@99 B@100"]
+
+
+@pytest.mark.parametrize("way", ["by events", "in batches"])
+def test_without_a_window_memory_is_that_of_what_may_still_match(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(condensing, "LEAST", 1 << 14)
+    of = program(
+        "SEQ(A ; B+ ; C)",
+        "DEFINE GPM A ON s { ?k :a ?x } DEFINE GPM B ON s { ?k :b ?y FILTER(SUM(?y) > 0) } "
+        "DEFINE GPM C ON s { ?k :c ?z FILTER(?z < AVG(?y)) }",
+        clauses="WITHIN UNBOUNDED",
+    )
+    run, plain = of.start(), in_python(of)
+    first = native(run)
+    held, found = [], 0
+    for batch in range(40):
+        events = []
+        for number in range(200 * batch, 200 * batch + 200):
+            key, letter = number // 4, "abbc"[number % 4]
+            fact = (ox.NamedNode(f"{EX}k{key}"), ox.NamedNode(EX + letter), ox.Literal(number % 7))
+            events.append(Event(S, timestamp(number * 1_000_000, NUMBER), 0, [fact]))
+        given = encoded(run, events) if way == "in batches" else events
+        ours, theirs = list(run.push_batch(given)), list(plain.push_batch(events))
+        assert sorted(comparable(ours), key=repr) == sorted(comparable(theirs), key=repr)
+        found += len(ours)
+        held.append(native(run).core.tecs.bytes + native(run).matchers.window.bytes)
+    assert native(run) is not first
+    assert found == run.stats["matches"] > 1000
+    # Keys whose last price was not low enough wait for ever; all others have gone.
+    assert max(held[20:]) < 4 * max(held[:10]) + 8 * groups(run) * 200
+    assert str(run.why_not()) == str(plain.why_not())
 
 
 def test_aggregates_follow_rows_that_take_all_groups_of_a_range() -> None:
