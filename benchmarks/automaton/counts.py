@@ -123,6 +123,28 @@ def recoveries(events: Sequence[Happening], window: int) -> tuple[int, int]:
     return total, len(ends)
 
 
+def means(events: Sequence[Happening], window: int) -> int:
+    """From each price on, always the next that is not below the mean so far; then one below it.
+
+    However many there are, each beginning of them goes on to the next price below its own mean.
+    """
+    total = 0
+    for trades in _by_key(events, "price").values():
+        for first, (start, price) in enumerate(trades):
+            count, sum_ = 1, price
+            waiting = [(count, sum_)]  # the means do not fall
+            for place, other in trades[first + 1 :]:
+                if place > start + window:
+                    break
+                while waiting and other * waiting[-1][0] < waiting[-1][1]:
+                    waiting.pop()
+                    total += 1
+                if other * count >= sum_:
+                    count, sum_ = count + 1, sum_ + other
+                    waiting.append((count, sum_))
+    return total
+
+
 def bounded_pairs(events: Sequence[Happening], window: int) -> int:
     """All A, B, C in this order where B's value is greater than A's and C's."""
     total = 0

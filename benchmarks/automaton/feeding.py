@@ -17,6 +17,7 @@ from streams import STREAM, Happening, Triples, encoded
 import spaseq
 from spaseq.engine.fitness import unfit
 from spaseq.engine.native_run import NativeRun
+from spaseq.engine.query_run import QueryRun
 
 Events = Sequence[Happening]
 
@@ -70,6 +71,17 @@ def matched(program: spaseq.Program, events: Events) -> Fed:
             found += 1
             witnesses += len(match.events)
     return Fed(process_time() - started, found, witnesses)
+
+
+def plainly(program: spaseq.Program, events: Events) -> Fed:
+    """As `matched`, by the automaton in Python."""
+    run = program.start()
+    run.queries = [QueryRun(query, run.kb, run.rows.matchers, False) for query in program.queries]
+    batches = encoded(run, events)
+    gc.collect()
+    started = process_time()
+    found = sum(1 for batch in batches for _ in run.push_batch(batch))
+    return Fed(process_time() - started, found)
 
 
 def pushed(program: spaseq.Program, events: Events) -> Fed:

@@ -106,8 +106,10 @@ def table(
     return {row.title: row for row in alone}
 
 
-def ways(events: int, sample: int, repeat: int, show: Callable[[str], None]) -> None:
-    """The same query by batches and by events; many matches of which few are taken."""
+def ways(
+    only: Sequence[str], events: int, sample: int, repeat: int, show: Callable[[str], None]
+) -> None:
+    """The same query by batches and by events, or in Python; many matches, few of them taken."""
     first_steps = next(w for w in workloads.TALLIED if w.name == "W1 n=3 all")
     take_first = partial(feeding.first_of_each, most=workloads.FIRST)
     few = min(events, sample)
@@ -120,7 +122,12 @@ def ways(events: int, sample: int, repeat: int, show: Callable[[str], None]) -> 
         Series(
             workloads.RECOVERIES_LIMITED.name, workloads.RECOVERIES_LIMITED, few, feeding.matched
         ),
+        Series(workloads.MEANS.name, workloads.MEANS, few // 5, feeding.matched),
+        Series("the same in Python", workloads.MEANS, few // 5, feeding.plainly),
     ]
+    rows = [series for series in rows if chosen(only, series.workload)]
+    if not rows:
+        return
     for _ in range(repeat):
         for series in rows:
             series.go()
@@ -170,8 +177,7 @@ def main() -> None:
     print(f"median of {options.repeat}, seconds of the processor")
     if not options.peers_only:
         table(options.only, options.events, options.sample, options.repeat, show)
-        if not options.only:
-            ways(options.events, options.sample, options.repeat, show)
+        ways(options.only, options.events, options.sample, options.repeat, show)
     beside(options, show)
 
 

@@ -206,6 +206,21 @@ RECOVERIES_LIMITED = Workload(
     most=50_000,
 )
 
+MEANS = Workload(
+    "B+ ; C about the mean 100",
+    query(
+        "B+ ; C",
+        {
+            "B": "?company :price ?p FILTER(?p >= AVG(?p))",
+            "C": "?company :price ?p3 FILTER(?p3 < AVG(?p))",
+        },
+        100,
+    ),
+    partial(streams.prices, 10),
+    partial(counts.means, window=100),
+    most=50_000,
+)
+
 FIRST = 10
 MANY = Workload(
     "A : B : C 1,000, first ten",
@@ -234,5 +249,6 @@ TALLIED = [
     *(_lows(names) for names in (10, 10_000)),
     ANY_ORDER,
     RECOVERIES,
+    MEANS,
 ]
 """Those whose matches are counted."""

@@ -19,8 +19,7 @@ from libc.string cimport memcpy, memset
 from spaseq.engine._step cimport NativeStep
 from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._groups cimport NOBODY
-from spaseq.nfa._tables cimport Binding, Change, Edge, Effect, Occurrence, Tables
+from spaseq.nfa._tables cimport Binding, Change, Edge, Effect, Following, Occurrence, Tables
 from spaseq.nfa._tecs cimport Label, instant_t
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary, written_term
@@ -156,7 +155,7 @@ cdef class Reading:
 
     cdef int go_on(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept:
         """A step takes an edge with a row; a column of it is bound where `bound` is not 0."""
-        cdef uint32_t j
+        cdef uint32_t j, k
         cdef Edge* taken = &self.tables.edges[edge]
         cdef Effect* effect
         cdef Occurrence* occurrence = &self.tables.occurrences[taken.occurrence]
@@ -167,13 +166,16 @@ cdef class Reading:
                 self.origins[effect.register].step = 0
             elif effect.change == Change.COPY:
                 self.origins[effect.register] = self.origins[effect.other]
-        for j in range(occurrence.binding_first, occurrence.binding_end):
+        for j in range(occurrence.binding_first, occurrence.assigned_end):
             binding = &self.tables.bindings[j]
             if bound[binding.column] and not self.origins[binding.register].step:
                 self.origins[binding.register].step = number + 1
                 self.origins[binding.register].column = binding.column
-                if binding.last != NOBODY:
-                    self.origins[binding.last] = self.origins[binding.register]
+                for k in range(binding.follower_first, binding.follower_end):
+                    if self.tables.followers[k].how == Following.LAST_VALUE:
+                        self.origins[self.tables.followers[k].register] = (
+                            self.origins[binding.register]
+                        )
         return 0
 
 

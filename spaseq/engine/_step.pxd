@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from cpython.ref cimport PyObject
 
+from spaseq.engine._aggregates cimport NativeAggregates
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._match cimport NativeMatcher
 from spaseq.nfa._core cimport AutomatonCore
@@ -12,6 +13,17 @@ from spaseq.nfa._tables cimport Conditions
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
+
+cdef enum Showing:
+    BOUND_ONLY  # a first value, once there is one
+    NUMBER      # a count
+    VALUE       # of an aggregate
+
+# What an expression sees of a register that holds no term: a cell of its own.
+cdef struct View:
+    uint32_t register
+    uint32_t cell
+    Showing how
 
 
 @cython.final
@@ -24,6 +36,12 @@ cdef class NativeStep:
     cdef PyObject** tests           # the same, flat
     cdef uint32_t* test_first       # per occurrence and one more
     cdef uint64_t* untrue           # per test: how often it was not true
+    cdef readonly NativeAggregates aggregates
+    cdef readonly list assigned     # per occurrence, the Expressions of its BINDs
+    cdef bint viewing               # whether there are any views
+    cdef View* views                # what filters see: views[first[o]:first[o + 1]], then BINDs
+    cdef uint32_t* view_first       # by the number after the occurrences'
+    cdef uint32_t* assigned_first   # per occurrence: the number of its first BIND among all
     cdef uint32_t* readers          # the GPMs that read a stream: readers[first[s]:first[s + 1]]
     cdef uint32_t* reader_first
     cdef Conditions conditions
@@ -31,6 +49,7 @@ cdef class NativeStep:
     cdef EventBatch idle            # where there is none
     cdef readonly uint32_t reached  # the event of a batch that `run` was at when it came back
 
+    cdef int refresh(self, uint32_t number, term_t* env) except -1
     cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position

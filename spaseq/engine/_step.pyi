@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 
+from spaseq.engine._aggregates import NativeAggregates
 from spaseq.gpm._graph import SummaryGraph
 from spaseq.gpm._match import NativeMatcher
 from spaseq.gpm.bytecode import ExpressionCode
@@ -15,6 +16,9 @@ class NativeStep:
         window: WindowTerms,
         matchers: Sequence[NativeMatcher],
         filters: Sequence[Sequence[ExpressionCode]],
+        assigned: Sequence[Sequence[ExpressionCode]],
+        views: Sequence[Sequence[tuple[int, int, str]]],
+        aggregates: NativeAggregates,
         readers: Sequence[Sequence[int]],
     ) -> None: ...
     @property
@@ -22,6 +26,7 @@ class NativeStep:
     @property
     def core(self) -> AutomatonCore: ...
     def untrue_counts(self, occurrence: int) -> list[int]: ...
+    def untrue_on(self, occurrence: int, counts: Sequence[int]) -> None: ...
     def feed(self, batch: EventBatch, index: int, stream: int, file: int) -> None: ...
     def run(self, batch: EventBatch, first: int, stream: int, file: int, position: int) -> int: ...
     def tally(

@@ -8,16 +8,27 @@ back only where a match is complete.
 """
 
 from spaseq.gpm._expression cimport Expression
+from spaseq.gpm._operand cimport ERROR, Operand, write_term
 from spaseq.gpm._rows cimport row_at
+from spaseq.nfa._tables cimport OPENED, VOID
 from spaseq.rdf._memory cimport give_back, zeroed
 
+cdef dict SHOWN = {
+    "first": Showing.BOUND_ONLY, "count": Showing.NUMBER, "aggregate": Showing.VALUE,
+}
 
-ctypedef int (*Holding)(NativeStep, uint32_t, const term_t*) noexcept nogil
+
+ctypedef int (*Holding)(NativeStep, uint32_t, term_t*) noexcept nogil
+ctypedef int (*Valuing)(NativeStep, uint32_t, uint32_t, term_t*, term_t*) noexcept
+ctypedef term_t (*Adding)(NativeStep, uint32_t, term_t, term_t) noexcept
 
 
-cdef int _holding(NativeStep step, uint32_t occurrence, const term_t* env) except -1 nogil:
+cdef int _holding(NativeStep step, uint32_t occurrence, term_t* env) except -1 nogil:
     """Whether the residual filters of an occurrence are true."""
     cdef uint32_t i
+    if step.viewing and step.view_first[occurrence] < step.view_first[occurrence + 1]:
+        with gil:
+            step.refresh(occurrence, env)
     for i in range(step.test_first[occurrence], step.test_first[occurrence + 1]):
         if (<Expression>step.tests[i]).truth(step.batch, env, NULL) != 1:
             step.untrue[i] += 1
@@ -25,9 +36,44 @@ cdef int _holding(NativeStep step, uint32_t occurrence, const term_t* env) excep
     return 1
 
 
-cdef int _hold(void* context, uint32_t occurrence, const term_t* env) noexcept nogil:
-    # A Python exception stays set for the automaton to hand on.
+cdef int _valuing(
+    NativeStep step, uint32_t occurrence, uint32_t position, term_t* env, term_t* value
+) except -1:
+    """The value of one of the BINDs of an occurrence."""
+    cdef Expression expression = <Expression>(<list>step.assigned[occurrence])[position]
+    cdef Operand* found = &expression.stack[1]
+    step.refresh(
+        <uint32_t>len(step.filters) + step.assigned_first[occurrence] + position, env
+    )
+    value[0] = 0
+    expression._run(step.batch, env, NULL)
+    if found.kind == ERROR:
+        return 0
+    if found.term:
+        value[0] = step.window.keep(step.batch, found.term)
+    else:
+        write_term(found, &expression.scratch)
+        value[0] = step.aggregates.known(found.whole, found.whole_size)
+    return 0
+
+
+cdef term_t _adding(NativeStep step, uint32_t register, term_t state, term_t value) except 0:
+    return step.aggregates.add(step.batch, register, state, value)
+
+
+# A Python exception stays set for the automaton to hand on.
+cdef int _hold(void* context, uint32_t occurrence, term_t* env) noexcept nogil:
     return (<Holding>_holding)(<NativeStep>context, occurrence, env)
+
+
+cdef int _value(
+    void* context, uint32_t occurrence, uint32_t position, term_t* env, term_t* value
+) noexcept:
+    return (<Valuing>_valuing)(<NativeStep>context, occurrence, position, env, value)
+
+
+cdef term_t _add(void* context, uint32_t register, term_t state, term_t value) noexcept:
+    return (<Adding>_adding)(<NativeStep>context, register, state, value)
 
 
 cdef class NativeStep:
@@ -39,12 +85,17 @@ cdef class NativeStep:
         window: where terms that outlive an event are kept.
         matchers: the native matcher of each GPM of the query.
         filters: for each occurrence the bytecode of its residual filters.
+        assigned: for each occurrence the bytecode of its stateful BINDs.
+        views: for the filters of each occurrence, then for each BIND, which registers they see
+            in another form: (register, cell, kind) as `RegisterFile.needed_views` has it.
+        aggregates: what registers hold of aggregates.
         readers: for each stream the GPMs that read it.
     """
 
     def __cinit__(
         self, AutomatonCore core not None, SummaryGraph graph not None,
-        WindowTerms window not None, matchers, filters, readers,
+        WindowTerms window not None, matchers, filters, assigned, views,
+        NativeAggregates aggregates not None, readers,
     ):
         cdef uint32_t i, first = 0
         self.core = core
@@ -64,6 +115,16 @@ cdef class NativeStep:
             self.test_first[i] = first
             first += <uint32_t>len(some)
         self.test_first[len(self.filters)] = first
+        self.aggregates = aggregates
+        self.assigned = [
+            [Expression(code, graph.dictionary) for code in codes] for codes in assigned
+        ]
+        self.assigned_first = <uint32_t*>zeroed(len(self.assigned), sizeof(uint32_t))
+        for i in range(1, <uint32_t>len(self.assigned)):
+            self.assigned_first[i] = self.assigned_first[i - 1] + <uint32_t>len(
+                self.assigned[i - 1]
+            )
+        self._list_views([[view for view in some if view[2] in SHOWN] for some in views])
         self.readers = <uint32_t*>zeroed(sum(map(len, readers)), sizeof(uint32_t))
         self.reader_first = <uint32_t*>zeroed(len(readers) + 1, sizeof(uint32_t))
         for i, gpms in enumerate(readers):
@@ -72,7 +133,7 @@ cdef class NativeStep:
                 self.readers[first] = gpm
                 first += 1
             self.reader_first[i + 1] = first
-        self.conditions.hold = _hold
+        self.conditions.hold, self.conditions.value, self.conditions.add = _hold, _value, _add
         self.conditions.context = <void*>self
         core.conditions = &self.conditions
         # Guards are also decided between events.
@@ -80,12 +141,45 @@ cdef class NativeStep:
         self.idle.window = &window.store
         self.batch = self.idle
 
+    def _list_views(self, views):
+        cdef uint32_t i, first = 0
+        self.viewing = any(views)
+        self.views = <View*>zeroed(sum(map(len, views)), sizeof(View))
+        self.view_first = <uint32_t*>zeroed(len(views) + 1, sizeof(uint32_t))
+        for i, some in enumerate(views):
+            self.view_first[i] = first
+            for register, cell, kind in some:
+                self.views[first].register = register
+                self.views[first].cell = cell
+                self.views[first].how = <Showing><int>SHOWN[kind]
+                first += 1
+        self.view_first[len(views)] = first
+
     def __dealloc__(self):
+        give_back(self.views)
+        give_back(self.view_first)
+        give_back(self.assigned_first)
         give_back(self.tests)
         give_back(self.untrue)
         give_back(self.test_first)
         give_back(self.readers)
         give_back(self.reader_first)
+
+    cdef int refresh(self, uint32_t number, term_t* env) except -1:
+        """Fill in what the filters of an occurrence, or a BIND, see of registers."""
+        cdef uint32_t i
+        cdef View* view
+        cdef term_t held
+        for i in range(self.view_first[number], self.view_first[number + 1]):
+            view = &self.views[i]
+            held = env[view.register]
+            if view.how == Showing.NUMBER:
+                env[view.cell] = self.aggregates.number(held)
+            elif view.how == Showing.VALUE:
+                self.aggregates.finish(self.batch, view.register, held, &env[view.cell])
+            else:
+                env[view.cell] = 0 if held == OPENED or held == VOID else held
+        return 0
 
     def untrue_counts(self, uint32_t occurrence):
         """Per residual filter of an occurrence: how often it was the first not to be true."""
@@ -93,6 +187,12 @@ cdef class NativeStep:
             self.untrue[i]
             for i in range(self.test_first[occurrence], self.test_first[occurrence + 1])
         ]
+
+    def untrue_on(self, uint32_t occurrence, counts):
+        """Go on from the counts of another run."""
+        cdef uint32_t i
+        for i, count in enumerate(counts, self.test_first[occurrence]):
+            self.untrue[i] = count
 
     def feed(self, EventBatch batch not None, uint32_t index, uint32_t stream, uint32_t file):
         """One event of the open instant."""

@@ -11,34 +11,44 @@ from spaseq.rdf.event import Term
 
 
 @dataclass(frozen=True, slots=True)
-class _Running:
-    """An aggregate's state; under DISTINCT also the values it has taken, in order."""
+class Running:
+    """An aggregate's state; under DISTINCT also the values it has taken, in order.
 
-    state: Any
+    States are equal where nothing that comes can tell them apart.
+    """
+
+    state: aggregate.Accumulator
     taken: tuple[Term, ...] | None
+
+
+def heeds_distinct(name: str) -> bool:
+    """Whether a value that comes again changes an aggregate."""
+    return name not in ("MIN", "MAX", "SAMPLE")
 
 
 class RunningAggregates:
     """Implements `nfa.registers.Aggregates`: immutable, hashable states."""
 
-    def start(self, name: str, separator: str | None, distinct: bool) -> _Running:
-        return _Running(aggregate.start(name, separator), () if distinct else None)
+    def start(self, name: str, separator: str | None, distinct: bool) -> Running:
+        taken = () if distinct and heeds_distinct(name) else None
+        return Running(aggregate.start(name, separator), taken)
 
-    def add(self, state: _Running, term: Term) -> _Running:
+    def add(self, state: Running, term: Term) -> Running:
         taken = state.taken
-        if taken is not None:
-            if term in taken:
-                return state
-            taken = (*taken, term)
-        return _Running(aggregate.add(state.state, term), taken)
+        if taken is None:
+            return Running(aggregate.add(state.state, term), None)
+        if term in taken:
+            return state
+        after = aggregate.add(state.state, term)
+        return Running(after, () if after[-1] else (*taken, term))
 
-    def finish(self, state: _Running) -> Term | None:
+    def finish(self, state: Running) -> Term | None:
         return aggregate.finish(state.state)
 
 
 def saved_state(cell: Any) -> Any:
     """What a register holds as plain values, for saved state."""
-    if isinstance(cell, _Running):
+    if isinstance(cell, Running):
         return ("aggregate", cell.state, cell.taken)
     return cell
 
@@ -47,7 +57,7 @@ def restored_state(cell: Any) -> Any:
     """What `saved_state` made plain, as registers hold it."""
     if isinstance(cell, tuple):
         _, state, taken = cell
-        return _Running(state, taken)
+        return Running(state, taken)
     if isinstance(cell, str):
         return OPEN if cell == OPEN else VOID
     return cell

@@ -17,13 +17,14 @@ import pyoxigraph as ox
 from spaseq.engine._matches import Matches
 from spaseq.engine.admission import Admission, timestamp_of
 from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.condensing import Condensing
 from spaseq.engine.entailing import Entailment
 from spaseq.engine.fitness import unfit
 from spaseq.engine.limiting import check_limits
-from spaseq.engine.matching import EventRows
+from spaseq.engine.matching import EventRows, check_graphs
 from spaseq.engine.query_run import QueryRun
 from spaseq.engine.triples import facts_of, name_of
-from spaseq.errors import EventError, KbError, SpaseqError
+from spaseq.errors import EventError, SpaseqError
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.limits import NO_LIMITS, Limits
 from spaseq.rdf._batch import EventBatch
@@ -51,13 +52,7 @@ class Evaluation(Admission):
         self._entailment = Entailment(program, entail)
         self.kb = Knowledge(kb or {}, self._entailment.closures)
         """The background graphs, and what changes them (`load`, `replace`, `reload`)."""
-        absent = [iri for iri in program.kb_graphs if iri not in self.kb.graphs]
-        if absent:
-            given = ", ".join(f"<{iri}>" for iri in self.kb.graphs) or "none"
-            raise KbError(
-                f"the query reads the KB graph <{absent[0]}> (FROM), but it was not given; "
-                f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
-            )
+        check_graphs(program, self.kb.graphs)
         self.entail = entail
         """The regime of entailment, if there is one; saved with the state."""
         self.entailed = self._entailment.graphs(self.kb, self.kb.current)
@@ -73,6 +68,7 @@ class Evaluation(Admission):
             )
             for query in program.queries
         ]
+        self._condensing = Condensing(self.queries, self.rows)
         super().__init__(program.streams)
         written = {q.plan.registers_stream for q in self.queries} - {None}
         self._direct = [not written & set(q.plan.streams) for q in self.queries]
@@ -212,6 +208,8 @@ class Evaluation(Admission):
             if matches.after > first:
                 self.queries[0].taken(batch, matches.after)
                 self._count(batch, first, matches.after)
+        elif not self.failure:
+            self._condensing.look(self.events)
 
     def advance(self, timestamp: Any) -> list[Match]:
         """A watermark: nothing before `timestamp` comes any more, on any stream."""

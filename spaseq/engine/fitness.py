@@ -24,11 +24,14 @@ def unfit(program: CompiledQueries, query: CompiledQuery) -> str | None:
         if program.tasks[task].left_to_python:
             return program.tasks[task].left_to_python[0]
     try:
-        filters = filter_codes(plan, RegisterFile(plan, RunningAggregates()))
+        registers = RegisterFile(plan, RunningAggregates())
+        filters, assigned = filter_codes(plan, registers), assigned_codes(plan, registers)
     except NotNative as unknown:
         return str(unknown)
     if any(code.exists for some in filters for code in some):
         return "EXISTS in a filter that needs a partial match"
+    if any(code.exists for some in assigned for code in some):
+        return "EXISTS in a BIND that needs a partial match"
     return None
 
 
@@ -75,5 +78,18 @@ def filter_codes(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[
     slots = registers.slots()
     return [
         [compile_code(condition.expression, slots) for condition in occurrence.residual]
+        for occurrence in plan.occurrences
+    ]
+
+
+def assigned_codes(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[Compiled]]:
+    """The bytecode of the stateful BINDs of each occurrence, over its registers.
+
+    Raises:
+        NotNative: where one has none.
+    """
+    slots = registers.slots()
+    return [
+        [compile_code(assignment.value.expression, slots) for assignment in occurrence.assignments]
         for occurrence in plan.occurrences
     ]

@@ -13,6 +13,7 @@ from spaseq.gpm.graphs import NamedGraphs
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.tecs import Row
+from spaseq.nfa.window import LAST_MOMENT
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
@@ -142,6 +143,21 @@ class EventRows:
         return sum(map(self.matchers.tried, range(len(self.matchers.patterns))))
 
 
+def check_graphs(program: CompiledQueries, graphs: Sequence[str]) -> None:
+    """Refuse to do without a graph of the KB that a query names.
+
+    Raises:
+        KbError: where one is not given.
+    """
+    absent = [iri for iri in program.kb_graphs if iri not in graphs]
+    if absent:
+        given = ", ".join(f"<{iri}>" for iri in graphs) or "none"
+        raise KbError(
+            f"the query reads the KB graph <{absent[0]}> (FROM), but it was not given; "
+            f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
+        )
+
+
 def _behind_others(program: CompiledQueries) -> set[int]:
     """The patterns of queries that read registered streams: their events come in the midst."""
     written = {query.plan.registers_stream for query in program.queries} - {None}
@@ -151,5 +167,7 @@ def _behind_others(program: CompiledQueries) -> set[int]:
 
 def _horizon(plans: list[QueryPlan], counted: bool) -> int:
     """How far back, in microseconds or events, an event of a match may lie."""
+    if any(plan.window.kind == "unbounded" for plan in plans):
+        return LAST_MOMENT
     kinds = ("events",) if counted else ("span", "tumbling")
     return max((plan.window.size for plan in plans if plan.window.kind in kinds), default=0)

@@ -10,22 +10,13 @@ import heapq
 from collections.abc import Sequence
 from typing import Any
 
+from spaseq.engine.native_registers import cell_of, number_of
 from spaseq.engine.native_run import NativeRun
-from spaseq.nfa.native import KINDS, closing_registers
+from spaseq.nfa.native import closing_registers
 from spaseq.nfa.run import AutomatonRun
 from spaseq.nfa.tecs import Chain, Key, Node, Path, Row, Step, Waiting, chained, nodes
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, Event
-
-
-def _counted(native: NativeRun, register: int) -> bool:
-    """Whether a register holds a count of iterations, and no term."""
-    return native.compiled.plan.registers[register].kind == "iterations"
-
-
-def _kept(native: NativeRun, register: int) -> bool:
-    """Whether the core keeps a register; the others are for output, which works them out."""
-    return native.compiled.plan.registers[register].kind in KINDS
 
 
 class Reading:
@@ -48,11 +39,10 @@ class Reading:
     def environment(self, live: Sequence[int], values: Sequence[int]) -> list[Any]:
         """`values` are those of some registers; more may follow."""
         env = self._run.registers.blank()
+        registers, kept = self._run.registers.registers, self._native.kept_registers
         for register, value in zip(live, values, strict=False):
-            if _counted(self._native, register):
-                env[register] = value
-            elif _kept(self._native, register):
-                env[register] = self._native.parts.term(value)
+            if register in kept:
+                env[register] = cell_of(registers[register], value, self._native.parts.term)
         return env
 
     def wait(self, place: int, values: Sequence[int], start: int, steps: tuple[Step, ...]) -> None:
@@ -134,12 +124,9 @@ class Writing:
         return list(map(self._number, key))
 
     def values(self, live: Sequence[int], env: Sequence[Any]) -> list[int]:
+        registers, kept = self._native.compiled.plan.registers, self._native.kept_registers
         return [
-            env[register]
-            if _counted(self._native, register)
-            else self._number(env[register])
-            if _kept(self._native, register)
-            else 0
+            number_of(registers[register], env[register], self._number) if register in kept else 0
             for register in live
         ]
 

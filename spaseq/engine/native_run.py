@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from spaseq.engine._aggregates import NativeAggregates
 from spaseq.engine._matches import Matches, MatchMaker, Reading
 from spaseq.engine._step import NativeStep
 from spaseq.engine.compiled import CompiledQuery
-from spaseq.engine.fitness import choosing, filter_codes
+from spaseq.engine.fitness import assigned_codes, choosing, filter_codes
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa import native
@@ -24,10 +25,12 @@ from spaseq.nfa.automaton import Link
 from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.limits import NO_LIMITS, Limits
 from spaseq.nfa.native import CoreTables
+from spaseq.nfa.native_registers import bound_by
 from spaseq.nfa.registers import FALSE, TRUE, RegisterFile
 from spaseq.nfa.tecs import Key, Path, Step, Witnessed
 from spaseq.nfa.window import WindowClock
 from spaseq.parser import ast
+from spaseq.plan.logical import QueryPlan
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
 
@@ -48,7 +51,6 @@ def native_run(
 ) -> NativeRun:
     """The compiled run of a query that is fit for it (`spaseq.engine.fitness`)."""
     plan = compiled.plan
-    filters = filter_codes(plan, registers)
     tables = native.tables(plan, compiled.automaton, registers)
     core = AutomatonCore(
         tables,
@@ -63,13 +65,30 @@ def native_run(
         matchers.graph,
         matchers.window,
         [matchers.native(task) for task in compiled.tasks],
-        [[code.code for code in some] for some in filters],
+        [[code.code for code in some] for some in filter_codes(plan, registers)],
+        [[code.code for code in some] for some in assigned_codes(plan, registers)],
+        _views(plan, registers),
+        NativeAggregates(matchers.window, matchers.dictionary, plan.registers),
         [
             [number for number, gpm in enumerate(plan.gpms) if iri in gpm.streams]
             for iri in plan.streams
         ],
     )
     return NativeRun(compiled, registers, matchers, step, tables)
+
+
+def _views(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[tuple[int, int, str]]]:
+    """What the filters of each occurrence, and then each BIND, see of registers."""
+    filters = [
+        frozenset[str]().union(*(condition.reads for condition in occurrence.residual))
+        for occurrence in plan.occurrences
+    ]
+    assigned = [
+        assignment.value.reads
+        for occurrence in plan.occurrences
+        for assignment in occurrence.assignments
+    ]
+    return [registers.needed_views(reads) for reads in (*filters, *assigned)]
 
 
 class NativeRun:
@@ -98,6 +117,8 @@ class NativeRun:
         self.core = step.core
         self.parts = CoreParts(step.core, matchers.dictionary)
         self._tables = tables
+        self.kept_registers = tables.kept
+        """The registers that the core keeps; the others are for output, which works them out."""
         self._projected = _projected(compiled, registers)
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
         """What makes matches one by one, where the query lets it."""
@@ -258,11 +279,11 @@ class NativeRun:
             return None
         automaton, plan = self.compiled.automaton, self._plan
         taken = [
-            plan.gpms[plan.occurrences[automaton.atoms[edge.atom].occurrences[0]].gpm]
+            plan.occurrences[automaton.atoms[edge.atom].occurrences[0]]
             for place in automaton.places
             for edge in place.edges
         ]
-        steps = [(gpm.name, gpm.variables) for gpm in taken]
+        steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in taken]
         reading = Reading(plan.name, self._tables, self._projected, steps, plan.streams)
         return kind(self.step, self.matchers.dictionary, reading)
 

@@ -190,6 +190,12 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
         parts.put_begun(state.number, env, writing.step(candidate.step)[0])
     for accepted in run.accepted:
         parts.put_complete(writing.node(accepted.node))
+    for number, state in enumerate(run.places):
+        counted = {name: getattr(state, name) for name in native.core.counters(number)}
+        native.core.count_on(number, counted)
+    for occurrence, acceptor in enumerate(run.acceptors):
+        native.core.disagreed_on(occurrence, acceptor.disagreed)
+        native.step.untrue_on(occurrence, acceptor.untrue)
 
 
 def _adopt_partitions(native: NativeRun, run: AutomatonRun, writing: Writing) -> None:

@@ -49,8 +49,9 @@ Accumulator: TypeAlias = tuple[str, str, int, Term | None, bool]
 """How far an aggregate has come: (name, separator, number of values so far, value, failed).
 
 The value is the running sum, the text so far, or the least, greatest or first value; None
-before the first value, and after an error, which `failed` tells. Plain data, so that it can
-be saved.
+before the first value, and after an error, which `failed` tells. Only COUNT and AVG number
+the values: states are equal where nothing that comes can tell them apart. Plain data, so that
+it can be saved.
 """
 _Step: TypeAlias = Callable[[Accumulator, Term], Term | None]
 
@@ -69,18 +70,22 @@ _ZERO = _number(0)
 
 def start(name: str, separator: str | None = None) -> Accumulator:
     """The state before any value; `separator` is GROUP_CONCAT's (None: a space)."""
-    if name not in _STEPS:
+    if name != "COUNT" and name not in _STEPS:
         raise ValueError(f"there is no aggregate {name}")
     return name, " " if separator is None else separator, 0, None, False
 
 
 def add(state: Accumulator, term: Term) -> Accumulator:
     """The state after one more value."""
-    name, separator, count, value, failed = state
-    if not failed:
-        value = _STEPS[name](state, term)
-        failed = value is None
-    return name, separator, count + 1, value, failed
+    name, separator, count, _, failed = state
+    if name == "COUNT":
+        return name, separator, count + 1, None, False
+    if failed:
+        return state
+    value = _STEPS[name](state, term)
+    if value is None:
+        return name, separator, 0, None, True
+    return name, separator, count + (name == "AVG"), value, False
 
 
 def finish(state: Accumulator) -> Term | None:
@@ -115,12 +120,12 @@ def _concat(state: Accumulator, term: Term) -> Term | None:
 
 def _least(state: Accumulator, term: Term) -> Term | None:
     best = state[3]
-    return term if best is None or _order(decode(term), decode(best)) < 0 else best
+    return term if best is None or order(decode(term), decode(best)) < 0 else best
 
 
 def _greatest(state: Accumulator, term: Term) -> Term | None:
     best = state[3]
-    return term if best is None or _order(decode(term), decode(best)) > 0 else best
+    return term if best is None or order(decode(term), decode(best)) > 0 else best
 
 
 def _first(state: Accumulator, term: Term) -> Term | None:
@@ -128,7 +133,6 @@ def _first(state: Accumulator, term: Term) -> Term | None:
 
 
 _STEPS: dict[str, _Step] = {
-    "COUNT": _first,
     "SUM": _sum,
     "AVG": _sum,
     "MIN": _least,
@@ -152,7 +156,8 @@ def aggregate(
 # ------------------------------------------------------------------ ORDER BY
 
 
-def _order(left: Value, right: Value) -> int:
+def order(left: Value, right: Value) -> int:
+    """-1, 0 or 1: the order of MIN and MAX, which is SPARQL's made total."""
     found = compare(left, right)
     if found is not None:
         return found

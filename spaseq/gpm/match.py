@@ -79,6 +79,7 @@ class Matchers:
             for pattern in patterns
         ]
         self.dictionary: Dictionary = Dictionary() if before is None else before.dictionary
+        self._horizon = horizon
         self.window: WindowTerms = WindowTerms(horizon) if before is None else before.window
         self.counted = counted
         self.graph, self._views = self._summary()
@@ -300,6 +301,10 @@ class Matchers:
     def advance(self, position: int) -> None:
         """The stream has come to a time, or a number of events: older terms may go."""
         self.window.advance(position)
+
+    def forget_terms(self) -> None:
+        """Begin anew with the terms of the window: who has numbers of any must be renewed."""
+        self.window = WindowTerms(self._horizon)
 
     # ------------------------------------------------------------------ for compiled callers
 

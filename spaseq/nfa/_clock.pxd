@@ -19,6 +19,7 @@ cdef class Clock(Tables):
     cdef int64_t size
     cdef bint tumbling
     cdef readonly bint counted  # the window counts events
+    cdef readonly bint endless  # there is no window: nobody asks for times, none are kept
     cdef int64_t total          # events inside it
     cdef int64_t* times         # a ring over the instants bound … now: their times, or if
     cdef uint32_t times_mask    # `counted` how many events they have
@@ -38,7 +39,7 @@ cdef class Clock(Tables):
 
 cdef inline int64_t opening_of(Clock clock, int64_t micros) noexcept nogil:
     """The earliest time of a match that ends at `micros`."""
-    if clock.counted or micros < INT64_MIN + clock.size:
+    if clock.counted or clock.endless or micros < INT64_MIN + clock.size:
         return INT64_MIN
     return micros // clock.size * clock.size if clock.tumbling else micros - clock.size
 
@@ -55,7 +56,7 @@ cdef inline int tick(Clock clock, int64_t micros) except -1:
     if clock.now == 0 or clock.micros != micros:
         clock.timestamp_start = clock.now
         clock.micros = micros
-    if clock.now - clock.bound > clock.times_mask:
+    if clock.now - clock.bound > clock.times_mask and not clock.endless:
         clock._reach()
     clock.times[clock.now & clock.times_mask] = 0 if clock.counted else micros
     clock.awaited[clock.now & clock.times_mask] = NULL

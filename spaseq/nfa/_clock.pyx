@@ -19,6 +19,7 @@ cdef class Clock(Tables):
         self.size = rows.size
         self.tumbling = rows.tumbling
         self.counted = rows.counted
+        self.endless = rows.endless
         self.now = -1
         self.times_mask = 63
         self.times = <int64_t*>zeroed(64, sizeof(int64_t))

@@ -26,7 +26,7 @@ from spaseq.nfa._instant cimport Touched, arrive
 from spaseq.nfa._order cimport Rank, Span, class_of, rank_of
 from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._sums cimport Sum, sum_of
-from spaseq.nfa._tables cimport CLOSING, CONJOINED, Relation, bind, enter
+from spaseq.nfa._tables cimport CLOSING, CONJOINED, More, Relation, assign, bind, enter
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -359,6 +359,7 @@ cdef class AutomatonCore(Joins):
         """A row takes all groups less than `least`, or greater than `most`; whether there are any."""
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
+        cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
         cdef Sum wanted
         wanted.alike = class_of(0, Rank.NUMERIC)
         wanted.above = edge.relation == Relation.LESS
@@ -367,7 +368,10 @@ cdef class AutomatonCore(Joins):
         if wanted.cell == NULL or not spend(self, way.place):
             return 0
         memset(self.env, 0, self.cells * sizeof(term_t))
-        bind(self, &self.occurrences[edge.occurrence], self.row, self.env)
+        if occurrence.more & More.KEEPS and not self.row_kept:
+            self.keep_row(width)
+        if bind(self, occurrence, self.row, self.env) < 0:
+            return _raised()
         self.label_row(way, width, label)
         place.visited += 1
         place.joined += 1
@@ -395,13 +399,21 @@ cdef class AutomatonCore(Joins):
     ) except -1:
         """The partial matches of a group end with the instant, if a guard's row fits them."""
         cdef Group* group = &groups.groups[number]
+        cdef Occurrence* occurrence = &self.occurrences[sighting.occurrence]
         cdef int status
         if group.taken == self.now or group.latest < since_of(self):
             return 0
         if not spend(self, sighting.place):
             return 0
         self.remember(self.env, &self.places[sighting.place], groups, number)
-        if not bind(self, &self.occurrences[sighting.occurrence], self.row, self.env):
+        if occurrence.more & More.KEEPS and not self.row_kept:
+            self.keep_row(width)
+        status = bind(self, occurrence, self.row, self.env)
+        if status <= 0:
+            return _raised() if status < 0 else 0
+        if occurrence.more & More.ASSIGNS and not assign(
+            self, sighting.occurrence, self.env, self.row + width
+        ):
             return 0
         status = self.conditions.hold(self.conditions.context, sighting.occurrence, self.env)
         if status <= 0:
@@ -433,8 +445,15 @@ cdef class AutomatonCore(Joins):
                 return 0
             memset(self.env, 0, self.cells * sizeof(term_t))
         enter(self, edge, self.env)
-        if not bind(self, occurrence, self.row, self.env):
+        if occurrence.more & More.KEEPS and not self.row_kept:
+            self.keep_row(width)
+        status = bind(self, occurrence, self.row, self.env)
+        if status <= 0:
             occurrence.disagreed += 1
+            return _raised() if status < 0 else 0
+        if occurrence.more & More.ASSIGNS and not assign(
+            self, edge.occurrence, self.env, self.row + width
+        ):
             return 0
         status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
         if status <= 0:

@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from spaseq.nfa._clock cimport Clock
-from spaseq.nfa._tables cimport Binding, Occurrence, Way
+from spaseq.nfa._tables cimport Binding, More, Occurrence, Way
 from spaseq.nfa._tecs cimport Label, Tecs
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
@@ -16,7 +16,7 @@ cdef class EventAtHand(Clock):
     cdef WindowTerms window
     cdef uint64_t turn          # changes whenever what has been accepted may go
     cdef const term_t* given    # the row at hand, and a copy of it whose terms
-    cdef term_t* row            # are kept for the window, once `row_kept`
+    cdef term_t* row            # are kept for the window, once `row_kept`; then its BINDs' values
     cdef bint row_kept
     cdef uint32_t row_room
     cdef term_t* env            # what the partial match at hand remembers
@@ -48,8 +48,8 @@ cdef inline bint spend(EventAtHand hand, uint32_t place) noexcept nogil:
 
 cdef inline int take_row(EventAtHand hand, const term_t* row, uint32_t width) except -1:
     """The next row of the event, with the numbers of its batch."""
-    if width > hand.row_room:
-        hand.widen(width)
+    if width + hand.most_assigned > hand.row_room:
+        hand.widen(width + hand.most_assigned)
     hand.given = row
     hand.row_kept = False
     memcpy(hand.row, row, width * sizeof(term_t))

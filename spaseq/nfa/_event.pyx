@@ -5,7 +5,7 @@ Invariant: what outlives the event (labels, registers) names permanent terms and
 window only; a row takes the window's numbers once, when it is first kept.
 """
 
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from spaseq.rdf._memory cimport give_back, resized, zeroed
 from spaseq.rdf._terms cimport LOCAL
@@ -72,21 +72,29 @@ cdef class EventAtHand(Clock):
 
     cdef int settle(self, Occurrence* occurrence) noexcept:
         """Registers that hold terms of the row's batch take the numbers these are kept by."""
-        cdef uint32_t i
+        cdef uint32_t i, j
         cdef Binding* binding
+        if occurrence.more & More.KEEPS:
+            return 0
         for i in range(occurrence.binding_first, occurrence.binding_end):
             binding = &self.bindings[i]
             if self.env[binding.register] & LOCAL:
                 self.env[binding.register] = self.row[binding.column]
-            if binding.last != 0xFFFFFFFFu and self.env[binding.last] & LOCAL:
-                self.env[binding.last] = self.row[binding.column]
+            for j in range(binding.follower_first, binding.follower_end):
+                if self.env[self.followers[j].register] & LOCAL:
+                    self.env[self.followers[j].register] = self.row[binding.column]
         return 0
 
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1:
         """The row at hand and its event, kept as long as the window may need them."""
+        cdef Occurrence* occurrence = &self.occurrences[self.edges[way.edge].occurrence]
         if not self.row_kept:
             self.keep_row(width)
-        self.settle(&self.occurrences[self.edges[way.edge].occurrence])
+        self.settle(occurrence)
+        if occurrence.more & More.ASSIGNS:
+            width += occurrence.assigned_end - occurrence.binding_end
+            if label[0] != NULL and memcmp(label[0].row, self.row, width * sizeof(term_t)) != 0:
+                label[0] = NULL
         if label[0] == NULL:
             label[0] = self.tecs.label(width)
             memcpy(label[0], &self.event, sizeof(Label) - sizeof(term_t))

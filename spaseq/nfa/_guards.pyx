@@ -295,10 +295,11 @@ cdef int _operands(
             high = candidate.last + 1
             for j in range(candidate.count):
                 if candidate.parts[j].operand != rival.operand:
-                    bind(
+                    if bind(
                         search, &search.occurrences[candidate.parts[j].occurrence],
                         candidate.labels[j].row, env,
-                    )
+                    ) < 0:
+                        return _raised()
                 elif candidate.labels[j].instant < high:
                     high = candidate.labels[j].instant
         seek.choices, seek.start = search.operand_choices[i], env
@@ -339,3 +340,8 @@ cdef int64_t _micros(const Seek* seek) noexcept:
         if seek.labels[i].micros < least:
             least = seek.labels[i].micros
     return least
+
+
+cdef int _raised() except -1:
+    """Hand on the Python exception that an aggregate left."""
+    return -1

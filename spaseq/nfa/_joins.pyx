@@ -20,7 +20,7 @@ from spaseq.nfa._groups cimport NOBODY, Dates, Stretch, floor_of
 from spaseq.nfa._guards cimport NEVER, earlier
 from spaseq.nfa._instant cimport arrive
 from spaseq.nfa._search cimport Search
-from spaseq.nfa._tables cimport Edge, Manner
+from spaseq.nfa._tables cimport Edge, Manner, Occurrence
 from spaseq.rdf._memory cimport give_back, resized, zeroed
 
 
@@ -212,11 +212,20 @@ cdef class Joins(OpenInstant):
         """Labels of its own for a step of several events, by instant."""
         cdef Label* label
         cdef Label* kept
-        cdef uint32_t i, j
+        cdef Occurrence* occurrence
+        cdef uint32_t i, j, assigned
         for i in range(seek.count):
             kept = seek.labels[i]
-            label = self.tecs.label(kept.width)
+            occurrence = &self.occurrences[seek.parts[i].occurrence]
+            assigned = occurrence.assigned_end - occurrence.binding_end
+            label = self.tecs.label(kept.width + assigned)
             memcpy(label, kept, sizeof(Label) + kept.width * sizeof(term_t) - sizeof(term_t))
+            if assigned:
+                label.width += assigned
+                memcpy(
+                    label.row + kept.width, seek.assigned + i * self.most_assigned,
+                    assigned * sizeof(term_t),
+                )
             label.place, label.position = way.place, way.position
             label.part, label.parts = <uint8_t>seek.parts[i].part, <uint8_t>seek.count
             j = i

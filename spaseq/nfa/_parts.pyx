@@ -53,7 +53,8 @@ cdef class CoreParts:
         That is its time, or the number of its events.
         """
         cdef instant_t i
-        times = [(i, self.core.times[i & self.core.times_mask]) for i in range(self.core.bound, self.core.now + 1)]
+        cdef instant_t end = self.core.bound if self.core.endless else self.core.now + 1
+        times = [(i, self.core.times[i & self.core.times_mask]) for i in range(self.core.bound, end)]
         return self.core.now, self.core.bound, self.core.timestamp_start, self.core.micros, times
 
     def set_clock(self, instant_t now, instant_t bound, instant_t start, int64_t micros, inside):

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.nfa._event cimport EventAtHand
 from spaseq.nfa._kept cimport KeptRows
-from spaseq.nfa._tables cimport Conditions, Edge, Place
+from spaseq.nfa._tables cimport Edge, Place
 from spaseq.nfa._tecs cimport Label, instant_t
 from spaseq.rdf._terms cimport term_t
 
@@ -43,12 +43,12 @@ cdef struct Seek:
     Label** labels      # for each part
     term_t* cells       # environments, `count` + 1 of them; the last is that after the edge
     term_t* env         # that one
+    term_t* assigned    # for each part the values of its BINDs, in `most_assigned` cells
     instant_t first
     instant_t last
 
 
 cdef class Search(EventAtHand):
-    cdef Conditions* conditions
     cdef list kept_rows         # per GPM, its KeptRows; None where nobody looks back
     cdef uint32_t* gpms         # per occurrence
     cdef Range* looks           # per GPM, into `lookers`

@@ -14,7 +14,7 @@ in `looked`, and as steps of the event (`spaseq.nfa.limits`). Source: `spaseq.nf
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa._kept cimport UNINDEXED, KeptRows
-from spaseq.nfa._tables cimport Occurrence, bind, enter, numbers_of
+from spaseq.nfa._tables cimport Occurrence, assign, bind, enter, numbers_of
 from spaseq.rdf._memory cimport give_back, resized, zeroed
 
 from spaseq.nfa.limits import LimitReached
@@ -121,6 +121,7 @@ cdef class Search(EventAtHand):
             seek.parts = self.parts + self.choices[i].first
             seek.count = self.choices[i].end - self.choices[i].first
             seek.env = seek.cells + seek.count * self.cells
+            seek.assigned = seek.cells + (self.most_parts + 1) * self.cells
             memcpy(seek.cells, seek.start, self.cells * sizeof(term_t))
             memset(seek.labels, 0, seek.count * sizeof(Label*))
             stopped = self._choose(seek)
@@ -154,6 +155,13 @@ cdef class Search(EventAtHand):
         if depth < seek.count:
             return self._look(seek, depth, self._next_part(seek))
         seek.first = seek.last = seek.labels[0].instant
+        if self.most_assigned:
+            for i in range(seek.count):
+                if not assign(
+                    self, seek.parts[i].occurrence, seek.env,
+                    seek.assigned + i * self.most_assigned,
+                ):
+                    return 0
         for i in range(seek.count):
             status = self.conditions.hold(
                 self.conditions.context, seek.parts[i].occurrence, seek.env
@@ -228,9 +236,10 @@ cdef class Search(EventAtHand):
         if self._shared(seek, label):
             return 0
         memcpy(joined, env, self.cells * sizeof(term_t))
-        if not bind(self, occurrence, label.row, joined):
+        stopped = bind(self, occurrence, label.row, joined)
+        if stopped <= 0:
             occurrence.disagreed += 1
-            return 0
+            return _raised() if stopped < 0 else 0
         seek.labels[part] = label
         stopped = self._extend(seek, depth + 1)
         seek.labels[part] = NULL
@@ -255,7 +264,8 @@ cdef class Search(EventAtHand):
             self.level_labels = <Label***>_longer(self.level_labels, room * sizeof(Label**))
             while self.level_room < room:
                 self.levels[self.level_room] = <term_t*>zeroed(
-                    (self.most_parts + 1) * self.cells, sizeof(term_t)
+                    (self.most_parts + 1) * self.cells + self.most_parts * self.most_assigned,
+                    sizeof(term_t),
                 )
                 self.level_labels[self.level_room] = NULL
                 self.level_room += 1

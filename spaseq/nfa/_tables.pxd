@@ -7,10 +7,20 @@ from spaseq.rdf._terms cimport term_t
 cdef enum:
     CLOSING = 119       # "w"
 
-# Whether the residual filters of an occurrence are true of what a partial match and a row
-# bind: 1 or 0, or -1 with a Python exception set.
+# What is worked out by somebody else, of what a partial match and a row bind. Terms that come
+# out of it are permanent or of the window.
 cdef struct Conditions:
-    int (*hold)(void* context, uint32_t occurrence, const term_t* env) noexcept nogil
+    # Whether the residual filters of an occurrence are true: 1 or 0, or -1 with a Python
+    # exception set. May fill in the cells behind the registers.
+    int (*hold)(void* context, uint32_t occurrence, term_t* env) noexcept nogil
+    # The value of the BIND at a position among those of an occurrence, 0 where it has none: 0,
+    # or -1 with a Python exception set.
+    int (*value)(
+        void* context, uint32_t occurrence, uint32_t position, term_t* env, term_t* value
+    ) noexcept
+    # What an aggregate's register holds after one more value; 0 with a Python exception set.
+    # Equal states are equal numbers, and 0 is the state before any value.
+    term_t (*add)(void* context, uint32_t register, term_t state, term_t value) noexcept
     void* context
 
 cdef enum Change:
@@ -18,6 +28,19 @@ cdef enum Change:
     COPY        # takes the value of another one
     FIRST       # the first iteration
     AGAIN       # one more iteration, up to a limit
+    OPEN        # takes the first value of the iteration that begins, if it is the first one
+
+# What registers hold that is no term; no term has such a number.
+cdef enum:
+    OPENED = 0xFFFFFFFFu    # of a first value: the first iteration has not bound the variable yet
+    VOID = 0xFFFFFFFEu      # of a first value: it never did
+    FAILED = 0xFFFFFFFDu    # of an aggregate: an error
+
+# How a register follows the value of a variable.
+cdef enum Following:
+    LAST_VALUE
+    FIRST_VALUE
+    STATE       # of an aggregate
 
 # What sets a place apart.
 cdef enum Manner:
@@ -63,16 +86,30 @@ cdef struct Edge:
     Relation relation   # what it must be to the register
     bint whole          # rows take all groups that surely fit as one
 
-# A column of a row, the register that takes its value, and one that takes it too.
+# A column of a row, the register that takes its value, and those that follow that.
 cdef struct Binding:
     uint32_t column
     uint32_t register
-    uint32_t last       # NOBODY: there is none
+    uint32_t follower_first
+    uint32_t follower_end
+
+cdef struct Follower:
+    Following how
+    uint32_t register
 
 cdef struct Occurrence:
     uint32_t binding_first
     uint32_t binding_end
-    uint64_t disagreed  # rows that did not agree with a partial match
+    uint32_t assigned_end   # the bindings of its BINDs follow; their columns, those of its rows
+    uint32_t count_first    # registers that count its rows
+    uint32_t count_end
+    uint32_t more           # More: what has to be done beyond binding its columns
+    uint64_t disagreed      # rows that did not agree with a partial match
+
+cdef enum More:
+    KEEPS = 1       # the window has its rows before they are bound
+    COUNTS = 2      # registers count them
+    ASSIGNS = 4     # it has BINDs
 
 # An edge that rows of a GPM may take.
 cdef struct Way:
@@ -117,8 +154,11 @@ cdef class Tables:
     cdef Bound* bounds
     cdef Effect* effects
     cdef Binding* bindings
+    cdef Follower* followers
     cdef Occurrence* occurrences
     cdef uint32_t occurrence_count
+    cdef uint32_t most_assigned # BINDs that one occurrence has
+    cdef Conditions* conditions
     cdef uint32_t* numbers      # live registers, key columns
     cdef uint32_t* way_first    # per GPM and one more, into `ways`
     cdef Way* ways
@@ -136,6 +176,11 @@ cdef class Tables:
 cdef uint32_t* numbers_of(numbers) except NULL
 
 
+# 0, or -1 with a Python exception set.
+cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) noexcept
+cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) except -1
+
+
 cdef inline int enter(Tables tables, const Edge* edge, term_t* env) noexcept nogil:
     """Begin the iterations that taking an edge begins."""
     cdef Effect* effect
@@ -148,15 +193,23 @@ cdef inline int enter(Tables tables, const Edge* edge, term_t* env) noexcept nog
             env[effect.register] = env[effect.other]
         elif effect.change == Change.FIRST:
             env[effect.register] = 1
-        elif env[effect.register] < effect.other:
-            env[effect.register] += 1
+        elif effect.change == Change.AGAIN:
+            if env[effect.register] < effect.other:
+                env[effect.register] += 1
+        elif env[effect.register] == 0:
+            env[effect.register] = OPENED
+        elif env[effect.register] == OPENED:
+            env[effect.register] = VOID
     return 0
 
 
-cdef inline bint bind(
+cdef inline int bind(
     Tables tables, const Occurrence* occurrence, const term_t* row, term_t* env
-) noexcept nogil:
-    """Bind a row's variables in an environment; False where one disagrees."""
+) noexcept:
+    """Bind a row's variables in an environment: 1, or 0 where one disagrees.
+
+    -1 with a Python exception set.
+    """
     cdef uint32_t i
     cdef Binding* binding
     cdef term_t value
@@ -167,15 +220,19 @@ cdef inline bint bind(
             continue
         if env[binding.register] == 0:
             env[binding.register] = value
-            if binding.last != 0xFFFFFFFFu:
-                env[binding.last] = value
+            if binding.follower_first < binding.follower_end:
+                if follow(tables, binding, value, env) < 0:
+                    return -1
         elif env[binding.register] != value:
-            return False
+            return 0
     for i in range(tables.first_count):
         env[tables.firsts[2 * i + 1]] = (
             tables.truth if env[tables.firsts[2 * i]] == 1 else tables.falsehood
         )
-    return True
+    if occurrence.more & More.COUNTS:
+        for i in range(occurrence.count_first, occurrence.count_end):
+            env[tables.numbers[i]] += 1
+    return 1
 
 
 cdef inline bint open_to(Tables tables, const Link* link, const term_t* env) noexcept nogil:

@@ -54,11 +54,32 @@ cdef class Tables:
             self.effects[i].other = other
         self.bindings = <Binding*>zeroed(len(rows.bindings), sizeof(Binding))
         for i, entry in enumerate(rows.bindings):
-            self.bindings[i].column, self.bindings[i].register, self.bindings[i].last = entry
+            (
+                self.bindings[i].column, self.bindings[i].register,
+                self.bindings[i].follower_first, self.bindings[i].follower_end,
+            ) = entry
+        self.followers = <Follower*>zeroed(len(rows.followers), sizeof(Follower))
+        for i, (how, register) in enumerate(rows.followers):
+            self.followers[i].how = <Following><int>how
+            self.followers[i].register = register
         self.occurrence_count = <uint32_t>len(rows.occurrences)
         self.occurrences = <Occurrence*>zeroed(self.occurrence_count, sizeof(Occurrence))
         for i, entry in enumerate(rows.occurrences):
-            self.occurrences[i].binding_first, self.occurrences[i].binding_end = entry
+            (
+                self.occurrences[i].binding_first, self.occurrences[i].binding_end,
+                self.occurrences[i].assigned_end, self.occurrences[i].count_first,
+                self.occurrences[i].count_end, keeps,
+            ) = entry
+            if keeps:
+                self.occurrences[i].more |= More.KEEPS
+            if self.occurrences[i].count_first < self.occurrences[i].count_end:
+                self.occurrences[i].more |= More.COUNTS
+            if self.occurrences[i].binding_end < self.occurrences[i].assigned_end:
+                self.occurrences[i].more |= More.ASSIGNS
+            self.most_assigned = max(
+                self.most_assigned,
+                self.occurrences[i].assigned_end - self.occurrences[i].binding_end,
+            )
         self.sightings = <Sighting*>zeroed(len(rows.sightings), sizeof(Sighting))
         for i, entry in enumerate(rows.sightings):
             (
@@ -76,6 +97,7 @@ cdef class Tables:
         give_back(self.bounds)
         give_back(self.effects)
         give_back(self.bindings)
+        give_back(self.followers)
         give_back(self.occurrences)
         give_back(self.numbers)
         give_back(self.way_first)
@@ -98,9 +120,72 @@ cdef class Tables:
             "passed_over": at.passed_over, "forbidden": at.forbidden,
         }
 
+    def count_on(self, uint32_t place, counts):
+        """Go on from the `counters` of another run."""
+        cdef Place* at = &self.places[place]
+        at.reached, at.early, at.unkeyed = counts["reached"], counts["early"], counts["unkeyed"]
+        at.unjoined, at.visited, at.joined = (
+            counts["unjoined"], counts["visited"], counts["joined"]
+        )
+        at.passed_over, at.forbidden = counts["passed_over"], counts["forbidden"]
+        at.outside, at.expired, at.ended = counts["outside"], counts["expired"], counts["ended"]
+
+    def disagreed_on(self, uint32_t occurrence, uint64_t rows):
+        """Go on from the rows that did not agree in another run."""
+        self.occurrences[occurrence].disagreed = rows
+
     def disagreed(self, uint32_t occurrence):
         """Rows of an occurrence that did not agree with a partial match."""
         return self.occurrences[occurrence].disagreed
+
+
+cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) noexcept:
+    """A variable was bound: what follows it changes."""
+    cdef uint32_t i
+    cdef Follower* follower
+    cdef term_t state
+    for i in range(binding.follower_first, binding.follower_end):
+        follower = &tables.followers[i]
+        if follower.how == Following.LAST_VALUE:
+            env[follower.register] = value
+        elif follower.how == Following.FIRST_VALUE:
+            if env[follower.register] == OPENED:
+                env[follower.register] = value
+        else:
+            state = tables.conditions.add(
+                tables.conditions.context, follower.register, env[follower.register], value
+            )
+            if state == 0:
+                return -1
+            env[follower.register] = state
+    return 0
+
+
+cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) except -1:
+    """Work out the BINDs of an occurrence and bind them: 1, or 0 where one disagrees."""
+    cdef Occurrence* occurrence = &tables.occurrences[number]
+    cdef Binding* binding
+    cdef uint32_t i
+    for i in range(occurrence.assigned_end - occurrence.binding_end):
+        binding = &tables.bindings[occurrence.binding_end + i]
+        if tables.conditions.value(
+            tables.conditions.context, number, i, env, &values[i]
+        ) < 0:
+            return _raised()
+        if values[i] == 0:
+            continue
+        if env[binding.register] == 0:
+            env[binding.register] = values[i]
+            if follow(tables, binding, values[i], env) < 0:
+                return _raised()
+        elif env[binding.register] != values[i]:
+            return 0
+    return 1
+
+
+cdef int _raised() except -1:
+    """Hand on the Python exception that somebody else left."""
+    return -1
 
 
 cdef uint32_t* numbers_of(numbers) except NULL:

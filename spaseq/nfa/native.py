@@ -1,30 +1,28 @@
 """Automata → the tables that the compiled core runs, where it can run them.
 
 The core takes sequences with any operator, conjunctions, iterations, disjunctions, partitions and
-guards (negations, and optional steps that must be absent), under any window; aggregates and
-stateful BINDs are for `AutomatonRun` in Python.
+guards (negations, and optional steps that must be absent), under any window or none, with whatever
+partial matches remember; `unfit` says what is left to `AutomatonRun` in Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from spaseq.nfa import native_search
-from spaseq.nfa.automaton import ACCEPT, Action, Automaton, Edge, Link, Place, Relation, Sighting
+from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place, Relation, Sighting
+from spaseq.nfa.native_registers import Effect, Follower, NativeRegisters, bound_by
 from spaseq.nfa.native_search import SearchTables, looks_back_twice
 from spaseq.nfa.native_unions import joins_whole
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places
-from spaseq.plan.logical import QueryPlan, Register
-from spaseq.plan.references import IS_FIRST, identified, iteration_register
+from spaseq.plan.logical import QueryPlan
+from spaseq.plan.references import IS_FIRST, iteration_register
 
-_FORGET, _COPY, _FIRST, _AGAIN = range(4)
 _NOBODY = _NO_LIMIT = 2**32 - 1
 _RELATIONS: tuple[Relation, ...] = ("less", "equal", "greater")
 MOST_PARTS = 255
-KINDS = frozenset(("value", "previous", "last", "iterations"))
-"""The kinds of registers that the core keeps."""
 
 Range = tuple[int, int]
 Index = tuple[list[int], int]
@@ -40,8 +38,12 @@ class CoreTables:
     size: int
     tumbling: bool
     counted: bool
+    endless: bool
+    """Whether there is no window."""
     cells: int
     """Of an environment: registers, then what expressions see of some of them."""
+    kept: frozenset[int]
+    """The registers that the core keeps."""
     places: list[tuple[str | None, int, int, list[Index], int]] = field(default_factory=list)
     """(operator, live registers as a range of `numbers`, indexes, first edge)."""
     edges: list[tuple[int, ...]] = field(default_factory=list)
@@ -49,9 +51,13 @@ class CoreTables:
     key columns, column that an ordered index compares, how (in `_RELATIONS`), `joins_whole`)."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
     bounds: list[tuple[int, int, int]] = field(default_factory=list)
-    effects: list[tuple[int, int, int]] = field(default_factory=list)
-    bindings: list[tuple[int, int, int]] = field(default_factory=list)
-    occurrences: list[Range] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+    bindings: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """(column of a row, register, what follows that as a range of `followers`)."""
+    followers: list[Follower] = field(default_factory=list)
+    occurrences: list[tuple[int, int, int, int, int, bool]] = field(default_factory=list)
+    """(bindings of its columns as a range, end of those of its BINDs, which come next, counting
+    registers as a range of `numbers`, whether the window has its rows before they are bound)."""
     numbers: list[int] = field(default_factory=list)
     ways: list[tuple[int, int, int]] = field(default_factory=list)
     """(place, position of the edge, edge) by GPM."""
@@ -83,8 +89,6 @@ class CoreTables:
 
 def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
     """Why the core cannot run an automaton; None where it can."""
-    if plan.window.kind == "unbounded":
-        return "it has no window"
     if (
         plan.partition
         and looks_back(automaton)
@@ -101,13 +105,6 @@ def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
         return "absent first steps that are looked for from before the window"
     if any(len(atom.occurrences) > MOST_PARTS for atom in automaton.atoms):
         return f"conjunctions of more than {MOST_PARTS} graph patterns"
-    if not {register.kind for register in _remembered(plan, automaton)} <= KINDS:
-        return "aggregates, counts and first values over iterations"
-    if any(occurrence.assignments for occurrence in plan.occurrences):
-        return "BIND with values of other steps"
-    followed = [register.variable for register in plan.registers if register.kind == "last"]
-    if len(set(followed)) < len(followed):
-        return "several last values of one variable"
     return None
 
 
@@ -145,18 +142,6 @@ def closing_registers(automaton: Automaton, link: Link) -> tuple[int, ...]:
     )
 
 
-def _remembered(plan: QueryPlan, automaton: Automaton) -> Iterator[Register]:
-    """The registers that partial matches keep or filters read; the others are for output."""
-    read = frozenset().union(
-        *(condition.reads for occurrence in plan.occurrences for condition in occurrence.residual)
-    )
-    live = {number for place in automaton.places for number in place.live}
-    live.update(number for guard in automaton.guards for number in guard.reads)
-    for number, register in enumerate(plan.registers):
-        if number in live or register.name in read:
-            yield register
-
-
 def tables(plan: QueryPlan, automaton: Automaton, registers: RegisterFile) -> CoreTables:
     """The tables of an automaton that is fit for the core."""
     writing = _Writing(plan, automaton, registers)
@@ -169,14 +154,21 @@ class _Writing:
         self._plan = plan
         self._automaton = automaton
         self._registers = registers
+        self._native = NativeRegisters(plan, automaton, registers)
         self._edges: dict[tuple[int, int], int] = {}
         self._closing: list[tuple[str | None, int, int, list[Index], int]] = []
         self._waiting: dict[tuple[int, ...], int] = {}
         self._sightings: dict[int, list[tuple[int, int, int, int, int, bool]]] = {}
         window = plan.window
         cells = len(registers.blank())
-        counted = window.kind == "events"
-        self.tables = CoreTables(window.size, window.kind == "tumbling", counted, cells)
+        self.tables = CoreTables(
+            window.size,
+            tumbling=window.kind == "tumbling",
+            counted=window.kind == "events",
+            endless=window.kind == "unbounded",
+            cells=cells,
+            kept=self._native.kept,
+        )
         inside = fragment_places(automaton)
         self.tables.width = len(plan.partition)
         self.tables.tracked = bool(plan.partition) and any(
@@ -189,15 +181,20 @@ class _Writing:
     def write(self) -> None:
         for occurrence in self._plan.occurrences:
             first = len(self.tables.bindings)
-            variables = self._plan.gpms[occurrence.gpm].variables
-            self.tables.bindings += [self._binding(c, name) for c, name in enumerate(variables)]
-            self.tables.occurrences.append((first, len(self.tables.bindings)))
+            names = bound_by(self._plan, occurrence)
+            self.tables.bindings += [self._binding(c, name) for c, name in enumerate(names)]
+            end = len(self.tables.bindings)
+            counts = self._listed(self._native.counts(occurrence))
+            keeps = self._native.keeps_rows(occurrence)
+            self.tables.occurrences.append(
+                (first, end - len(occurrence.assignments), end, *counts, keeps)
+            )
         for number, gpm in enumerate(self._plan.gpms):
             self.tables.required_first.append(len(self.tables.required))
             self.tables.compared_first.append(len(self.tables.compared))
             if gpm.positive:
                 self.tables.required += map(gpm.variables.index, self._plan.partition)
-            self.tables.compared += self._compared(number)
+            self.tables.compared += self._native.compared(number)
             known = set(self._plan.partition) <= set(gpm.variables)
             keys = map(gpm.variables.index, self._plan.partition) if known else ()
             self.tables.partition.append(list(keys))
@@ -224,37 +221,6 @@ class _Writing:
                 unit = int(name.removeprefix(IS_FIRST))
                 register = self._registers.number[iteration_register(unit)]
                 self.tables.firsts.append((register, cell))
-
-    def _compared(self, gpm: int) -> Iterator[int]:
-        """The columns of which it matters whether they have the term that a register has.
-
-        That is none that one step alone binds, as long as filters only ask for its value.
-        """
-        live = {register for place in self._automaton.places for register in place.live}
-        live.update(register for guard in self._automaton.guards for register in guard.reads)
-        read = {
-            name
-            for occurrence in self._plan.occurrences
-            if occurrence.gpm == gpm
-            for condition in occurrence.residual
-            for name in identified(condition.expression)
-        }
-        for column, name in enumerate(self._plan.gpms[gpm].variables):
-            followers = {number for number, other in self._numbered() if other.variable == name} | {
-                self._registers.number[name]
-            }
-            joins = followers & live and not self._bound_once(name)
-            if joins or any(self._plan.registers[n].name in read for n in followers):
-                yield column
-
-    def _bound_once(self, name: str) -> bool:
-        """Whether a variable has its value from one step that does not iterate."""
-        binding = [
-            occurrence
-            for occurrence in self._plan.occurrences
-            if name in self._plan.gpms[occurrence.gpm].variables
-        ]
-        return len(binding) == 1 and not binding[0].units
 
     def _write_ways(self) -> None:
         ways = dispatch(self._plan, self._automaton, fragment_places(self._automaton))
@@ -296,14 +262,10 @@ class _Writing:
         self.tables.numbers += numbers
         return first, len(self.tables.numbers)
 
-    def _binding(self, column: int, name: str) -> tuple[int, int, int]:
-        register = self._registers.number[name]
-        last = [
-            number
-            for number, other in enumerate(self._plan.registers)
-            if other.kind == "last" and other.variable == self._plan.registers[register].variable
-        ]
-        return column, register, last[0] if last else _NOBODY
+    def _binding(self, column: int, name: str) -> tuple[int, int, int, int]:
+        first = len(self.tables.followers)
+        self.tables.followers += self._native.followers(name)
+        return column, self._registers.number[name], first, len(self.tables.followers)
 
     def _edge(
         self, number: int, position: int, edge: Edge, indexes: list[Index]
@@ -313,7 +275,7 @@ class _Writing:
         occurrence = atom.occurrences[0] if atom.kind == "single" else _NOBODY
         effects = len(self.tables.effects)
         for action in edge.actions:
-            self.tables.effects += self._effects(action)
+            self.tables.effects += self._native.effects(action)
         links = len(self.tables.links)
         self.tables.links += [self._link(link) for link in atom.links]
         keys = () if place.start else place.keys[position]
@@ -379,22 +341,3 @@ class _Writing:
             )
             for sighting, each in zip(link.sightings, zip(*same, strict=True), strict=True)
         ]
-
-    def _effects(self, action: Action) -> Iterator[tuple[int, int, int]]:
-        """What `RegisterFile.enter` does, register by register."""
-        following = [(n, r) for n, r in self._numbered() if r.unit == action.unit]
-        for number, register in self._numbered():
-            if register.scope == action.unit:
-                yield _FORGET, number, 0
-        for number, register in following:
-            if register.kind == "previous":
-                value = self._registers.number[register.variable]
-                yield (_COPY, number, value) if action.again else (_FORGET, number, 0)
-            elif register.kind == "iterations":
-                yield (_AGAIN, number, register.limit) if action.again else (_FIRST, number, 0)
-        for number, register in following:
-            if register.kind in ("value", "last"):
-                yield _FORGET, number, 0
-
-    def _numbered(self) -> Iterator[tuple[int, Register]]:
-        return iter(enumerate(self._plan.registers))

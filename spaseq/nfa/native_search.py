@@ -235,7 +235,7 @@ class _Writing:
         live.update(register for guard in self._automaton.guards for register in guard.reads)
         names = {plan.registers[number].variable or plan.registers[number].name for number in live}
         for occurrence in plan.occurrences:
-            for condition in occurrence.residual if occurrence.gpm == gpm else ():
+            for condition in occurrence.conditions if occurrence.gpm == gpm else ():
                 for register in plan.registers:
                     if register.name in condition.reads:
                         names.add(register.variable or register.name)

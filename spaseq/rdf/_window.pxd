@@ -30,10 +30,13 @@ cdef class WindowTerms:
 
     cpdef int advance(self, int64_t position) except -1
     cdef term_t keep(self, EventBatch batch, term_t term) except 0
+    cdef term_t enter(self, const char* text, uint32_t size) except 0
     cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil
     cdef int64_t _end(self, int64_t position) noexcept
     cdef uint32_t _number(self, EventBatch batch, TermRecord* wanted) noexcept nogil
     cdef uint32_t _find(self, const TermRecord* wanted) noexcept nogil
+    cdef int _use(self, uint32_t number) except -1
+    cdef uint32_t _new(self, const TermRecord* wanted) except 0
     cdef int _place(self, uint32_t number, const char* text) except -1
     cdef int _drop(self, uint32_t up_to) except -1
     cdef object term(self, term_t number)

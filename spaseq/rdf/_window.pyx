@@ -22,7 +22,9 @@ from spaseq.rdf._terms cimport (
     LOCAL,
     PLACE,
     WINDOWED,
+    hash_of,
     record_is,
+    record_shape,
     slots_clear,
     slots_free,
     slots_grow,
@@ -108,7 +110,6 @@ cdef class WindowTerms:
     cdef term_t keep(self, EventBatch batch, term_t term) except 0:
         """The number of a term of a batch from now on: permanent ones keep theirs."""
         cdef TermRecord* wanted
-        cdef TermRecord* record
         cdef uint32_t number
         if not term & LOCAL:
             return term
@@ -116,11 +117,40 @@ cdef class WindowTerms:
         self.entered += 1
         number = self._number(batch, wanted)
         if number:
-            record = &self.store.records[number]
-            if record.epoch != self.current:
-                self.epochs[record.epoch % EPOCHS].terms -= 1
-                self._place(number, record.text)
+            self._use(number)
             return WINDOWED | number
+        number = self._new(wanted)
+        if batch.keeper == self.stamp:
+            wanted.epoch = number
+        return WINDOWED | number
+
+    cdef term_t enter(self, const char* text, uint32_t size) except 0:
+        """The number from now on of a term that is not permanent, by its text."""
+        cdef TermRecord wanted
+        cdef uint32_t number
+        memset(&wanted, 0, sizeof(TermRecord))
+        wanted.hash = hash_of(text, size)
+        wanted.text = text
+        wanted.size = size
+        self.entered += 1
+        number = self._find(&wanted)
+        if number:
+            self._use(number)
+            return WINDOWED | number
+        record_shape(&wanted)
+        return WINDOWED | self._new(&wanted)
+
+    cdef int _use(self, uint32_t number) except -1:
+        """A term is used again: it is of the current epoch."""
+        cdef TermRecord* record = &self.store.records[number]
+        if record.epoch != self.current:
+            self.epochs[record.epoch % EPOCHS].terms -= 1
+            self._place(number, record.text)
+        return 0
+
+    cdef uint32_t _new(self, const TermRecord* wanted) except 0:
+        """The number of a term that has none."""
+        cdef uint32_t number
         if 2 * self.known.used > self.known.mask:
             slots_grow(&self.known)
         number = self.unused
@@ -131,13 +161,11 @@ cdef class WindowTerms:
             if number == 0:
                 raise MemoryError("no room for another term of the window")
             self.objects.append(None)
-        if batch.keeper == self.stamp:
-            wanted.epoch = number
         self.store.records[number] = wanted[0]
         self._place(number, wanted.text)
         slots_put(&self.known, <uint32_t>wanted.hash, number)
         self.live += 1
-        return WINDOWED | number
+        return number
 
     cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil:
         """The number that `keep` would give, where the window has the term; else its own.

@@ -224,10 +224,13 @@ def long_stream(case: Case, chance: random.Random) -> list[Event]:
 
 @pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES // 5, CHUNK))
 def test_long_streams_give_what_the_automaton_in_python_gives(first: int) -> None:
-    """Batch by batch; where the language leaves a choice, as many matches."""
+    """Batch by batch; where the language leaves a choice, as many matches.
+
+    Not without a window, where there are more than can be listed.
+    """
     for seed in range(first, min(first + CHUNK, SEED + EXAMPLES // 5)):
         drawn = on_the_core(seed, random_case if seed % 2 else plain_case)
-        if drawn is None or "LIMIT" in drawn[0].query:
+        if drawn is None or any(word in drawn[0].query for word in ("LIMIT", "UNBOUNDED")):
             continue
         case, program = drawn
         free = any(word in case.query for word in ("EMIT ANY", "ASK", "DISTINCT", "AFTER MATCH"))
