@@ -440,9 +440,9 @@ cdef class Matches:
             self.maker.epoch = core.tecs.oldest
         return 0
 
-    def stop(self):
-        """No more of them come."""
-        self.batch, self.count = None, 0
+    def overtake(self):
+        """The run goes on: no more of them can be asked for."""
+        self.maker.core.turn += 1
 
     def __iter__(self):
         return self
@@ -464,6 +464,9 @@ cdef class Matches:
                     self.walking = True
                 if core.walk.advance():
                     match = self.maker.match(self.version)
+                    if core.walk.count == 0:
+                        self.walking = False
+                        self.at += 1
                     self.failed = False
                     return match
                 self.walking = self.failed = False

@@ -85,8 +85,6 @@ class Evaluation(Admission):
         """Events taken as empty, since a remote KB failed that they needed."""
         self.kb.begin()
 
-    # ------------------------------------------------------------------ input
-
     def push(self, stream: str, timestamp: Any, graph: Any, name: Any = None) -> list[Match]:
         """One event of one stream; the matches it completes.
 
@@ -140,7 +138,6 @@ class Evaluation(Admission):
 
     def _push_encoded(self, batch: EventBatch) -> Iterator[Match]:
         """The events of a batch, as many at a time as the query can take without Python."""
-        self.settle()
         query, index = self.queries[0], 0
         alone = (
             len(self.queries) == 1
@@ -149,12 +146,17 @@ class Evaluation(Admission):
             and self._direct[0]
             and batch.dictionary is self.rows.matchers.dictionary
         )
-        ready = alone and self._ready(batch)
+        ready = alone
         while index < len(batch):
             after = index
+            self._overtake()
             if alone and self.kb.changes:
                 self._exchange()
-                ready = self._ready(batch)
+                ready = True
+            if ready:
+                # Others may have made terms permanent, and filled the tables, since the last match.
+                batch.refit()
+                ready = self.rows.prepare(batch, self._waiting)
             if ready and self._follows(batch, index):
                 matches = query.stream(batch, index, self.events, self.kb)
                 if matches is None:
@@ -178,27 +180,22 @@ class Evaluation(Admission):
         self._count(batch, index, after)
         return after, found
 
-    def _ready(self, batch: EventBatch) -> bool:
-        """Whether the KB has all that the events of a batch need."""
-        batch.refit()
-        return self.rows.prepare(batch, self._waiting)
-
     def _one_by_one(self, matches: Matches, batch: EventBatch, first: int) -> Iterator[Match]:
         """Matches whose events are taken, and counted, as far as somebody asks for them."""
         self._ahead = matches, batch, first
         try:
             yield from matches
         except BaseException as error:
+            if isinstance(error, RuntimeError):
+                self.check_going()  # what went on in between may have failed
             if not matches.failed:
                 raise
-            self.settle()
             told = self.queries[0].told(error)
             self._fail(told)
             raise told from None
         finally:
-            self.settle()
             if self._ahead is not None and self._ahead[0] is matches:
-                self._ahead = None
+                self._overtake()
 
     def settle(self) -> None:
         """Count the events that the matches being taken have come to."""
@@ -210,6 +207,13 @@ class Evaluation(Admission):
                 self._count(batch, first, matches.after)
         elif not self.failure:
             self._condensing.look(self.events)
+
+    def _overtake(self) -> None:
+        """Go on: matches that are being taken of a batch have come as far as they can."""
+        self.settle()
+        if self._ahead is not None:
+            self._ahead[0].overtake()
+            self._ahead = None
 
     def advance(self, timestamp: Any) -> list[Match]:
         """A watermark: nothing before `timestamp` comes any more, on any stream."""
@@ -227,14 +231,11 @@ class Evaluation(Admission):
         """The end of all streams: every window closes. The run takes no more events."""
         if self.finished:
             return []
-        self.settle()
         self.check_going()
         found = self._closed_before(None)
         self.finished = True
         self.kb.close()
         return found
-
-    # ------------------------------------------------------------------ processing
 
     @property
     def _waiting(self) -> bool:
@@ -255,19 +256,16 @@ class Evaluation(Admission):
         before = self.kb.current, self.kb.version
         self.kb.exchange()
         try:
-            self._renew()
+            self.rows.renew(self._entailment.closures(self.kb.current))
         except SpaseqError:
             self.kb.current, self.kb.version = before
-            self._renew()
+            self.rows.renew(self._entailment.closures(self.kb.current))
             raise
         finally:
             # Terms that a failure has made permanent stay so.
             if self.rows.matchers is not matchers or matchers.dictionary.version > terms:
                 for query in self.queries:
                     query.renew(self.rows.matchers)
-
-    def _renew(self) -> None:
-        self.rows.renew(self._entailment.closures(self.kb.current))
 
     def _possible(self, event: Event) -> Event:
         """The event; an empty one where a remote KB fails that may be done without.
@@ -293,6 +291,7 @@ class Evaluation(Admission):
             KbError: where the KB cannot be asked for what it needs; the run is as it was.
             SpaseqError: of anything else; the run has failed.
         """
+        self._overtake()
         event = self._possible(event)
         try:
             self._accept(event, found)
@@ -303,6 +302,7 @@ class Evaluation(Admission):
     def _closed_before(self, micros: int | None) -> list[Match]:
         """The matches that are certain when all timestamps before `micros` are over."""
         found: list[Match] = []
+        self._overtake()
         try:
             self._close_before(micros, found)
         except BaseException as error:
@@ -314,8 +314,6 @@ class Evaluation(Admission):
         """An error in the midst of an event: what the run holds is of no use any more."""
         self.unreturned = list(found)
         self.failure = str(error) or type(error).__name__
-        if self._ahead is not None:
-            self._ahead[0].stop()
         self.kb.close()
 
     def _accept(self, event: Event, found: list[Match]) -> None:

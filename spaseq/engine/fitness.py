@@ -39,7 +39,8 @@ def choosing(query: CompiledQuery) -> str:
     """What chooses among the matches of an instant by what they share: of EMIT, or `LIMIT`.
 
     Nothing where a match may come up again when its window closes, for it is no choice then,
-    nor where DISTINCT may drop what LIMIT would have kept, nor for steps of several events.
+    nor where DISTINCT, or STRICT in the end, may drop what LIMIT would have kept, nor for steps of
+    several events.
     """
     plan = query.plan
     conjoined = any(atom.kind != "single" for atom in query.automaton.atoms)
@@ -47,6 +48,8 @@ def choosing(query: CompiledQuery) -> str:
         return ""
     if plan.emit not in ("ALL", "STRICT"):
         return plan.emit
+    if plan.emit == "STRICT" and not native.joins_strictly(plan, query.automaton):
+        return ""
     output = plan.output
     limited = output.limit is not None and not output.distinct and output.form != "ask"
     return "LIMIT" if limited else ""

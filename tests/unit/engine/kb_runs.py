@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyoxigraph as ox
+
 import spaseq
 from spaseq.io.source import Source
+from spaseq.rdf._batch import EventBatch
 from spaseq.results import Match
 
 EX = "http://example.org/"
@@ -47,6 +50,15 @@ def read(run: spaseq.Run, path: Path) -> list[Match]:
     source = Source(STREAM, [str(path)], relevance=run.relevance)
     found = [match for batch in source.batches() for match in run.push_batch(batch)]
     return found + run.finish()
+
+
+def batch_of(run: spaseq.Run, sensors: Sequence[int]) -> EventBatch:
+    """One batch of such events, as a reader hands it over."""
+    batch = EventBatch(run.rows.matchers.dictionary, stream=STREAM)
+    for time, n in enumerate(sensors):
+        fact = ox.NamedNode(f"{EX}s{n}"), ox.NamedNode(EX + "v"), ox.Literal(n)
+        batch.add([fact], time * 1_000_000)
+    return batch
 
 
 def one(run: spaseq.Run, time: int, sensor: int) -> list[Match]:

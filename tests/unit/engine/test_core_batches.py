@@ -154,6 +154,49 @@ def test_nothing_comes_after_its_time(end: Callable[[spaseq.Run], list[Match]]) 
     assert (run.events, taken.events) == (1, 0)
 
 
+ENDS = {
+    "finished": (lambda run: run.finish(), "the run is finished"),
+    "a watermark": (lambda run: run.advance(9), "is late"),
+    "a later event": (lambda run: push(run, 9, ""), "is late"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_batch_whose_time_has_passed_goes_no_further(end: str) -> None:
+    """Its matches are taken one by one, and the run goes on in between."""
+    run, taken = started()
+    found = run.push_batch(encoded(run, [event(n, "ab"[n % 2]) for n in range(6)]))
+    assert shown([next(found)]) == ["A@0 B@1"]
+    going_on, words = ENDS[end]
+    assert not going_on(run)
+    closed = run.closed
+    matches, message = consumed(found)
+    assert (matches, words in message) == ([], True)
+    assert taken.events == 2
+    assert run.closed == closed
+
+
+def test_a_batch_goes_on_behind_events_that_came_in_between() -> None:
+    run, _ = started()
+    some = [event(n, "ab"[n % 4 > 1]) for n in (0, 2, 4, 5, 6)]
+    found = run.push_batch(encoded(run, some))
+    assert shown([next(found)]) == ["A@0 B@2"]
+    assert push(run, 3, "k b 1") == []
+    assert shown(found) == ["A@4 B@6", "A@5 B@6"]
+    assert run.stats["events"] == 6
+
+
+def test_a_batch_is_counted_behind_one_that_was_refused() -> None:
+    run, _ = started()
+    found = run.push_batch(encoded(run, [event(n, "ab"[n % 2]) for n in range(4)]))
+    assert shown([next(found)]) == ["A@0 B@1"]
+    consumed(run.push_batch(encoded(run, [event(1, "b", 5)])))
+    assert shown(found) == ["A@2 B@3"]
+    assert run.stats["events"] == 4
+    assert run.time is not None
+    assert run.time.micros == 3_000_000
+
+
 def test_an_empty_batch_is_nothing() -> None:
     run, _ = started()
     assert list(run.push_batch(EventBatch(run.rows.matchers.dictionary, stream=S))) == []

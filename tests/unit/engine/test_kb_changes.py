@@ -12,7 +12,7 @@ import endpoints as server
 import pyoxigraph as ox
 import pytest
 from endpoints import Misbehaving, RealServer, misbehaving
-from kb_runs import EX, ONE_STEP, STREAM, TWO_STEPS, one, readings, rooms, shown
+from kb_runs import EX, ONE_STEP, STREAM, TWO_STEPS, batch_of, one, readings, rooms, shown
 
 import spaseq
 from spaseq.errors import KbError
@@ -73,6 +73,28 @@ def test_a_change_in_the_midst_of_a_batch(tmp_path: Path) -> None:
             if match.bindings["s"].value == EX + "s1":
                 run.kb.replace({KB: triples(rooms(4, offset=7))})
     assert seen == [(1, "s=s0 r=r0"), (1, "s=s1 r=r0"), (2, "s=s2 r=r8"), (2, "s=s3 r=r8")]
+
+
+def test_taken_up_by_an_event_in_the_midst_of_a_batch() -> None:
+    """What the batch and partial matches call it becomes a term of the KB."""
+    run = spaseq.compile(TWO_STEPS).start(kb={KB: triples(rooms(2))})
+    one(run, -1, 1)
+    found = run.push_batch(batch_of(run, [0, 9, 1, 9]))
+    assert shown([next(found)]) == ["s=s1 t=s0 r=r0"]
+    run.kb.replace({KB: triples(rooms(12, each=12))})
+    assert one(run, 0, 5) == []
+    assert shown(list(found)) == ["s=s5 t=s9 r=r0", "s=s9 t=s1 r=r0", "s=s1 t=s9 r=r0"]
+
+
+def test_a_batch_asks_again_for_what_an_event_in_its_midst_has_put_away(
+    sparql_server: RealServer,
+) -> None:
+    endpoint = spaseq.Endpoint(sparql_server.graph(rooms(8)), join="bind")
+    run = spaseq.compile(ONE_STEP).start(kb={KB: endpoint})
+    found = run.push_batch(batch_of(run, [0, 1, 2, 3]))
+    assert shown([next(found)]) == ["s=s0 r=r0"]
+    assert shown(one(run, 0, 7)) == ["s=s7 r=r3"]
+    assert shown(list(found)) == ["s=s1 r=r0", "s=s2 r=r1", "s=s3 r=r1"]
 
 
 def test_a_match_from_before_any_change_says_nothing() -> None:
