@@ -73,6 +73,7 @@ class Evaluation(Admission):
             )
             for query in program.queries
         ]
+        self.rows.look_ahead(self.queries)
         super().__init__(program.streams)
         written = {q.plan.registers_stream for q in self.queries} - {None}
         self._direct = [not written & set(q.plan.streams) for q in self.queries]
@@ -257,19 +258,16 @@ class Evaluation(Admission):
         before = self.kb.current, self.kb.version
         self.kb.exchange()
         try:
-            self._renew()
+            self.rows.renew(self._entailment.closures(self.kb.current))
         except SpaseqError:
             self.kb.current, self.kb.version = before
-            self._renew()
+            self.rows.renew(self._entailment.closures(self.kb.current))
             raise
         finally:
             # Terms that a failure has made permanent stay so.
             if self.rows.matchers is not matchers or matchers.dictionary.version > terms:
                 for query in self.queries:
                     query.renew(self.rows.matchers)
-
-    def _renew(self) -> None:
-        self.rows.renew(self._entailment.closures(self.kb.current))
 
     def _possible(self, event: Event) -> Event:
         """The event; an empty one where a remote KB fails that may be done without.

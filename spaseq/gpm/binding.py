@@ -53,12 +53,21 @@ class BindJoin:
     slots: tuple[int, ...]
     probe: NativeMatcher
     tables: list[Table]
+    ahead: Callable[[], Iterable[KbKey]] = tuple
+    """Keys that events may bring soon; asked for where a request has room for them."""
     _filled: tuple[int, int, int] = (0, 0, 0)
     """The batch whose events from … to … the tables are for."""
     _error: KbError | None = None
     _asked: dict[int, None] = field(default_factory=dict)
     """Batches of which all was asked at once, to have it in the cache."""
     _held: dict[KbKey, Sequence[KbRow]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """For people: by what it is asked, and for whose values."""
+        by = " ".join(f"?{name}" for name in self.names)
+        also = "" if self.ahead is tuple else ", ahead of events those that partial matches hold"
+        return f"the KB is asked by {by}{also}"
 
     def prepare(self, batch: EventBatch, hold: bool) -> KbError | None:
         """Fill the tables for all events of a batch; why that cannot be done for some."""
@@ -79,7 +88,7 @@ class BindJoin:
         """Ask for the keys of all events of a batch, so that the answers are near."""
         keys = self._keys(batch, 0, len(batch))
         if keys:
-            self.relation.of(self.names, keys)
+            self.relation.of(self.names, keys, self.ahead)
 
     def _keys(self, batch: EventBatch, first: int, end: int) -> list[KbKey]:
         """The distinct keys that events bring; a blank node is nobody else's, and no key."""
@@ -97,7 +106,7 @@ class BindJoin:
             self._held.clear()
         keys = self._keys(batch, first, end)
         wanted = [key for key in keys if key not in self._held]
-        found, failed = self.relation.of(self.names, wanted) if wanted else ({}, {})
+        found, failed = self.relation.of(self.names, wanted, self.ahead) if wanted else ({}, {})
         self._held.update(found)
         rows = [row for key in keys for row in self._held.get(key, ())]
         for matcher, number in self.tables:

@@ -334,6 +334,7 @@ class Matchers:
             self.found(number),
             self.found(number) - sum(self.untrue(number)),
             steps,
+            tuple(join.text for join in self.joins(number)),
         )
 
     def untrue(self, number: int) -> Sequence[int]:
