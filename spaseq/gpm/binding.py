@@ -23,6 +23,7 @@ from spaseq.gpm import algebra
 from spaseq.gpm._match import NativeMatcher
 from spaseq.gpm.compile import compile_group
 from spaseq.gpm.context import Scope
+from spaseq.gpm.existence import uses, within
 from spaseq.gpm.flatten import FlatPattern, flatten
 from spaseq.gpm.graphs import KbKey, KbRow, NamedGraphs, Relation
 from spaseq.gpm.native import NativePattern
@@ -32,6 +33,7 @@ from spaseq.plan.scope import certain_variables, expression_variables
 from spaseq.rdf._batch import EventBatch
 
 BATCHES_REMEMBERED = 16
+_LONE = "it shares no variable with the event (let a step look it up whose events bind one)"
 Table = tuple[NativeMatcher, int]
 """An operator of a matcher, by its number."""
 
@@ -140,6 +142,11 @@ class KbTables:
         self._linked = linked
         self._whole = whole
         self._feeders = {id(table): some for table, some in algebra.fed(native.root)}
+        for part, given in uses(native.root, native.exists, native.filters).items():
+            # One that stands in several places would have to be asked for the rows of each.
+            feeders = tuple(given) if len(given) == 1 else ()
+            for table, some in algebra.fed(native.exists[part], feeders):
+                self._feeders[id(table)] = some
         self._settled: dict[int, Sequence[KbRow] | BindJoin] = {}
 
     @property
@@ -184,7 +191,7 @@ class KbTables:
             return rows
         chosen = self._chosen(table)
         if chosen is None or self._whole:
-            return relation.complete(self._whole or "it shares no variable with the event")
+            return relation.complete(self._whole or _LONE)
         join, below = self._joined(relation, table, *chosen)
         self._enter(kb, join.probe, below)
         return join
@@ -235,7 +242,7 @@ class KbTables:
             for slot, name in zip(table.slots, table.variables, strict=True)
             if slot in slots
         ]
-        flat = flatten(feeder, native.exists)
+        flat = flatten(feeder, within(feeder, native.exists))
         bound = {native.slots[slot] for slot in algebra.certain(feeder)}
         filters = [
             condition

@@ -193,7 +193,9 @@ class Matchers:
             kb = self._seen(pattern.program)
             if pattern.native is None:
                 fetch(kb, pattern.program.pattern)
-            fetch(kb, pattern.filters)
+                fetch(kb, pattern.filters)
+            else:
+                fetch(kb, pattern.filters[len(pattern.native.filters) :])
         # Under entailment only services are left to ask, whatever graphs are in sight.
         fetch(next(iter(self._entailed.values()), self._kb), self._others)
         self._event = None
