@@ -128,19 +128,25 @@ class KbError(SpaseqError):
 
 
 class EndpointError(KbError):
-    """A SPARQL endpoint that gave no usable answer: which one, to what query, and why not."""
+    """A SPARQL endpoint that gave no usable answer: which one, to what query, and why not.
 
-    def __init__(self, endpoint: str, query: str, cause: str, attempts: int = 1):
+    `final`: the same query would be refused again, however often it were sent.
+    """
+
+    def __init__(
+        self, endpoint: str, query: str, cause: str, attempts: int = 1, final: bool = False
+    ):
         self.endpoint = endpoint
         self.query = query
         self.cause = cause
         self.attempts = attempts
+        self.final = final
         tried = f" ({attempts} attempts)" if attempts > 1 else ""
         shown = query if len(query) <= 600 else f"{query[:600]}… ({len(query):,} characters)"
         super().__init__(f"the endpoint {endpoint} failed{tried}: {cause}\nthe query was: {shown}")
 
     def __reduce__(self) -> tuple[type[EndpointError], tuple[object, ...]]:
-        return type(self), (self.endpoint, self.query, self.cause, self.attempts)
+        return type(self), (self.endpoint, self.query, self.cause, self.attempts, self.final)
 
 
 class LimitExceeded(SpaseqError):

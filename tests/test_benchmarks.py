@@ -150,6 +150,7 @@ def test_remote_kb(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows[0][-2:] == ["20", "20"]
     assert int(rows[1][-2]) <= 3
     assert rows[1][-1] == "60"
+    assert rows[2][-2:] == ["1", "20"]
 
 
 def test_local_kb(monkeypatch: pytest.MonkeyPatch) -> None:

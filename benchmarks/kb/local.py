@@ -172,12 +172,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A query with a local knowledge base.")
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--triples", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--dataset", choices=("stock", "cards"), nargs="+")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", type=int, default=500, help="events for pyoxigraph")
     parser.add_argument("--repeat", type=int, default=5)
     options = parser.parse_args()
     titles = ("events/s", "min–max", "x without", "x smallest", "pattern/s", "rows")
     for workload in (STOCK, CARDS):
+        if options.dataset and workload.dataset not in options.dataset:
+            continue
         print(f"{workload.dataset}: {options.events:,} events, median of {options.repeat}")
         print("{:18}{:>11}{:>20}{:>11}{:>12}{:>13}{:>10}".format("", *titles))
         with tempfile.TemporaryDirectory() as folder:

@@ -3,7 +3,8 @@
 Each event is a reading of another sensor; the knowledge base says which room it is in. It is
 behind a real SPARQL server (Oxigraph's), with a delay in front of every answer as a network has
 it. Batched, the events are read from a file in encoded batches and their keys are asked for
-together; one by one, each event is pushed alone. The number of matches must be the same.
+together; one by one, each event is pushed alone. Held, they are pushed alone too, but partial
+matches have been waiting for their sensors. The number of matches must be the same.
 
     python benchmarks/kb/remote.py --keys 10000 --delay 5
 """
@@ -41,6 +42,9 @@ WHERE {{
   DEFINE GPM Reading ON readings {{ ?sensor :value ?value GRAPH :kb {{ ?sensor :in ?room }} }}
 }}
 """
+HELD = QUERY.replace("SEQ(Reading)", "SEQ(Announced : Reading)").replace(
+    "DEFINE", "DEFINE GPM Announced ON readings { ?sensor :announced ?when }\n  DEFINE"
+)
 
 
 class Delay(BaseHTTPRequestHandler):
@@ -134,6 +138,20 @@ def one_by_one(url: str, path: Path, events: int) -> tuple[int, int]:
     return _ended(run, found)
 
 
+def held(url: str, events: int) -> tuple[int, int, float]:
+    """Matches, requests, and seconds of readings of sensors that partial matches wait for."""
+    run = spaseq.compile(HELD).start(kb={KB: spaseq.Endpoint(url, join="bind")})
+    for n in range(events):
+        run.push(STREAM, n / 100, f"<{EX}s{n}> <{EX}announced> <{EX}s{n}> .".encode())
+    found, last = 0, events / 100
+    started = time.perf_counter()
+    for n in range(events):
+        reading = f"<{EX}s{n}> <{EX}value> <{EX}s{n}> ."
+        found += len(run.push(STREAM, last + n / 100, reading.encode()))
+    seconds = time.perf_counter() - started
+    return (*_ended(run, found), seconds)
+
+
 def _ended(run: spaseq.Run, found: int) -> tuple[int, int]:
     requests: int = run.stats["kb"]["sources"][KB]["requests"]
     run.finish()
@@ -155,7 +173,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder, endpoint(data, options.delay / 1000) as url:
         path = readings(Path(folder) / "readings.nq", options.keys)
-        slow, fast = list[float](), list[float]()
+        slow, fast, ahead = list[float](), list[float](), list[float]()
         for _ in range(options.repeat):
             started = time.perf_counter()
             few = one_by_one(url, path, sample)
@@ -163,10 +181,13 @@ def main() -> None:
             started = time.perf_counter()
             all_of_them = batched(url, path)
             fast.append(options.keys / (time.perf_counter() - started))
+            *waiting, seconds = held(url, sample)
+            ahead.append(sample / seconds)
     yardstick = statistics.median(slow)
     for name, rates, (found, requests) in (
         ("one by one", slow, few),
         ("batched", fast, all_of_them),
+        ("held", ahead, waiting),
     ):
         middle = statistics.median(rates)
         spread = f"{min(rates):,.0f}–{max(rates):,.0f}"

@@ -69,6 +69,7 @@ class Evaluation(Admission):
             for query in program.queries
         ]
         self._condensing = Condensing(self.queries, self.rows)
+        self.rows.look_ahead(self.queries)
         super().__init__(program.streams)
         written = {q.plan.registers_stream for q in self.queries} - {None}
         self._direct = [not written & set(q.plan.streams) for q in self.queries]

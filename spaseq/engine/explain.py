@@ -140,6 +140,7 @@ def _observed(observed: Observed) -> Data:
         "rows": observed.rows,
         "passed_local_filters": observed.passed,
         "steps": {text: list(counts) for text, counts in observed.steps.items()},
+        "asked": list(observed.asked),
     }
 
 
@@ -298,6 +299,7 @@ def _gpm_text(query: Data, gpm: Data) -> Iterator[str]:
             f"  seen: {seen['events']:,} events, {seen['rows']:,} rows, "
             f"{seen['passed_local_filters']:,} passed the local filters"
         )
+        yield from _indented(seen["asked"])
     maybe = [f"?{name}" for name in gpm["variables"] if name not in gpm["certain"]]
     if maybe:
         yield f"  may stay unbound: {' '.join(maybe)}"

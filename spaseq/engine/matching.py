@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from spaseq.engine.ahead import Holder, look_ahead
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailing import Closure, Entailed, Seen
 from spaseq.engine.fitness import counts_events
@@ -39,6 +40,7 @@ class EventRows:
         self._looked_at = (*conditions, *shown)
         self.matchers = self._matchers(None)
         self._joins = self._by_stream()
+        self._holders: Sequence[Holder] = ()
         self._event: Event | None = None
         self._known: dict[int, tuple[list[Row], list[Row]]] = {}
 
@@ -81,6 +83,11 @@ class EventRows:
                             some.append(join)
         return joins
 
+    def look_ahead(self, queries: Sequence[Holder]) -> None:
+        """Have the KB asked for what the partial matches of queries hold, too."""
+        self._holders = queries
+        look_ahead(queries, self.matchers.joins)
+
     def renew(self, closures: Mapping[Seen, Closure]) -> None:
         """Enter the KB as it is now; with other closures there are other matchers then.
 
@@ -99,6 +106,7 @@ class EventRows:
         else:
             self.matchers.fill()
         self._joins = self._by_stream()
+        look_ahead(self._holders, self.matchers.joins)
         self._event = None
 
     def _take(self, closures: Mapping[Seen, tuple[NamedGraphs, Rules]]) -> None:

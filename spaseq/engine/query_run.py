@@ -72,7 +72,7 @@ class QueryRun:
         plan = compiled.plan
         self.limits = limits
         self.plan = plan
-        self._compiled = compiled
+        self.compiled = compiled
         self._kb = kb
         self._keeps_facts = any(map(_looks_at_graphs, plan.occurrences))
         registers = RegisterFile(plan, RunningAggregates())
@@ -133,7 +133,7 @@ class QueryRun:
 
     def fresh(self) -> AutomatonRun:
         """The automaton before any event."""
-        automaton = self._compiled.automaton
+        automaton = self.compiled.automaton
         return AutomatonRun(self.plan, automaton, self._registers, self._acceptors, self.limits)
 
     def snapshot(self) -> AutomatonRun:
@@ -141,6 +141,23 @@ class QueryRun:
         if self.native is None:
             return self._automaton
         return snapshot(self.native, self.fresh(), self.time is not None)
+
+    def arrived(
+        self, place: int, registers: Sequence[int], since: int, most: int
+    ) -> tuple[int, list[tuple[object, ...]]]:
+        """How many groups a place ever had, and some registers of those after the first `since`.
+
+        Of the living, the newest first; at most `most` are looked at.
+        """
+        if self.native is None:
+            state = self._automaton.places[place]
+            live = [state.place.live.index(register) for register in registers]
+            some = state.arrived(since, most)
+            return state.made, [tuple([values[c] for c in live]) for values in some]
+        live = [self.compiled.automaton.places[place].live.index(r) for r in registers]
+        made, numbers = self.native.parts.arrived(place, since, most)
+        term = self.native.parts.term
+        return made, [tuple([term(values[c]) for c in live]) for values in numbers]
 
     @property
     def shed(self) -> int:
@@ -163,7 +180,7 @@ class QueryRun:
         if self.native is not None:
             automaton, self.emitted = self.snapshot(), self.matched
             self.shed_before = self.shed
-            self.native = native_run(self._compiled, self._registers, matchers, self.limits)
+            self.native = native_run(self.compiled, self._registers, matchers, self.limits)
             self.adopt(automaton)
 
     def exceeded(self, reached: LimitReached) -> LimitExceeded:
@@ -184,7 +201,7 @@ class QueryRun:
             waiting = native.parts.awaited_count()
             if core.now >= 0 and self.domain:
                 time = from_micros(core.micros, self.domain)
-        return exceeded(reached, self.limits, Notation(self._compiled), (groups, waiting), time)
+        return exceeded(reached, self.limits, Notation(self.compiled), (groups, waiting), time)
 
     @property
     def _automaton(self) -> AutomatonRun:
@@ -280,7 +297,7 @@ class QueryRun:
             self._take(event.time, found)
 
     def _feed_rows(self, event: Event, rows: EventRows) -> None:
-        automaton, tasks = self._automaton, self._compiled.tasks
+        automaton, tasks = self._automaton, self.compiled.tasks
         unfiltered: dict[int, Sequence[Row]] = {}
         filtered: dict[int, list[Row]] = {}
         for gpm in filter(automaton.waits_for, self._readers[event.stream]):

@@ -17,6 +17,7 @@ from libc.string cimport memcpy, memset
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._graph cimport bit_of
 from spaseq.gpm._rows cimport (
+    MORE,
     drop_duplicates,
     index_rows,
     key_hash,
@@ -201,11 +202,20 @@ cdef class NativeMatcher:
 
         They become permanent terms, or those of the one batch that is matched next.
         """
+        cdef RowIndex index
+        cdef uint32_t i
         if number >= self.node_count or self.nodes[number].operator != TABLE:
             raise ValueError(f"operator {number} is no table")
         slots, _ = self.flat.tables[self.nodes[number].first]
         self.serial = 0
         self._enter_rows(&self.nodes[number], slots, rows, batch)
+        if batch is None:
+            # Of a large table that takes its time, which no event should wait for.
+            for i in range(self.node_count):
+                if self.nodes[i].operator in (JOIN, LEFT_JOIN, MINUS) and (
+                    self.nodes[i].right == <int>number
+                ):
+                    self.index_right(&self.nodes[i], &index)
 
     def bindings(self, EventBatch batch not None, uint32_t first, uint32_t end, slots):
         """The distinct bindings of some slots in the rows of events, of those that bind all.
@@ -503,28 +513,28 @@ cdef class NativeMatcher:
         cdef Rows* left = &self.nodes[node.left].rows
         cdef Rows* right = &self.nodes[node.right].rows
         cdef RowIndex index
-        cdef uint32_t i, j, at, before
+        cdef uint32_t i, j, partner, before
         cdef uint32_t* keys = &self.operands[node.first]
         cdef bint excluded
         self.index_right(node, &index)
         for i in range(left.count):
             before = node.rows.count
             excluded = False
-            at = 0
             if index.heads != NULL:
                 j = key_hash(row_at(left, i), keys, node.end - node.first) & index.mask
                 j = index.heads[j]
             else:
                 j = right.count > 0
             while j:
+                partner = (j & ~<uint32_t>MORE) - 1
                 if node.operator == MINUS:
-                    excluded = self._overlap(row_at(left, i), row_at(right, j - 1))
+                    excluded = self._overlap(row_at(left, i), row_at(right, partner))
                     if excluded:
                         break
                 else:
-                    self._join_rows(node, row_at(left, i), row_at(right, j - 1))
+                    self._join_rows(node, row_at(left, i), row_at(right, partner))
                 if index.heads != NULL:
-                    j = index.next[j - 1]
+                    j = index.next[partner] if j & MORE else 0
                 else:
                     j = j + 1 if j < right.count else 0
             if node.operator == JOIN or excluded:

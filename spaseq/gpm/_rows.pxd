@@ -12,7 +12,11 @@ cdef struct Rows:
     uint32_t count
     uint32_t room
 
-# Rows by the hash of their keys: position + 1 of the first, and of the next; 0 ends a list.
+# Rows by the hash of their keys: position + 1 of the first, and of the next; 0: there is none.
+# A position says itself whether there is a next one, as that is one look at memory less.
+cdef enum:
+    MORE = 0x80000000u
+
 cdef struct RowIndex:
     uint32_t* heads     # NULL: the rows are few, or have no keys, and are compared one by one
     uint32_t* next

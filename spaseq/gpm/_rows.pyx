@@ -31,7 +31,7 @@ cdef void rows_free(Rows* rows) noexcept nogil:
 cdef int rows_grow(Rows* rows) except -1 nogil:
     cdef size_t room = 2 * <size_t>rows.room
     cdef term_t* moved = NULL
-    if room < 0xFFFFFFFFu:
+    if room < MORE:
         moved = <term_t*>resized(rows.cells, (room * rows.width or 1) * sizeof(term_t))
     if moved == NULL:
         with gil:
@@ -64,7 +64,7 @@ cdef int index_rows(
         i -= 1
         head = &index.heads[key_hash(row_at(rows, i), keys, key_count) & index.mask]
         index.next[i] = head[0]
-        head[0] = i + 1
+        head[0] = i + 1 | (MORE if head[0] else 0)
     return 0
 
 

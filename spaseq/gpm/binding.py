@@ -23,6 +23,7 @@ from spaseq.gpm import algebra
 from spaseq.gpm._match import NativeMatcher
 from spaseq.gpm.compile import compile_group
 from spaseq.gpm.context import Scope
+from spaseq.gpm.existence import uses, within
 from spaseq.gpm.flatten import FlatPattern, flatten
 from spaseq.gpm.graphs import KbKey, KbRow, NamedGraphs, Relation
 from spaseq.gpm.native import NativePattern
@@ -32,6 +33,7 @@ from spaseq.plan.scope import certain_variables, expression_variables
 from spaseq.rdf._batch import EventBatch
 
 BATCHES_REMEMBERED = 16
+_LONE = "it shares no variable with the event (let a step look it up whose events bind one)"
 Table = tuple[NativeMatcher, int]
 """An operator of a matcher, by its number."""
 
@@ -53,12 +55,21 @@ class BindJoin:
     slots: tuple[int, ...]
     probe: NativeMatcher
     tables: list[Table]
+    ahead: Callable[[], Iterable[KbKey]] = tuple
+    """Keys that events may bring soon; asked for where a request has room for them."""
     _filled: tuple[int, int, int] = (0, 0, 0)
     """The batch whose events from … to … the tables are for."""
     _error: KbError | None = None
     _asked: dict[int, None] = field(default_factory=dict)
     """Batches of which all was asked at once, to have it in the cache."""
     _held: dict[KbKey, Sequence[KbRow]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """For people: by what it is asked, and for whose values."""
+        by = " ".join(f"?{name}" for name in self.names)
+        also = "" if self.ahead is tuple else ", ahead of events those that partial matches hold"
+        return f"the KB is asked by {by}{also}"
 
     def prepare(self, batch: EventBatch, hold: bool) -> KbError | None:
         """Fill the tables for all events of a batch; why that cannot be done for some."""
@@ -79,7 +90,7 @@ class BindJoin:
         """Ask for the keys of all events of a batch, so that the answers are near."""
         keys = self._keys(batch, 0, len(batch))
         if keys:
-            self.relation.of(self.names, keys)
+            self.relation.of(self.names, keys, self.ahead)
 
     def _keys(self, batch: EventBatch, first: int, end: int) -> list[KbKey]:
         """The distinct keys that events bring; a blank node is nobody else's, and no key."""
@@ -97,7 +108,7 @@ class BindJoin:
             self._held.clear()
         keys = self._keys(batch, first, end)
         wanted = [key for key in keys if key not in self._held]
-        found, failed = self.relation.of(self.names, wanted) if wanted else ({}, {})
+        found, failed = self.relation.of(self.names, wanted, self.ahead) if wanted else ({}, {})
         self._held.update(found)
         rows = [row for key in keys for row in self._held.get(key, ())]
         for matcher, number in self.tables:
@@ -131,6 +142,11 @@ class KbTables:
         self._linked = linked
         self._whole = whole
         self._feeders = {id(table): some for table, some in algebra.fed(native.root)}
+        for part, given in uses(native.root, native.exists, native.filters).items():
+            # One that stands in several places would have to be asked for the rows of each.
+            feeders = tuple(given) if len(given) == 1 else ()
+            for table, some in algebra.fed(native.exists[part], feeders):
+                self._feeders[id(table)] = some
         self._settled: dict[int, Sequence[KbRow] | BindJoin] = {}
 
     @property
@@ -175,7 +191,7 @@ class KbTables:
             return rows
         chosen = self._chosen(table)
         if chosen is None or self._whole:
-            return relation.complete(self._whole or "it shares no variable with the event")
+            return relation.complete(self._whole or _LONE)
         join, below = self._joined(relation, table, *chosen)
         self._enter(kb, join.probe, below)
         return join
@@ -226,7 +242,7 @@ class KbTables:
             for slot, name in zip(table.slots, table.variables, strict=True)
             if slot in slots
         ]
-        flat = flatten(feeder, native.exists)
+        flat = flatten(feeder, within(feeder, native.exists))
         bound = {native.slots[slot] for slot in algebra.certain(feeder)}
         filters = [
             condition

@@ -32,6 +32,8 @@ class Observed:
     passed: int
     """Rows that passed the local filters."""
     steps: Mapping[str, tuple[int, int]]
+    asked: tuple[str, ...] = ()
+    """What the knowledge base is asked for by key, in words."""
 
 
 def plan_lines(pattern: Pattern, observed: Observed | None = None) -> tuple[str, ...]:

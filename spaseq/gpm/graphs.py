@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Protocol, TypeAlias
 
@@ -32,9 +32,15 @@ class Relation(Protocol):
         """Every solution; an error where they have to be asked for by key."""
 
     def of(
-        self, names: tuple[str, ...], keys: Sequence[KbKey]
+        self,
+        names: tuple[str, ...],
+        keys: Sequence[KbKey],
+        ahead: Callable[[], Iterable[KbKey]],
     ) -> tuple[Mapping[KbKey, Sequence[KbRow]], Mapping[KbKey, KbError]]:
-        """The solutions for each key (values of `names`), and why there are none to be had."""
+        """The solutions for each key (values of `names`), and why there are none to be had.
+
+        `ahead` gives keys that may be needed soon, each once, for a request that has room.
+        """
 
 
 class NamedGraphs(Protocol):

@@ -194,7 +194,9 @@ class Matchers:
             kb = self._seen(pattern.program)
             if pattern.native is None:
                 fetch(kb, pattern.program.pattern)
-            fetch(kb, pattern.filters)
+                fetch(kb, pattern.filters)
+            else:
+                fetch(kb, pattern.filters[len(pattern.native.filters) :])
         # Under entailment only services are left to ask, whatever graphs are in sight.
         fetch(next(iter(self._entailed.values()), self._kb), self._others)
         self._event = None
@@ -339,6 +341,7 @@ class Matchers:
             self.found(number),
             self.found(number) - sum(self.untrue(number)),
             steps,
+            tuple(join.text for join in self.joins(number)),
         )
 
     def untrue(self, number: int) -> Sequence[int]:

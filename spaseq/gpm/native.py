@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from spaseq.gpm import algebra
 from spaseq.gpm.bytecode import Compiled, NotNative, compile_code
 from spaseq.gpm.evaluate import Evaluator
+from spaseq.gpm.existence import keyed
 from spaseq.gpm.lower import Existences, Lowered, lower
 from spaseq.gpm.program import GpmProgram
 from spaseq.parser import ast
@@ -74,7 +75,8 @@ def _native(program: GpmProgram, filters: tuple[ast.Expr, ...]) -> NativePattern
         expression: compile_code(expression, place)
         for expression in (*_expressions(lowered), *filters)
     }
-    return NativePattern(lowered.root, lowered.slots, lowered.exists, filters, codes)
+    exists = keyed(lowered.root, lowered.exists, filters)
+    return NativePattern(lowered.root, lowered.slots, exists, filters, codes)
 
 
 def _expressions(lowered: Lowered) -> Iterator[ast.Expr]:

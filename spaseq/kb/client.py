@@ -61,6 +61,10 @@ class Counters:
     """Values whose solutions were wanted by events, and of those the ones …"""
     known: int = 0
     """… that the cache had."""
+    prefetched: int = 0
+    """Values asked for because partial matches held them, and of those the ones …"""
+    prefetched_used: int = 0
+    """… that events wanted later."""
     unenriched: int = 0
     """Values whose solutions could not be had and were done without."""
 
@@ -127,7 +131,7 @@ class Client:
             except (_Final, RuntimeError) as error:
                 if isinstance(error, RuntimeError) and not self._closed.is_set():
                     raise
-                raise self._error(str(error), text, attempts) from None
+                raise self._error(str(error), text, attempts, final=True) from None
             except (_Failed, httpx.HTTPError, UnreadableAnswer, OSError) as error:
                 if attempts >= self.endpoint.attempts or self._closed.is_set():
                     raise self._error(_cause(error), text, attempts) from None
@@ -159,9 +163,9 @@ class Client:
                     "Endpoint, or narrow the pattern"
                 ) from None
 
-    def _error(self, cause: str, text: str, attempts: int) -> EndpointError:
+    def _error(self, cause: str, text: str, attempts: int, *, final: bool = False) -> EndpointError:
         self.counters.failures += 1
-        return EndpointError(self.endpoint.url, text, cause, attempts)
+        return EndpointError(self.endpoint.url, text, cause, attempts, final=final)
 
 
 def _refusal(response: httpx.Response) -> Exception:

@@ -33,6 +33,8 @@ class Endpoint:
         rows: how many solutions one answer may have.
         size: how many bytes one answer may have.
         batch: how many values are asked for in one request.
+        prefetch: how many of these may be values that no event needs yet, but partial matches
+            hold whose next step may; 0: none.
         cache: how many values' answers are kept, each for `keep` seconds, or for
             `keep_absent` where there was none.
         timeout: seconds for one request, from its first byte to the last of its answer.
@@ -52,6 +54,7 @@ class Endpoint:
     rows: int = 200_000
     size: int = 256_000_000
     batch: int = 500
+    prefetch: int = 250
     cache: int = 100_000
     keep: float = 300.0
     keep_absent: float = 60.0
@@ -80,6 +83,8 @@ class Endpoint:
         for name in ("rows", "size", "batch", "cache", "timeout", "attempts"):
             if getattr(self, name) <= 0:
                 raise KbError(f"the endpoint's {name} must be more than 0")
+        if self.prefetch < 0:
+            raise KbError("the endpoint's prefetch must be 0 or more")
         if self.refresh is not None and self.refresh <= 0:
             raise KbError("the endpoint's refresh must be more than 0 seconds")
 

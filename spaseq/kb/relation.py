@@ -2,13 +2,16 @@
 
 All of them are fetched once, if they fit the source's bound; a relation that does not fit is
 asked for the keys that events bring, many in one request, and remembers the answers in a cache.
+Keys that may be needed soon fill up a request that goes out anyway; they never fail those that
+are needed now.
 What could not be had is an error for each key, or, where the source or `SILENT` says so, a row
 that binds the key and nothing else. Threads may share a relation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from threading import RLock
 from time import monotonic
 from typing import Protocol, cast
@@ -129,9 +132,16 @@ class Relation:
     # ------------------------------------------------------------------ by key
 
     def of(
-        self, names: tuple[str, ...], keys: Sequence[Key]
+        self,
+        names: tuple[str, ...],
+        keys: Sequence[Key],
+        ahead: Callable[[], Iterable[Key]] = tuple,
     ) -> tuple[dict[Key, Sequence[Row]], dict[Key, KbError]]:
-        """The solutions for each key (values of `names`), and why there are none to be had."""
+        """The solutions for each key (values of `names`), and why there are none to be had.
+
+        `ahead` gives keys that may be needed soon, each once; it is called where a request has
+        room for them.
+        """
         with self._lock:
             cache = self._caches.get(names)
             endpoint, counters = self._source.endpoint, self._source.counters
@@ -140,6 +150,7 @@ class Relation:
                 self._caches[names] = cache
             found: dict[Key, Sequence[Row]] = {}
             missing: list[Key] = []
+            used = cache.used
             for key in keys:
                 rows = cache.get(key)
                 if rows is None:
@@ -148,11 +159,12 @@ class Relation:
                     found[key] = rows
             counters.asked += len(keys)
             counters.known += len(found)
+            counters.prefetched_used += cache.used - used
             for start in range(0, len(missing), endpoint.batch):
                 some = missing[start : start + endpoint.batch]
                 try:
                     self._rest()
-                    answered = self._answered(names, some)
+                    answered = self._filled_up(names, some, cache, ahead)
                 except KbError as error:
                     self._pause(error)
                     return found, self._without(names, missing[start:], error, found)
@@ -160,6 +172,37 @@ class Relation:
                     cache.put(key, rows)
                 found |= answered
             return found, {}
+
+    def _filled_up(
+        self,
+        names: tuple[str, ...],
+        keys: Sequence[Key],
+        cache: KeyCache,
+        ahead: Callable[[], Iterable[Key]],
+    ) -> dict[Key, Sequence[Row]]:
+        """The solutions of keys, asked for together with those of as many more as there is room.
+
+        What the others bring is in the cache.
+        """
+        endpoint, counters = self._source.endpoint, self._source.counters
+        room = min(endpoint.prefetch, endpoint.batch - len(keys), endpoint.cache // 2)
+        if room <= 0:
+            return self._answered(names, keys)
+        needed = set(keys)
+        others = (key for key in ahead() if key not in needed and not cache.has(key))
+        more = list(islice(others, room))
+        try:
+            answered = self._answered(names, keys, more)
+        except EndpointError as error:
+            if not (more and error.final):
+                raise
+            return self._answered(names, keys)
+        for key in more:
+            rows = answered.pop(key, None)
+            if rows is not None:
+                cache.put(key, rows, ahead=True)
+                counters.prefetched += 1
+        return answered
 
     def _pause(self, error: KbError) -> None:
         endpoint = self._source.endpoint
@@ -174,14 +217,19 @@ class Relation:
                 raise error
             self._failed = None
 
-    def _answered(self, names: tuple[str, ...], keys: Sequence[Key]) -> dict[Key, Sequence[Row]]:
-        """One request."""
-        text = select_text(self._group, self._variables, None, names, keys)
+    def _answered(
+        self, names: tuple[str, ...], keys: Sequence[Key], more: Sequence[Key] = ()
+    ) -> dict[Key, Sequence[Row]]:
+        """One request; those of `more` are left out where there are too many rows."""
+        wanted = [*keys, *more]
+        text = select_text(self._group, self._variables, None, names, wanted)
         columns = [self._variables.index(name) for name in names]
-        answered: dict[Key, list[Row]] = {key: [] for key in keys}
+        answered: dict[Key, list[Row]] = {key: [] for key in wanted}
         try:
             rows = self._asked(text, self._source.endpoint.rows)
         except TooManyRows:
+            if more:
+                return self._answered(names, keys)
             if len(keys) > 1:
                 half = len(keys) // 2
                 return self._answered(names, keys[:half]) | self._answered(names, keys[half:])
@@ -189,6 +237,7 @@ class Relation:
                 self._source.name,
                 text,
                 f"one value has more than {self._source.endpoint.rows:,} solutions (`rows`)",
+                final=True,
             ) from None
         for row in rows:
             mine = answered.get(cast(Key, tuple([row[column] for column in columns])))

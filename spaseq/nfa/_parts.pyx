@@ -85,6 +85,23 @@ cdef class CoreParts:
                     taken = group.taken == self.core.now and self.core.touched_count > 0
                     yield i, values, <size_t>group.members, taken
 
+    def arrived(self, uint32_t place, uint64_t since, uint32_t most):
+        """How many groups a place ever made, and the registers of those after the first `since`.
+
+        The last `most` of those that are there are looked at.
+        """
+        cdef Groups groups = <Groups>self.core.groups[place]
+        cdef uint32_t i, k, end = groups.living
+        cdef Group* group
+        found = []
+        if groups.made > since:
+            for i in range(end - min(most, end), end):
+                group = &groups.groups[groups.alive[i]]
+                if group.serial > since and group.latest >= self.core.bound:
+                    found.append([values_of(groups, groups.alive[i])[k] for k in range(groups.width)])
+        found.reverse()
+        return groups.made, found
+
     def floors(self, uint32_t place, values):
         """Of a group: which members a `;` place has taken, and which with this timestamp.
 

@@ -8,6 +8,7 @@ closes, for nothing follows an event of its own instant.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
+from itertools import islice, takewhile
 
 from spaseq.nfa.automaton import Automaton, Place
 from spaseq.nfa.registers import Environment
@@ -23,11 +24,13 @@ IndexColumns = tuple[tuple[int, ...], tuple[int, ...]]
 class Group:
     """All partial matches of one place with the same live registers."""
 
-    __slots__ = ("chain", "env", "oldest", "taken", "taken_first", "values")
+    __slots__ = ("chain", "env", "oldest", "serial", "taken", "taken_first", "values")
 
     def __init__(self, values: Values, env: Environment):
         self.values = values
         self.env = env
+        self.serial = 0
+        """No other group of the place ever has the same."""
         self.chain: Chain | None = None
         self.oldest = 0
         """No member's last instant is before this."""
@@ -79,6 +82,8 @@ class PlaceState:
         self.strict = place.operator == ","
         self.conjoined = kinds != {"single"}
         self.groups: dict[Values, Group] = {}
+        self.made = 0
+        """Groups ever made."""
         # What happened here since the run started or resumed; for people, read by nothing.
         self.reached = 0
         """Nodes that came to wait."""
@@ -122,11 +127,18 @@ class PlaceState:
             for number, value in zip(self.place.live, values, strict=True):
                 kept[number] = value
             known = Group(values, kept)
+            self.made += 1
+            known.serial = self.made
             self.groups[values] = known
             for edge, index in enumerate(self._indexes):
                 if index is not None:
                     index.setdefault(self._entry(edge, kept), {})[values] = known
         return known
+
+    def arrived(self, since: int, most: int) -> list[Values]:
+        """The registers of groups made after the first `since`, the newest first, of `most`."""
+        newest = islice(reversed(self.groups.values()), most)
+        return [group.values for group in takewhile(lambda g: g.serial > since, newest)]
 
     def drop(self, group: Group) -> None:
         del self.groups[group.values]

@@ -20,7 +20,7 @@ cdef class Dictionary:
     cdef SlotTable known            # the permanent terms by text
     cdef uint64_t* hints            # a Bloom filter in front of `known`; see _dictionary.pyx
     cdef uint32_t hint_mask         # its words, a power of two, less one
-    cdef uint64_t datatypes         # a bit for each datatype of its literals
+    cdef uint64_t[8] families       # a bit for each family of its terms
     cdef list objects               # per permanent record: its pyoxigraph term, or None
 
     cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil

@@ -7,10 +7,11 @@ _batch), which begins with a look-up of this one; so an event's term has the num
 permanent term wherever there is one, and memory does not grow with the stream.
 
 Most terms of events are not here, and a knowledge base makes the table large. So two filters say
-first what is surely not here: one word with a bit for each datatype, as no number or time of an
-event is here where the knowledge base has none of its kind; and some bits for each term, one word
-to look at, which is fetched (`awaited`) while a batch looks among its own terms. Else reading
-would wait for memory at each new term.
+first what is surely not here: a bit for each datatype and each namespace (`family_of`), as no
+number or time of an event is here where the knowledge base has none of its kind, and the IRIs of
+events are mostly not named as what is known of things; and some bits for each term, one word to
+look at, which is fetched (`awaited`) while a batch looks among its own terms. Else reading would
+wait for memory at each new term.
 
 Invariant: terms are only ever added; a batch remembers how many there were (`version`), and is
 made to fit again (`EventBatch.refit`) where there are more. Source of the filter: Putze, Sanders
@@ -43,6 +44,8 @@ cdef object BlankNode = ox.BlankNode
 cdef object Literal = ox.Literal
 cdef str XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 cdef str DIRECTED = "--"
+# Bytes of an IRI's end in which its local name is looked for.
+cdef uint32_t LONGEST_NAME = 48
 
 
 cdef inline uint64_t hint_of(uint64_t hash) noexcept nogil:
@@ -54,13 +57,24 @@ cdef inline uint64_t hint_of(uint64_t hash) noexcept nogil:
     )
 
 
-cdef inline uint64_t datatype_of(const char* text, uint32_t size) noexcept nogil:
-    """One bit by the end of a typed literal, which is that of its datatype; 0 for other terms."""
+cdef inline uint32_t family_of(const char* text, uint32_t size) noexcept nogil:
+    """One of 512 numbers: the same for all literals of a datatype, and all IRIs of a namespace.
+
+    It is told by the end of the datatype; or by what stands before the local name, or before the
+    last of a long one. All other terms have one for their kind.
+    """
     cdef uint64_t end
-    if text[0] != c'"' or text[size - 1] != c">" or size < 8:
-        return 0
-    memcpy(&end, text + size - 8, 8)
-    return <uint64_t>1 << (end * 0x9E3779B97F4A7C15u >> 58)
+    cdef uint32_t at = size - 1, least = 8
+    if size < 10 or text[0] == c"_":
+        return text[0]
+    if text[0] == c"<":
+        least = max(least, size - min(size, LONGEST_NAME))
+        while at > least and text[at] != c"/" and text[at] != c"#" and text[at] != c":":
+            at -= 1
+    elif text[at] != c">":
+        return text[0]
+    memcpy(&end, text + at - 7, 8)
+    return <uint32_t>(end * 0x9E3779B97F4A7C15u >> 55)
 
 
 cdef class Dictionary:
@@ -90,9 +104,12 @@ cdef class Dictionary:
         """The number of a permanent term, 0 where there is none."""
         cdef uint32_t place = <uint32_t>hash
         cdef uint64_t hint = hint_of(hash)
+        cdef uint32_t family = family_of(text, size)
         cdef term_t term
-        if datatype_of(text, size) & ~self.datatypes:
+        if not self.families[family >> 6] >> (family & 63) & 1:
             return 0
+        # Both come at once, the one that is mostly enough and the one that is needed else.
+        prefetch(&self.known.slots[place & self.known.mask])
         if self.hints[(hash >> 40) & self.hint_mask] & hint != hint:
             return 0
         while True:
@@ -107,6 +124,7 @@ cdef class Dictionary:
         cdef term_t term = self.find(hash, text, size)
         cdef TermRecord* record
         cdef char* kept
+        cdef uint32_t family
         if term:
             return term
         if 2 * self.known.used > self.known.mask:
@@ -126,7 +144,8 @@ cdef class Dictionary:
         if term > 8 * (<uint64_t>self.hint_mask + 1):
             self._grow_hints()
         self.hints[(hash >> 40) & self.hint_mask] |= hint_of(hash)
-        self.datatypes |= datatype_of(text, size)
+        family = family_of(text, size)
+        self.families[family >> 6] |= <uint64_t>1 << (family & 63)
         self.objects.append(None)
         return term
 

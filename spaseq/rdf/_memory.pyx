@@ -7,39 +7,63 @@ return NULL where there is no memory; whoever holds the GIL turns that into a Me
 
 An `Arena` hands out small pieces, aligned to 16 bytes, that are given back all at once.
 A reset keeps its chunks, so an arena that is filled and reset again and again stops
-asking for memory. Pieces never move. Cost: constant.
+asking for memory; chunks grow with the arena. Pieces never move. Cost: constant.
 
 Blocks of megabytes, which a large knowledge base needs and which are read here and there, are
 put into large pages where the system has them: looking up one of a million rows is then a
-matter of the memory, and not also of the tables that say where a page is.
+matter of the memory, and not also of the tables that say where a page is. A block gets large
+pages when it is first written, and where it begins at one: so none is moved to a larger place
+page by page, as realloc does, but copied.
 """
 
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 cdef extern from *:
     """
+    #include <stdlib.h>
+    #include <string.h>
     #if defined(__linux__)
-    #include <stdint.h>
+    #include <malloc.h>
     #include <sys/mman.h>
-    #include <unistd.h>
     #endif
-    static void spaseq_large_pages(void* block, size_t size) {
+    #define SPASEQ_LARGE ((size_t)1 << 22)
+    #define SPASEQ_PAGE ((size_t)1 << 21)
+
+    static void* spaseq_take(size_t size) {
     #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-        uintptr_t first = ((uintptr_t)block + page - 1) & ~(page - 1);
-        uintptr_t end = ((uintptr_t)block + size) & ~(page - 1);
-        if (first < end)
-            (void)madvise((void*)first, end - first, MADV_HUGEPAGE);
-    #else
-        (void)block; (void)size;
+        void* block = NULL;
+        if (size >= SPASEQ_LARGE) {
+            if (posix_memalign(&block, SPASEQ_PAGE, size) != 0)
+                return NULL;
+            (void)madvise(block, size & ~(SPASEQ_PAGE - 1), MADV_HUGEPAGE);
+            return block;
+        }
     #endif
+        return malloc(size);
+    }
+
+    static void* spaseq_resized(void* block, size_t size) {
+    #if defined(__linux__) && defined(MADV_HUGEPAGE)
+        if (size >= SPASEQ_LARGE) {
+            size_t held = block == NULL ? 0 : malloc_usable_size(block);
+            void* moved = spaseq_take(size);
+            if (moved == NULL)
+                return NULL;
+            if (held)
+                memcpy(moved, block, held < size ? held : size);
+            free(block);
+            return moved;
+        }
+    #endif
+        return realloc(block, size);
     }
     """
-    void spaseq_large_pages(void* block, size_t size) noexcept nogil
+    void* spaseq_take(size_t size) noexcept nogil
+    void* spaseq_resized(void* block, size_t size) noexcept nogil
+    const size_t LARGE "SPASEQ_LARGE"
 
-cdef size_t LARGE = 1 << 22
 cdef size_t CHUNK = 1 << 14
 cdef size_t ALIGN = 16
 
@@ -54,19 +78,13 @@ def requests():
 cdef void* take(size_t size) noexcept nogil:
     global _requests
     _requests += 1
-    cdef void* block = malloc(size)
-    if size >= LARGE and block != NULL:
-        spaseq_large_pages(block, size)
-    return block
+    return spaseq_take(size)
 
 
 cdef void* resized(void* block, size_t size) noexcept nogil:
     global _requests
     _requests += 1
-    cdef void* moved = realloc(block, size)
-    if size >= LARGE and moved != NULL:
-        spaseq_large_pages(moved, size)
-    return moved
+    return spaseq_resized(block, size)
 
 
 cdef void* zeroed(size_t count, size_t size) except NULL:
@@ -95,7 +113,7 @@ cdef void* arena_take(Arena* arena, size_t size) noexcept nogil:
             arena.last = arena.last.next
             arena.filled = 0
             continue
-        wanted = size if size > CHUNK else CHUNK
+        wanted = max(size, CHUNK, min(arena.used // 4, LARGE))
         chunk = <Chunk*>take(sizeof(Chunk) + wanted)
         if chunk == NULL:
             return NULL

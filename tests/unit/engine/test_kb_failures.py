@@ -108,6 +108,18 @@ def test_more_solutions_than_fit_are_asked_for_in_parts(proxy: Misbehaving, tmp_
     assert sum(size for size in sizes if size <= 3) == 8
 
 
+def test_how_long_answers_are_kept(proxy: Misbehaving) -> None:
+    for options, expected in (
+        ({"keep": 0.0, "keep_absent": 1000.0}, [1, 1, 99]),
+        ({"keep": 1000.0, "keep_absent": 0.0}, [1, 99, 99]),
+    ):
+        proxy.queries.clear()
+        run = started(proxy.url, **options)
+        for time, sensor in enumerate([1, 1, 99, 99]):
+            one(run, time, sensor)
+        assert [int(text.split("/s")[1].split(">")[0]) for text in proxy.queries] == expected
+
+
 def test_the_cache_forgets() -> None:
     now = [0.0]
     cache = KeyCache(2, 10.0, 1.0, lambda: now[0])

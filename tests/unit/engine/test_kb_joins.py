@@ -56,6 +56,28 @@ PATTERNS = {
     "exists with a filter": (
         "?s :v ?v FILTER EXISTS { GRAPH :kb { ?s :in ?r FILTER(?r = :r1) } }"
     ),
+    "exists beside an optional": (
+        "?s :v ?v { ?s :v ?w OPTIONAL { GRAPH :kb { ?s :name ?n } } "
+        "FILTER NOT EXISTS { GRAPH :kb { ?s :old ?n } } }"
+    ),
+    "exists in an optional": (
+        "?s :v ?v OPTIONAL { GRAPH :kb { ?s :in ?r } "
+        "FILTER EXISTS { GRAPH :limits { ?r :limit 10 } } }"
+    ),
+    "exists in an inner group": (
+        "?s :v ?v { ?s :v ?w FILTER NOT EXISTS { GRAPH :kb { ?s :old true } } }"
+    ),
+    "exists with the event's own": (
+        "?s :v ?v FILTER EXISTS { ?s :v ?w GRAPH :kb { ?s :in ?r } }"
+    ),
+    "two exists": (
+        "?s :v ?v FILTER EXISTS { GRAPH :kb { ?s :in ?r } } "
+        "FILTER NOT EXISTS { GRAPH :kb { ?s :old true } }"
+    ),
+    "the same exists twice": (
+        "?s :v ?v FILTER(?v > 5 && EXISTS { GRAPH :kb { ?s :in ?r } }) "
+        "FILTER(?v > 6 && EXISTS { GRAPH :kb { ?s :in ?r } })"
+    ),
     "any graph": "?s :v ?v GRAPH ?g { ?s :in ?r }",
     "no shared variable": "?s :v ?v GRAPH :limits { :high :is ?h }",
     "no variable": "?s :v ?v GRAPH :limits { :high :is 3 }",
@@ -69,7 +91,7 @@ PATTERNS = {
         "?s :v ?v GRAPH :kb { ?s :in ?r BIND(STR(?r) AS ?n) VALUES ?r { :r1 } } BIND(?v + 1 AS ?w)"
     ),
 }  # fmt: skip
-WHOLE = {"exists", "exists with a filter", "any graph", "a sub-query beside"}
+WHOLE = {"exists with a filter", "the same exists twice", "any graph", "a sub-query beside"}
 """What cannot be asked by key …"""
 WHOLE |= {"no shared variable", "no variable", "no variable, and no such triple"}
 """… and what has none."""
@@ -218,7 +240,7 @@ def test_a_pattern_that_is_too_large_says_so(sparql_server: RealServer, tmp_path
     with pytest.raises(KbError, match=r"more than 2 solutions; raise the `rows`"):
         spaseq.compile(query(PATTERNS["one graph"])).start(kb=kb)
     kb = served(rows=2)(sparql_server, tmp_path)
-    with pytest.raises(KbError, match="it shares no variable with the event, but it has more"):
+    with pytest.raises(KbError, match=r"it shares no variable with the event .*, but it has more"):
         spaseq.compile(query("?s :v ?v GRAPH :limits { ?r :limit ?l }")).start(kb=kb)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Event
 
 import endpoints as server
 import pyoxigraph as ox
@@ -69,6 +70,30 @@ def test_a_failure_is_tried_again(proxy: Misbehaving, behaviour: server.Behaviou
     assert asked.counters.retries == 2
     assert asked.counters.failures == 0
     assert proxy.queries == [QUERY] * 3
+
+
+@pytest.mark.parametrize(
+    ("behaviours", "waits"),
+    [
+        ([server.busy] * 3, [0.5, 1.0, 2.0]),
+        ([server.refused(503, Retry_After="7"), server.refused(429, Retry_After="100")], [7, 30]),
+        ([server.refused(503, Retry_After="tomorrow")], [0.5]),
+    ],
+)
+def test_how_long_it_waits_in_between(
+    proxy: Misbehaving, behaviours: list[server.Behaviour], waits: list[float]
+) -> None:
+    class Waits(Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waited.append(timeout)
+            return False
+
+    waited: list[float | None] = []
+    asked = client(proxy.url, attempts=4, backoff=0.5)
+    asked._closed = Waits()
+    proxy.todo = behaviours
+    check(asked.rows(QUERY, ("x",), 10))
+    assert waited == waits
 
 
 @pytest.mark.parametrize(

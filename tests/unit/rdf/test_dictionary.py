@@ -140,3 +140,15 @@ def test_a_batch_finds_the_literals_that_are_permanent_and_no_others(kinds: int)
         for other in (ox.Literal(form), ox.Literal(form + ">"), ox.Literal(form, language="en")):
             assert batch.number(other) > len(dictionary)
     assert batch.number(ox.Literal("1", datatype=ox.NamedNode("urn:other"))) > len(dictionary)
+
+
+@given(st.lists(st.integers(0, 70), min_size=1, max_size=60), st.sampled_from(["/", "#", ":", "."]))
+def test_a_term_is_found_whatever_its_namespace(sizes: list[int], mark: str) -> None:
+    """Names of all lengths, of one namespace and of as many as there are names."""
+    dictionary = Dictionary()
+    iris = [ox.NamedNode(f"x:{'n' * size}{mark}{n}") for n, size in enumerate(sizes)]
+    iris += [ox.NamedNode(f"http://e.org/{n}{mark}{'l' * size}") for n, size in enumerate(sizes)]
+    numbers = [dictionary.intern(iri) for iri in iris]
+    batch = EventBatch(dictionary)
+    assert [batch.number(iri) for iri in iris] == numbers
+    assert batch.number(ox.NamedNode("x:other")) not in numbers
