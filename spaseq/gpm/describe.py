@@ -51,8 +51,7 @@ def views(pattern: Pattern) -> tuple[str, ...]:
         "?" if isinstance(step.predicate, int) else str(step.predicate): None
         for root in (pattern.native.root, *pattern.native.exists.values())
         for node in algebra.walk(root)
-        if isinstance(node, algebra.Basic)
-        for step in node.steps
+        for step in algebra.steps_of(node)
     }
     return tuple(found)
 
@@ -67,6 +66,11 @@ class _Describing:
         match node:
             case algebra.Basic(left, steps, bound):
                 return [*self.lines(left), *self._basic(steps, bound)]
+            case algebra.Alternatives(left, chains, bound):
+                found = [*self.lines(left), "alternatives"]
+                for chain in chains:
+                    found += ["  alternative", *indent(indent(tuple(self._basic(chain, bound))))]
+                return found
             case algebra.Join(left, right, keys):
                 return self._pair("join", left, right, keys)
             case algebra.Minus(left, right, keys):

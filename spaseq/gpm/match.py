@@ -124,8 +124,7 @@ class Matchers:
             if pattern.native is not None
             for root in (pattern.native.root, *pattern.native.exists.values())
             for node in algebra.walk(root)
-            if isinstance(node, algebra.Basic)
-            for step in node.steps
+            for step in algebra.steps_of(node)
         ]
         keys = dict.fromkeys(step.key for step in steps)
         named = [key for key in keys if not isinstance(key, int | View)]
