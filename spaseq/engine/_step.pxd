@@ -1,7 +1,7 @@
 """One query over encoded events; see _step.pyx."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from cpython.ref cimport PyObject
 
@@ -10,8 +10,13 @@ from spaseq.gpm._match cimport NativeMatcher
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._tables cimport Conditions
 from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
+
+cdef enum Manner:
+    IN_PYTHON = 1       # its rows come from Python
+    RECALLED = 2        # filters look at its events when others are at hand
 
 
 @cython.final
@@ -19,9 +24,15 @@ cdef class NativeStep:
     cdef readonly AutomatonCore core
     cdef SummaryGraph graph
     cdef WindowTerms window
-    cdef readonly list matchers     # per GPM of the query, the NativeMatcher of its task
-    cdef readonly list filters      # per occurrence, the Expressions of its residual filters
-    cdef PyObject** tests           # the same, flat
+    cdef object patterns            # the Matchers
+    cdef list tasks                 # per GPM of the query, the number of its pattern
+    cdef list matchers              # and its NativeMatcher; None where something is left to Python
+    cdef PyObject** native          # the same
+    cdef uint8_t* manners           # per GPM, a set of Manners
+    cdef term_t* row                # of a GPM in Python
+    cdef list filters               # per occurrence, the Expressions or Questions of its filters
+    cdef list questions             # the same, flat; None for an Expression
+    cdef PyObject** tests           # the same; NULL for a Question
     cdef uint32_t* test_first       # per occurrence and one more
     cdef uint64_t* untrue           # per test: how often it was not true
     cdef uint32_t* readers          # the GPMs that read a stream: readers[first[s]:first[s + 1]]
@@ -29,8 +40,18 @@ cdef class NativeStep:
     cdef Conditions conditions
     cdef EventBatch batch           # that of the event at hand
     cdef EventBatch idle            # where there is none
+    cdef uint32_t index             # of that event in its batch
+    cdef object shown               # an event as an Event, and which one
+    cdef uint64_t shown_serial
+    cdef uint32_t shown_index
+    cdef readonly object recalls     # events by (instant, stream), the oldest first
     cdef readonly uint32_t reached  # the event of a batch that `run` was at when it came back
 
+    cdef int _link_tests(self, Dictionary dictionary, filters) except -1
+    cdef int ask(self, uint32_t test, const term_t* env) except -1 with gil
+    cdef object _event(self)
+    cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1
+    cdef term_t* _encoded(self, row) except NULL
     cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position

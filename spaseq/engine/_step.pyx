@@ -5,12 +5,20 @@ The seam between graph patterns and automaton: an event is matched against the p
 some place waits for, its rows are fed to the automaton, whose residual filters are bytecode
 over the same term numbers. `run` does so for one event after the other of a batch, and comes
 back only where a match is complete.
+
+Where a pattern or a filter has no native form, that alone is left to Python: the event is shown
+to it as an `Event`, its rows are encoded in the event's batch, and what a filter reads is
+decoded. Events that filters look at when they are not at hand any more are kept for the window.
 """
 
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._rows cimport row_at
 from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._terms cimport WINDOWED
 
+from collections import OrderedDict
+
+from spaseq.engine.residual import Question
 
 ctypedef int (*Holding)(NativeStep, uint32_t, const term_t*) noexcept nogil
 
@@ -19,9 +27,13 @@ cdef int _holding(NativeStep step, uint32_t occurrence, const term_t* env) excep
     """Whether the residual filters of an occurrence are true."""
     cdef uint32_t i
     for i in range(step.test_first[occurrence], step.test_first[occurrence + 1]):
-        if (<Expression>step.tests[i]).truth(step.batch, env, NULL) != 1:
-            step.untrue[i] += 1
-            return 0
+        if step.tests[i] == NULL:
+            if step.ask(i, env):
+                continue
+        elif (<Expression>step.tests[i]).truth(step.batch, env, NULL) == 1:
+            continue
+        step.untrue[i] += 1
+        return 0
     return 1
 
 
@@ -35,35 +47,33 @@ cdef class NativeStep:
 
     Args:
         core: the automaton.
-        graph: the summary graph that the matchers read.
-        window: where terms that outlive an event are kept.
-        matchers: the native matcher of each GPM of the query.
-        filters: for each occurrence the bytecode of its residual filters.
+        patterns: the matchers of the run (spaseq.gpm.match.Matchers).
+        tasks: of each GPM of the query, the number of its pattern.
+        filters: for each occurrence its residual filters, bytecode or questions.
         readers: for each stream the GPMs that read it.
+        recalled: for each GPM whether filters look at its events when others are at hand.
     """
 
-    def __cinit__(
-        self, AutomatonCore core not None, SummaryGraph graph not None,
-        WindowTerms window not None, matchers, filters, readers,
-    ):
-        cdef uint32_t i, first = 0
+    def __cinit__(self, AutomatonCore core not None, patterns, tasks, filters, readers, recalled):
+        cdef uint32_t i, first, width = 0
         self.core = core
-        self.graph = graph
-        self.window = window
-        self.matchers = list(matchers)
-        self.filters = [
-            [Expression(code, graph.dictionary) for code in codes] for codes in filters
-        ]
-        tests = [test for some in self.filters for test in some]
-        self.tests = <PyObject**>zeroed(len(tests), sizeof(PyObject*))
-        self.untrue = <uint64_t*>zeroed(len(tests), sizeof(uint64_t))
-        self.test_first = <uint32_t*>zeroed(len(self.filters) + 1, sizeof(uint32_t))
-        for i, test in enumerate(tests):
-            self.tests[i] = <PyObject*>test
-        for i, some in enumerate(self.filters):
-            self.test_first[i] = first
-            first += <uint32_t>len(some)
-        self.test_first[len(self.filters)] = first
+        self.patterns = patterns
+        self.graph = patterns.graph
+        self.window = patterns.window
+        self.tasks = list(tasks)
+        self.matchers = [patterns.wholly_native(task) for task in tasks]
+        self.native = <PyObject**>zeroed(len(tasks), sizeof(PyObject*))
+        self.manners = <uint8_t*>zeroed(len(tasks), sizeof(uint8_t))
+        self.recalls = OrderedDict()
+        for i, matcher in enumerate(self.matchers):
+            self.native[i] = <PyObject*>matcher
+            self.manners[i] = Manner.RECALLED if recalled[i] else 0
+            if matcher is None:
+                self.manners[i] |= Manner.IN_PYTHON
+                columns = patterns.patterns[self.tasks[i]].program.variables
+                width = max(width, <uint32_t>len(columns))
+        self.row = <term_t*>zeroed(width, sizeof(term_t))
+        self._link_tests(self.graph.dictionary, filters)
         self.readers = <uint32_t*>zeroed(sum(map(len, readers)), sizeof(uint32_t))
         self.reader_first = <uint32_t*>zeroed(len(readers) + 1, sizeof(uint32_t))
         for i, gpms in enumerate(readers):
@@ -74,13 +84,37 @@ cdef class NativeStep:
             self.reader_first[i + 1] = first
         self.conditions.hold = _hold
         self.conditions.context = <void*>self
+        self.conditions.instant = -1
         core.conditions = &self.conditions
         # Guards are also decided between events.
-        self.idle = EventBatch(graph.dictionary)
-        self.idle.window = &window.store
+        self.idle = EventBatch(self.graph.dictionary)
+        self.idle.window = &self.window.store
         self.batch = self.idle
 
+    cdef int _link_tests(self, Dictionary dictionary, filters) except -1:
+        cdef uint32_t i, first = 0
+        self.filters = [
+            [test if isinstance(test, Question) else Expression(test, dictionary) for test in some]
+            for some in filters
+        ]
+        tests = [test for some in self.filters for test in some]
+        self.questions = [test if isinstance(test, Question) else None for test in tests]
+        self.tests = <PyObject**>zeroed(len(tests), sizeof(PyObject*))
+        self.untrue = <uint64_t*>zeroed(len(tests), sizeof(uint64_t))
+        self.test_first = <uint32_t*>zeroed(len(self.filters) + 1, sizeof(uint32_t))
+        for i, test in enumerate(tests):
+            if self.questions[i] is None:
+                self.tests[i] = <PyObject*>test
+        for i, some in enumerate(self.filters):
+            self.test_first[i] = first
+            first += <uint32_t>len(some)
+        self.test_first[len(self.filters)] = first
+        return 0
+
     def __dealloc__(self):
+        give_back(self.native)
+        give_back(self.manners)
+        give_back(self.row)
         give_back(self.tests)
         give_back(self.untrue)
         give_back(self.test_first)
@@ -93,6 +127,73 @@ cdef class NativeStep:
             self.untrue[i]
             for i in range(self.test_first[occurrence], self.test_first[occurrence + 1])
         ]
+
+    # ---------------------------------------------------------------- what is left to Python
+
+    cdef int ask(self, uint32_t test, const term_t* env) except -1 with gil:
+        """Whether a filter is true, as Python finds it."""
+        question = self.questions[test]
+        cdef uint32_t cell
+        cdef term_t term
+        cdef list values = [None] * self.core.cells
+        for cell in question.cells:
+            term = env[cell]
+            if term & WINDOWED:
+                values[cell] = self.window.term(term)
+            elif term:
+                values[cell] = self.batch.term(term)
+        event = None
+        if question.looks:
+            if self.conditions.instant < 0:
+                event = self._event()
+            else:
+                event = self.recalls[self.conditions.instant, self.conditions.stream]
+        return question.answer(values, event)
+
+    cdef object _event(self):
+        """The event at hand, for Python."""
+        if self.shown_serial != self.batch.serial or self.shown_index != self.index:
+            self.shown = self.patterns.event(self.batch, self.index)
+            self.shown_serial, self.shown_index = self.batch.serial, self.index
+        return self.shown
+
+    def recall(self, instant: int, stream: int, event) -> None:
+        """Filters may look at an event for as long as the window has it.
+
+        Events come in the order of their instants.
+        """
+        while self.recalls and next(iter(self.recalls))[0] < self.core.bound:
+            self.recalls.popitem(last=False)
+        self.recalls[instant, stream] = event
+
+    cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1:
+        """Feed the rows of a pattern that Python evaluates: True. Keep the event if it must be."""
+        cdef NativeMatcher matcher
+        if not self.manners[gpm] & Manner.IN_PYTHON:
+            matcher = <NativeMatcher>self.native[gpm]
+            matcher.look(self.batch, self.index)
+            if matcher.result.count:
+                self.recall(self.core.now, stream, self._event())
+            return False
+        rows, kept = self.patterns.rows(self._event(), self.tasks[gpm])
+        if self.manners[gpm] & Manner.RECALLED and kept:
+            self.recall(self.core.now, stream, self._event())
+        if self.core.tracked:
+            for row in rows:
+                self.core.partitions.note(self.batch, gpm, self._encoded(row))
+        if waits:
+            for row in kept:
+                self.core.feed(gpm, self._encoded(row), <uint32_t>len(row))
+        return True
+
+    cdef term_t* _encoded(self, row) except NULL:
+        """A row of terms, as numbers of the batch at hand."""
+        cdef uint32_t i
+        for i, term in enumerate(row):
+            self.row[i] = 0 if term is None else self.batch.encode(term)
+        return self.row
+
+    # ---------------------------------------------------------------- events
 
     def feed(self, EventBatch batch not None, uint32_t index, uint32_t stream, uint32_t file):
         """One event of the open instant."""
@@ -109,6 +210,7 @@ cdef class NativeStep:
         cdef uint32_t gpm, reader, i
         cdef NativeMatcher matcher
         cdef bint waits, loaded = False
+        self.index = index
         if self.core.counted:
             self.core.count()
         while True:
@@ -121,7 +223,9 @@ cdef class NativeStep:
                     self.graph.load(self.batch, index)
                     self.core.present(self.batch, index, stream, file)
                     loaded = True
-                matcher = <NativeMatcher>self.matchers[gpm]
+                if self.manners[gpm] and self.feed_in_python(gpm, stream, waits):
+                    continue
+                matcher = <NativeMatcher>self.native[gpm]
                 matcher.look(self.batch, index)
                 for i in range(matcher.result.count):
                     if self.core.tracked:

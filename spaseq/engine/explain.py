@@ -13,6 +13,7 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.cost import conditions, guarantee
 from spaseq.engine.fitness import chooses, unfit
 from spaseq.engine.notation import STRATEGIES, Notation
+from spaseq.engine.residual import left_to_python
 from spaseq.gpm.describe import Observed, plan_lines, views
 from spaseq.gpm.functions import by_reference
 from spaseq.gpm.native import Pattern
@@ -155,6 +156,11 @@ def _step(notation: Notation, occurrence: Occurrence) -> Data:
         "negated": occurrence.negated,
         "iterated_in": [notation.unit(unit) for unit in occurrence.units],
         "stateful": [text for text, _ in conditions(occurrence)],
+        "left_to_python": [
+            reason
+            for condition in occurrence.residual
+            if (reason := left_to_python(condition.expression)) is not None
+        ],
         "by_pyoxigraph": _by_pyoxigraph(tuple(c.expression for _, c in conditions(occurrence))),
     }
 
@@ -323,6 +329,7 @@ def _stateful_text(steps: Sequence[Data]) -> list[str]:
     lines = []
     for step in steps:
         lines += [f"{step['gpm']}: {text}" for text in step["stateful"]]
+        lines += [f"{step['gpm']}: by Python operators: {text}" for text in step["left_to_python"]]
         lines += [
             f"{step['gpm']}: computed by pyoxigraph: {text}" for text in step["by_pyoxigraph"]
         ]

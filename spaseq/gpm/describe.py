@@ -16,7 +16,7 @@ from spaseq.gpm.order import Step, fan_out, guessed
 from spaseq.gpm.relation import indent
 from spaseq.gpm.terms import triple_text
 from spaseq.parser import ast
-from spaseq.parser.format import format_expression
+from spaseq.parser.format import expression_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class _Describing:
             case algebra.LeftJoin(left, right, keys, conditions, seeded):
                 name = "optional, for each row" if seeded else "optional"
                 found = self._pair(name, left, right, () if seeded else keys)
-                tests = (f"if {format_expression(condition)}" for condition in conditions)
+                tests = (f"if {expression_line(condition)}" for condition in conditions)
                 return [*found, *indent(tuple(tests))]
             case algebra.Union(parts):
                 found = ["union"]
@@ -86,9 +86,9 @@ class _Describing:
                     found += ["  alternative", *indent(indent(tuple(self.lines(part))))]
                 return found
             case algebra.Filter(child, condition):
-                return [*self.lines(child), f"filter {format_expression(condition)}"]
+                return [*self.lines(child), f"filter {expression_line(condition)}"]
             case algebra.Extend(child, slot, expression):
-                text = f"bind ?{self._slots[slot]} := {format_expression(expression)}"
+                text = f"bind ?{self._slots[slot]} := {expression_line(expression)}"
                 return [*self.lines(child), text]
             case algebra.Table(slots, rows):
                 return [f"values of {self._names(slots)} ({len(rows)})"]

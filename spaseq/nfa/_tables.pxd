@@ -1,6 +1,6 @@
 """The tables of an automaton as the compiled core reads them; see _tables.pyx."""
 
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from spaseq.rdf._terms cimport term_t
 
@@ -12,6 +12,8 @@ cdef enum:
 cdef struct Conditions:
     int (*hold)(void* context, uint32_t occurrence, const term_t* env) noexcept nogil
     void* context
+    int64_t instant     # that of the row's event, -1: it is the event at hand
+    uint32_t stream     # of the row's event, where that has an instant
 
 cdef enum Change:
     FORGET      # a register is unbound, or has no iterations
