@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from cpython.ref cimport PyObject
 
+from spaseq.engine._looking cimport GraphTest
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._match cimport NativeMatcher
 from spaseq.nfa._core cimport AutomatonCore
@@ -30,9 +31,9 @@ cdef class NativeStep:
     cdef PyObject** native          # the same
     cdef uint8_t* manners           # per GPM, a set of Manners
     cdef term_t* row                # of a GPM in Python
-    cdef list filters               # per occurrence, the Expressions or Questions of its filters
-    cdef list questions             # the same, flat; None for an Expression
-    cdef PyObject** tests           # the same; NULL for a Question
+    cdef list filters               # per occurrence, its residual filters: Expressions and others
+    cdef list others                # the same, flat: GraphTests, Questions, None for Expressions
+    cdef PyObject** tests           # the Expressions; NULL for others
     cdef uint32_t* test_first       # per occurrence and one more
     cdef uint64_t* untrue           # per test: how often it was not true
     cdef uint32_t* readers          # the GPMs that read a stream: readers[first[s]:first[s + 1]]
@@ -44,11 +45,14 @@ cdef class NativeStep:
     cdef object shown               # an event as an Event, and which one
     cdef uint64_t shown_serial
     cdef uint32_t shown_index
+    cdef EventBatch recalled        # one of `recalls`, encoded
+    cdef object recalled_key
     cdef readonly object recalls     # events by (instant, stream), the oldest first
     cdef readonly uint32_t reached  # the event of a batch that `run` was at when it came back
 
     cdef int _link_tests(self, Dictionary dictionary, filters) except -1
-    cdef int ask(self, uint32_t test, const term_t* env) except -1 with gil
+    cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil
+    cdef bint look(self, GraphTest test, const term_t* env) except -1
     cdef object _event(self)
     cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1
     cdef term_t* _encoded(self, row) except NULL

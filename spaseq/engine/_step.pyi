@@ -1,7 +1,6 @@
 from collections.abc import Mapping, Sequence
 
-from spaseq.engine.residual import Question
-from spaseq.gpm.bytecode import ExpressionCode
+from spaseq.engine.residual import ResidualTest
 from spaseq.gpm.match import Matchers
 from spaseq.nfa._core import AutomatonCore
 from spaseq.rdf._batch import EventBatch
@@ -13,7 +12,7 @@ class NativeStep:
         core: AutomatonCore,
         patterns: Matchers,
         tasks: Sequence[int],
-        filters: Sequence[Sequence[ExpressionCode | Question]],
+        filters: Sequence[Sequence[ResidualTest]],
         readers: Sequence[Sequence[int]],
         recalled: Sequence[bool],
     ) -> None: ...

@@ -18,7 +18,7 @@ from spaseq.rdf._terms cimport WINDOWED
 
 from collections import OrderedDict
 
-from spaseq.engine.residual import Question
+from spaseq.gpm.bytecode import ExpressionCode
 
 ctypedef int (*Holding)(NativeStep, uint32_t, const term_t*) noexcept nogil
 
@@ -90,20 +90,24 @@ cdef class NativeStep:
         self.idle = EventBatch(self.graph.dictionary)
         self.idle.window = &self.window.store
         self.batch = self.idle
+        self.recalled = EventBatch(self.graph.dictionary)
 
     cdef int _link_tests(self, Dictionary dictionary, filters) except -1:
         cdef uint32_t i, first = 0
         self.filters = [
-            [test if isinstance(test, Question) else Expression(test, dictionary) for test in some]
+            [
+                Expression(test, dictionary) if isinstance(test, ExpressionCode) else test
+                for test in some
+            ]
             for some in filters
         ]
         tests = [test for some in self.filters for test in some]
-        self.questions = [test if isinstance(test, Question) else None for test in tests]
+        self.others = [None if isinstance(test, Expression) else test for test in tests]
         self.tests = <PyObject**>zeroed(len(tests), sizeof(PyObject*))
         self.untrue = <uint64_t*>zeroed(len(tests), sizeof(uint64_t))
         self.test_first = <uint32_t*>zeroed(len(self.filters) + 1, sizeof(uint32_t))
         for i, test in enumerate(tests):
-            if self.questions[i] is None:
+            if self.others[i] is None:
                 self.tests[i] = <PyObject*>test
         for i, some in enumerate(self.filters):
             self.test_first[i] = first
@@ -128,14 +132,17 @@ cdef class NativeStep:
             for i in range(self.test_first[occurrence], self.test_first[occurrence + 1])
         ]
 
-    # ---------------------------------------------------------------- what is left to Python
+    # ---------------------------------------------------------------- beyond bytecode and triples
 
-    cdef int ask(self, uint32_t test, const term_t* env) except -1 with gil:
-        """Whether a filter is true, as Python finds it."""
-        question = self.questions[test]
+    cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil:
+        """Whether a filter is true that is not bytecode."""
         cdef uint32_t cell
         cdef term_t term
-        cdef list values = [None] * self.core.cells
+        cdef list values
+        question = self.others[number]
+        if isinstance(question, GraphTest):
+            return self.look(<GraphTest>question, env)
+        values = [None] * self.core.cells
         for cell in question.cells:
             term = env[cell]
             if term & WINDOWED:
@@ -149,6 +156,25 @@ cdef class NativeStep:
             else:
                 event = self.recalls[self.conditions.instant, self.conditions.stream]
         return question.answer(values, event)
+
+    cdef bint look(self, GraphTest test, const term_t* env) except -1:
+        """Whether a filter is true that looks at the event of its row."""
+        if self.conditions.instant < 0:
+            self.graph.load(self.batch, self.index)
+            return test.holds(self.batch, self.batch, env)
+        key = self.conditions.instant, self.conditions.stream
+        if key != self.recalled_key:
+            self.recalled_key = None
+            self.patterns.encode_into(self.recalled, self.recalls[key])
+            self.recalled_key = key
+        self.graph.load(self.recalled, 0)
+        self.recalled.window = &self.window.store
+        try:
+            return test.holds(self.batch, self.recalled, env)
+        finally:
+            self.recalled.window = NULL
+            if self.batch is not self.idle:
+                self.graph.load(self.batch, self.index)
 
     cdef object _event(self):
         """The event at hand, for Python."""

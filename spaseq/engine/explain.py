@@ -104,7 +104,10 @@ def _query(
             )
             for gpm, task in zip(plan.gpms, query.tasks, strict=True)
         ],
-        "steps": [_step(notation, occurrence) for occurrence in plan.occurrences],
+        "steps": [
+            _step(notation, occurrence, [program.patterns[n] if n >= 0 else None for n in asked])
+            for occurrence, asked in zip(plan.occurrences, query.asked, strict=True)
+        ],
         "places": [_place(notation, place) for place in notation.order],
         "registers": _registers(notation),
         "guarantee": {
@@ -150,7 +153,7 @@ def _by_pyoxigraph(nodes: tuple[ast.Node, ...]) -> list[str]:
     return list(dict.fromkeys(name for name in found if name is not None))
 
 
-def _step(notation: Notation, occurrence: Occurrence) -> Data:
+def _step(notation: Notation, occurrence: Occurrence, asked: Sequence[Pattern | None]) -> Data:
     return {
         "gpm": notation.names[occurrence.index],
         "negated": occurrence.negated,
@@ -158,8 +161,8 @@ def _step(notation: Notation, occurrence: Occurrence) -> Data:
         "stateful": [text for text, _ in conditions(occurrence)],
         "left_to_python": [
             reason
-            for condition in occurrence.residual
-            if (reason := left_to_python(condition.expression)) is not None
+            for condition, pattern in zip(occurrence.residual, asked, strict=True)
+            if (reason := left_to_python(condition.expression, pattern)) is not None
         ],
         "by_pyoxigraph": _by_pyoxigraph(tuple(c.expression for _, c in conditions(occurrence))),
     }

@@ -13,7 +13,7 @@ from spaseq.engine._matches import Matches, MatchMaker, Reading
 from spaseq.engine._step import NativeStep
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.fitness import choosing
-from spaseq.engine.residual import Question, tests
+from spaseq.engine.residual import looks, tests
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa import native
@@ -52,12 +52,15 @@ def native_run(
     """The compiled run of a query that is fit for it (`spaseq.engine.fitness`)."""
     plan = compiled.plan
     slots = registers.slots()
-    filters = [tests(acceptor, slots) for acceptor in acceptors]
+    filters = [
+        tests(acceptor, asked, slots, matchers)
+        for acceptor, asked in zip(acceptors, compiled.asked, strict=True)
+    ]
     tables = native.tables(plan, compiled.automaton, registers)
     looking = {
         acceptor.gpm
         for acceptor, some in zip(acceptors, filters, strict=True)
-        if any(isinstance(test, Question) and test.looks for test in some)
+        if any(map(looks, some))
     }
     recalled = [
         gpm in looking and columns is not None for gpm, columns in enumerate(tables.search.kept)

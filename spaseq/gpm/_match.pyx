@@ -252,6 +252,17 @@ cdef class NativeMatcher:
         self.event = event
         return 0
 
+    cdef bint accepts(self, EventBatch batch, const term_t* row) except -1:
+        """Whether a row passes the local filters, at the event that the summary graph has loaded."""
+        self.serial = 0
+        arena_reset(&self.scratch)
+        self.seed = self.empty
+        self.batch = batch
+        try:
+            return self.holds(self.local_first, self.local_end, row)
+        finally:
+            self.batch = None
+
     def row(self, uint32_t i):
         """The terms of a row of the last event, by column; 0 is unbound."""
         cdef term_t* row = row_at(self.result, i)

@@ -212,6 +212,11 @@ class Matchers:
         tables = self._tables.get(number)
         return [] if tables is None else tables.joins
 
+    def encode_into(self, batch: EventBatch, event: Event) -> None:
+        """Let a batch hold the facts of one event, and nothing else."""
+        batch.clear()
+        self._add(batch, event)
+
     def encode(self, events: Iterable[Event]) -> EventBatch:
         """A batch of the facts of events, to ask the KB for all of them at once."""
         batch = EventBatch(self.dictionary)

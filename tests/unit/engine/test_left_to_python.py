@@ -26,7 +26,13 @@ ASKED = """
     DEFINE GPM A ON s { ?k :a ?x }
     DEFINE GPM B ON s { ?k :b ?y FILTER NOT EXISTS { ?k :c ?z FILTER(?z > ?x) } }
 """
-PARTS = {"a path": SEARCHED, "a local filter": TESTED, "a filter": COMPUTED, "EXISTS": ASKED}
+PARTS = {
+    "a path": SEARCHED,
+    "a local filter": TESTED,
+    "a filter": COMPUTED,
+    "a path in EXISTS": ASKED.replace(":c", ":c+"),
+    "nothing": ASKED,
+}
 
 
 def stream(seed: int, length: int = 80) -> list[Event]:
@@ -48,7 +54,8 @@ def test_the_core_takes_batches_and_asks_python(part: str) -> None:
     of = program(AB, PARTS[part])
     (said,) = of.to_dict()["queries"]
     assert said["automaton_in_python"] is None
-    assert any(part["left_to_python"] for part in (*said["gpms"], *said["steps"]))
+    left = any(about["left_to_python"] for about in (*said["gpms"], *said["steps"]))
+    assert left == (part != "nothing")
     run, plain = of.start(), in_python(of)
     native(run)
     taken, total = Taken(run), 0
@@ -60,15 +67,14 @@ def test_the_core_takes_batches_and_asks_python(part: str) -> None:
     assert taken.events == 80
 
 
-def test_exists_looks_at_the_event_that_is_tested() -> None:
+@pytest.mark.parametrize("searched", ["", "+"], ids=["native", "python"])
+def test_exists_looks_at_the_event_that_is_tested(searched: str) -> None:
     """Which is not the one at hand where a conjunction or a guard looks back."""
-    of = program(
-        "SEQ(A ; !N ; (B & C))",
-        """DEFINE GPM A ON s { ?k :a ?x }
-           DEFINE GPM N ON s { ?n :n ?v FILTER(?y > 1) FILTER EXISTS { ?n :of ?k ; :for ?z } }
-           DEFINE GPM B ON s { ?k :b ?y FILTER NOT EXISTS { ?k :c ?z } }
-           DEFINE GPM C ON s { ?j :c ?z FILTER EXISTS { ?j :d ?y } }""",
-    )
+    gpms = """DEFINE GPM A ON s { ?k :a ?x }
+        DEFINE GPM N ON s { ?n :n ?v FILTER(?y > 1) FILTER EXISTS { ?n :of+ ?k ; :for+ ?z } }
+        DEFINE GPM B ON s { ?k :b ?y FILTER NOT EXISTS { ?k :c+ ?z } }
+        DEFINE GPM C ON s { ?j :c ?z FILTER EXISTS { ?j :d+ ?y } }"""
+    of = program("SEQ(A ; !N ; (B & C))", gpms.replace("+", searched))
     run = of.start()
     assert push(run, 1, "k a 1, l a 1, m a 1") == []
     assert push(run, 2, "n n 0, n of l, n for 9, n of m, n for 8") == []
@@ -221,7 +227,9 @@ def test_a_knowledge_base_that_changes(gpms: str) -> None:
     assert push(run, 4, "k b 3") == ["A@1 B@4"]
 
 
-def test_entailment_reaches_what_is_left_to_python() -> None:
+@pytest.mark.parametrize("seq", ["A ; B", "A & B"])
+@pytest.mark.parametrize("searched", ["", "+"], ids=["native", "python"])
+def test_entailment_reaches_paths_and_exists(searched: str, seq: str) -> None:
     schema = [
         ox.Triple(
             ox.NamedNode(EX + "a1"),
@@ -229,8 +237,10 @@ def test_entailment_reaches_what_is_left_to_python() -> None:
             ox.NamedNode(EX + "a"),
         )
     ]
-    gpms = SEARCHED.replace(":b ?y", ":b ?y FILTER EXISTS { ?x :a ?z }")
-    run = program(AB, gpms).start(kb={EX + "kb": schema}, entail="rdfs")
+    gpms = SEARCHED.replace(":b ?y", f":b ?y FILTER EXISTS {{ ?x :a{searched} ?z }}")
+    run = program(f"SEQ({seq})", gpms).start(kb={EX + "kb": schema}, entail="rdfs")
     native(run)
-    push(run, 1, "k a1 l, l a m")
-    assert push(run, 2, "k b 1, m a1 0") == ["A@1 B@2"]
+    found = push(run, 1, "k a1 l, l a m")
+    for facts in ("k b 1, m a1 0", "n a 0"):
+        found += push(run, 1, facts)
+    assert found == ["A@1 B@1"]
