@@ -1,16 +1,18 @@
 """One query over encoded events; see _step.pyx."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from cpython.ref cimport PyObject
 
 from spaseq.engine._aggregates cimport NativeAggregates
+from spaseq.engine._looking cimport GraphTest
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._match cimport NativeMatcher
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._tables cimport Conditions
 from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
 
@@ -25,15 +27,25 @@ cdef struct View:
     uint32_t cell
     Showing how
 
+cdef enum Manner:
+    IN_PYTHON = 1       # its rows come from Python
+    RECALLED = 2        # filters look at its events when others are at hand
+
 
 @cython.final
 cdef class NativeStep:
     cdef readonly AutomatonCore core
     cdef SummaryGraph graph
     cdef WindowTerms window
-    cdef readonly list matchers     # per GPM of the query, the NativeMatcher of its task
-    cdef readonly list filters      # per occurrence, the Expressions of its residual filters
-    cdef PyObject** tests           # the same, flat
+    cdef object patterns            # the Matchers
+    cdef list tasks                 # per GPM of the query, the number of its pattern
+    cdef list matchers              # and its NativeMatcher; None where something is left to Python
+    cdef PyObject** native          # the same
+    cdef uint8_t* manners           # per GPM, a set of Manners
+    cdef term_t* row                # of a GPM in Python
+    cdef list filters               # per occurrence, its residual filters: Expressions and others
+    cdef list others                # the same, flat: GraphTests, Questions, None for Expressions
+    cdef PyObject** tests           # the Expressions; NULL for others
     cdef uint32_t* test_first       # per occurrence and one more
     cdef uint64_t* untrue           # per test: how often it was not true
     cdef readonly NativeAggregates aggregates
@@ -47,9 +59,22 @@ cdef class NativeStep:
     cdef Conditions conditions
     cdef EventBatch batch           # that of the event at hand
     cdef EventBatch idle            # where there is none
+    cdef uint32_t index             # of that event in its batch
+    cdef object shown               # an event as an Event, and which one
+    cdef uint64_t shown_serial
+    cdef uint32_t shown_index
+    cdef EventBatch recalled        # one of `recalls`, encoded
+    cdef object recalled_key
+    cdef readonly object recalls     # events by (instant, stream), the oldest first
     cdef readonly uint32_t reached  # the event of a batch that `run` was at when it came back
 
     cdef int refresh(self, uint32_t number, term_t* env) except -1
+    cdef int _link_tests(self, Dictionary dictionary, filters) except -1
+    cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil
+    cdef bint look(self, GraphTest test, const term_t* env) except -1
+    cdef object _event(self)
+    cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1
+    cdef term_t* _encoded(self, row) except NULL
     cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position

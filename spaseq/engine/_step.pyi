@@ -1,26 +1,29 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spaseq.engine._aggregates import NativeAggregates
-from spaseq.gpm._graph import SummaryGraph
-from spaseq.gpm._match import NativeMatcher
+from spaseq.engine.residual import ResidualTest
 from spaseq.gpm.bytecode import ExpressionCode
+from spaseq.gpm.match import Matchers
 from spaseq.nfa._core import AutomatonCore
 from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._window import WindowTerms
+from spaseq.rdf.event import Event
 
 class NativeStep:
     def __init__(
         self,
         core: AutomatonCore,
-        graph: SummaryGraph,
-        window: WindowTerms,
-        matchers: Sequence[NativeMatcher],
-        filters: Sequence[Sequence[ExpressionCode]],
+        patterns: Matchers,
+        tasks: Sequence[int],
+        filters: Sequence[Sequence[ResidualTest]],
         assigned: Sequence[Sequence[ExpressionCode]],
         views: Sequence[Sequence[tuple[int, int, str]]],
         aggregates: NativeAggregates,
         readers: Sequence[Sequence[int]],
+        recalled: Sequence[bool],
     ) -> None: ...
+    @property
+    def recalls(self) -> Mapping[tuple[int, int], Event]: ...
+    def recall(self, instant: int, stream: int, event: Event) -> None: ...
     @property
     def reached(self) -> int: ...
     @property

@@ -5,6 +5,10 @@ The seam between graph patterns and automaton: an event is matched against the p
 some place waits for, its rows are fed to the automaton, whose residual filters are bytecode
 over the same term numbers. `run` does so for one event after the other of a batch, and comes
 back only where a match is complete.
+
+Where a pattern or a filter has no native form, that alone is left to Python: the event is shown
+to it as an `Event`, its rows are encoded in the event's batch, and what a filter reads is
+decoded. Events that filters look at when they are not at hand any more are kept for the window.
 """
 
 from spaseq.gpm._expression cimport Expression
@@ -12,6 +16,11 @@ from spaseq.gpm._operand cimport ERROR, Operand, write_term
 from spaseq.gpm._rows cimport row_at
 from spaseq.nfa._tables cimport OPENED, VOID
 from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._terms cimport WINDOWED
+
+from collections import OrderedDict
+
+from spaseq.gpm.bytecode import ExpressionCode
 
 cdef dict SHOWN = {
     "first": Showing.BOUND_ONLY, "count": Showing.NUMBER, "aggregate": Showing.VALUE,
@@ -30,9 +39,13 @@ cdef int _holding(NativeStep step, uint32_t occurrence, term_t* env) except -1 n
         with gil:
             step.refresh(occurrence, env)
     for i in range(step.test_first[occurrence], step.test_first[occurrence + 1]):
-        if (<Expression>step.tests[i]).truth(step.batch, env, NULL) != 1:
-            step.untrue[i] += 1
-            return 0
+        if step.tests[i] == NULL:
+            if step.ask(i, env):
+                continue
+        elif (<Expression>step.tests[i]).truth(step.batch, env, NULL) == 1:
+            continue
+        step.untrue[i] += 1
+        return 0
     return 1
 
 
@@ -81,43 +94,43 @@ cdef class NativeStep:
 
     Args:
         core: the automaton.
-        graph: the summary graph that the matchers read.
-        window: where terms that outlive an event are kept.
-        matchers: the native matcher of each GPM of the query.
-        filters: for each occurrence the bytecode of its residual filters.
+        patterns: the matchers of the run (spaseq.gpm.match.Matchers).
+        tasks: of each GPM of the query, the number of its pattern.
+        filters: for each occurrence its residual filters, bytecode or questions.
         assigned: for each occurrence the bytecode of its stateful BINDs.
         views: for the filters of each occurrence, then for each BIND, which registers they see
             in another form: (register, cell, kind) as `RegisterFile.needed_views` has it.
         aggregates: what registers hold of aggregates.
         readers: for each stream the GPMs that read it.
+        recalled: for each GPM whether filters look at its events when others are at hand.
     """
 
     def __cinit__(
-        self, AutomatonCore core not None, SummaryGraph graph not None,
-        WindowTerms window not None, matchers, filters, assigned, views,
-        NativeAggregates aggregates not None, readers,
+        self, AutomatonCore core not None, patterns, tasks, filters, assigned, views,
+        NativeAggregates aggregates not None, readers, recalled,
     ):
-        cdef uint32_t i, first = 0
+        cdef uint32_t i, first, width = 0
         self.core = core
-        self.graph = graph
-        self.window = window
-        self.matchers = list(matchers)
-        self.filters = [
-            [Expression(code, graph.dictionary) for code in codes] for codes in filters
-        ]
-        tests = [test for some in self.filters for test in some]
-        self.tests = <PyObject**>zeroed(len(tests), sizeof(PyObject*))
-        self.untrue = <uint64_t*>zeroed(len(tests), sizeof(uint64_t))
-        self.test_first = <uint32_t*>zeroed(len(self.filters) + 1, sizeof(uint32_t))
-        for i, test in enumerate(tests):
-            self.tests[i] = <PyObject*>test
-        for i, some in enumerate(self.filters):
-            self.test_first[i] = first
-            first += <uint32_t>len(some)
-        self.test_first[len(self.filters)] = first
+        self.patterns = patterns
+        self.graph = patterns.graph
+        self.window = patterns.window
+        self.tasks = list(tasks)
+        self.matchers = [patterns.wholly_native(task) for task in tasks]
+        self.native = <PyObject**>zeroed(len(tasks), sizeof(PyObject*))
+        self.manners = <uint8_t*>zeroed(len(tasks), sizeof(uint8_t))
+        self.recalls = OrderedDict()
+        for i, matcher in enumerate(self.matchers):
+            self.native[i] = <PyObject*>matcher
+            self.manners[i] = Manner.RECALLED if recalled[i] else 0
+            if matcher is None:
+                self.manners[i] |= Manner.IN_PYTHON
+                columns = patterns.patterns[self.tasks[i]].program.variables
+                width = max(width, <uint32_t>len(columns))
+        self.row = <term_t*>zeroed(width, sizeof(term_t))
+        self._link_tests(self.graph.dictionary, filters)
         self.aggregates = aggregates
         self.assigned = [
-            [Expression(code, graph.dictionary) for code in codes] for codes in assigned
+            [Expression(code, self.graph.dictionary) for code in codes] for codes in assigned
         ]
         self.assigned_first = <uint32_t*>zeroed(len(self.assigned), sizeof(uint32_t))
         for i in range(1, <uint32_t>len(self.assigned)):
@@ -135,11 +148,36 @@ cdef class NativeStep:
             self.reader_first[i + 1] = first
         self.conditions.hold, self.conditions.value, self.conditions.add = _hold, _value, _add
         self.conditions.context = <void*>self
+        self.conditions.instant = -1
         core.conditions = &self.conditions
         # Guards are also decided between events.
-        self.idle = EventBatch(graph.dictionary)
-        self.idle.window = &window.store
+        self.idle = EventBatch(self.graph.dictionary)
+        self.idle.window = &self.window.store
         self.batch = self.idle
+        self.recalled = EventBatch(self.graph.dictionary)
+
+    cdef int _link_tests(self, Dictionary dictionary, filters) except -1:
+        cdef uint32_t i, first = 0
+        self.filters = [
+            [
+                Expression(test, dictionary) if isinstance(test, ExpressionCode) else test
+                for test in some
+            ]
+            for some in filters
+        ]
+        tests = [test for some in self.filters for test in some]
+        self.others = [None if isinstance(test, Expression) else test for test in tests]
+        self.tests = <PyObject**>zeroed(len(tests), sizeof(PyObject*))
+        self.untrue = <uint64_t*>zeroed(len(tests), sizeof(uint64_t))
+        self.test_first = <uint32_t*>zeroed(len(self.filters) + 1, sizeof(uint32_t))
+        for i, test in enumerate(tests):
+            if self.others[i] is None:
+                self.tests[i] = <PyObject*>test
+        for i, some in enumerate(self.filters):
+            self.test_first[i] = first
+            first += <uint32_t>len(some)
+        self.test_first[len(self.filters)] = first
+        return 0
 
     def _list_views(self, views):
         cdef uint32_t i, first = 0
@@ -159,6 +197,9 @@ cdef class NativeStep:
         give_back(self.views)
         give_back(self.view_first)
         give_back(self.assigned_first)
+        give_back(self.native)
+        give_back(self.manners)
+        give_back(self.row)
         give_back(self.tests)
         give_back(self.untrue)
         give_back(self.test_first)
@@ -194,6 +235,95 @@ cdef class NativeStep:
         for i, count in enumerate(counts, self.test_first[occurrence]):
             self.untrue[i] = count
 
+    # ---------------------------------------------------------------- beyond bytecode and triples
+
+    cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil:
+        """Whether a filter is true that is not bytecode."""
+        cdef uint32_t cell
+        cdef term_t term
+        cdef list values
+        question = self.others[number]
+        if isinstance(question, GraphTest):
+            return self.look(<GraphTest>question, env)
+        values = [None] * self.core.cells
+        for cell in question.cells:
+            term = env[cell]
+            if term & WINDOWED:
+                values[cell] = self.window.term(term)
+            elif term:
+                values[cell] = self.batch.term(term)
+        event = None
+        if question.looks:
+            if self.conditions.instant < 0:
+                event = self._event()
+            else:
+                event = self.recalls[self.conditions.instant, self.conditions.stream]
+        return question.answer(values, event)
+
+    cdef bint look(self, GraphTest test, const term_t* env) except -1:
+        """Whether a filter is true that looks at the event of its row."""
+        if self.conditions.instant < 0:
+            self.graph.load(self.batch, self.index)
+            return test.holds(self.batch, self.batch, env)
+        key = self.conditions.instant, self.conditions.stream
+        if key != self.recalled_key:
+            self.recalled_key = None
+            self.patterns.encode_into(self.recalled, self.recalls[key])
+            self.recalled_key = key
+        self.graph.load(self.recalled, 0)
+        self.recalled.window = &self.window.store
+        try:
+            return test.holds(self.batch, self.recalled, env)
+        finally:
+            self.recalled.window = NULL
+            if self.batch is not self.idle:
+                self.graph.load(self.batch, self.index)
+
+    cdef object _event(self):
+        """The event at hand, for Python."""
+        if self.shown_serial != self.batch.serial or self.shown_index != self.index:
+            self.shown = self.patterns.event(self.batch, self.index)
+            self.shown_serial, self.shown_index = self.batch.serial, self.index
+        return self.shown
+
+    def recall(self, instant: int, stream: int, event) -> None:
+        """Filters may look at an event for as long as the window has it.
+
+        Events come in the order of their instants.
+        """
+        while self.recalls and next(iter(self.recalls))[0] < self.core.bound:
+            self.recalls.popitem(last=False)
+        self.recalls[instant, stream] = event
+
+    cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1:
+        """Feed the rows of a pattern that Python evaluates: True. Keep the event if it must be."""
+        cdef NativeMatcher matcher
+        if not self.manners[gpm] & Manner.IN_PYTHON:
+            matcher = <NativeMatcher>self.native[gpm]
+            matcher.look(self.batch, self.index)
+            if matcher.result.count:
+                self.recall(self.core.now, stream, self._event())
+            return False
+        rows, kept = self.patterns.rows(self._event(), self.tasks[gpm])
+        if self.manners[gpm] & Manner.RECALLED and kept:
+            self.recall(self.core.now, stream, self._event())
+        if self.core.tracked:
+            for row in rows:
+                self.core.partitions.note(self.batch, gpm, self._encoded(row))
+        if waits:
+            for row in kept:
+                self.core.feed(gpm, self._encoded(row), <uint32_t>len(row))
+        return True
+
+    cdef term_t* _encoded(self, row) except NULL:
+        """A row of terms, as numbers of the batch at hand."""
+        cdef uint32_t i
+        for i, term in enumerate(row):
+            self.row[i] = 0 if term is None else self.batch.encode(term)
+        return self.row
+
+    # ---------------------------------------------------------------- events
+
     def feed(self, EventBatch batch not None, uint32_t index, uint32_t stream, uint32_t file):
         """One event of the open instant."""
         self.batch = batch
@@ -209,6 +339,7 @@ cdef class NativeStep:
         cdef uint32_t gpm, reader, i
         cdef NativeMatcher matcher
         cdef bint waits, loaded = False
+        self.index = index
         if self.core.counted:
             self.core.count()
         while True:
@@ -221,7 +352,9 @@ cdef class NativeStep:
                     self.graph.load(self.batch, index)
                     self.core.present(self.batch, index, stream, file)
                     loaded = True
-                matcher = <NativeMatcher>self.matchers[gpm]
+                if self.manners[gpm] and self.feed_in_python(gpm, stream, waits):
+                    continue
+                matcher = <NativeMatcher>self.native[gpm]
                 matcher.look(self.batch, index)
                 for i in range(matcher.result.count):
                     if self.core.tracked:

@@ -19,6 +19,9 @@ class CompiledQuery:
     plan: QueryPlan
     automaton: Automaton
     tasks: tuple[int, ...]
+    asked: tuple[tuple[int, ...], ...]
+    """For each occurrence and residual filter the number, after the tasks, of its pattern, where
+    it looks at graphs; else -1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,15 @@ class CompiledQueries:
     """In an order in which every registered stream is written before it is read."""
     tasks: tuple[Pattern, ...]
     """The graph patterns with their local filters; queries share equal ones."""
+    asked: tuple[Pattern, ...]
+    """The filters over partial matches that look at graphs, each as a pattern; like the tasks."""
     sources: tuple[ast.Query, ...]
     names: tuple[str, ...]
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """All that events are matched against: the tasks, then what filters ask."""
+        return (*self.tasks, *self.asked)
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.cost import conditions, guarantee
 from spaseq.engine.fitness import chooses, unfit
 from spaseq.engine.notation import STRATEGIES, Notation
+from spaseq.engine.residual import left_to_python
 from spaseq.gpm.describe import Observed, plan_lines, views
 from spaseq.gpm.functions import by_reference
 from spaseq.gpm.native import Pattern
@@ -103,7 +104,10 @@ def _query(
             )
             for gpm, task in zip(plan.gpms, query.tasks, strict=True)
         ],
-        "steps": [_step(notation, occurrence) for occurrence in plan.occurrences],
+        "steps": [
+            _step(notation, occurrence, [program.patterns[n] if n >= 0 else None for n in asked])
+            for occurrence, asked in zip(plan.occurrences, query.asked, strict=True)
+        ],
         "places": [_place(notation, place) for place in notation.order],
         "registers": _registers(notation),
         "guarantee": {
@@ -150,12 +154,17 @@ def _by_pyoxigraph(nodes: tuple[ast.Node, ...]) -> list[str]:
     return list(dict.fromkeys(name for name in found if name is not None))
 
 
-def _step(notation: Notation, occurrence: Occurrence) -> Data:
+def _step(notation: Notation, occurrence: Occurrence, asked: Sequence[Pattern | None]) -> Data:
     return {
         "gpm": notation.names[occurrence.index],
         "negated": occurrence.negated,
         "iterated_in": [notation.unit(unit) for unit in occurrence.units],
         "stateful": [text for text, _ in conditions(occurrence)],
+        "left_to_python": [
+            reason
+            for condition, pattern in zip(occurrence.residual, asked, strict=True)
+            if (reason := left_to_python(condition.expression, pattern)) is not None
+        ],
         "by_pyoxigraph": _by_pyoxigraph(tuple(c.expression for _, c in conditions(occurrence))),
     }
 
@@ -325,6 +334,7 @@ def _stateful_text(steps: Sequence[Data]) -> list[str]:
     lines = []
     for step in steps:
         lines += [f"{step['gpm']}: {text}" for text in step["stateful"]]
+        lines += [f"{step['gpm']}: by Python operators: {text}" for text in step["left_to_python"]]
         lines += [
             f"{step['gpm']}: computed by pyoxigraph: {text}" for text in step["by_pyoxigraph"]
         ]

@@ -20,16 +20,10 @@ def unfit(program: CompiledQueries, query: CompiledQuery) -> str | None:
         return reason
     if (plan.window.kind == "events") != counts_events(program):
         return "a window that counts events beside queries that do not count the same"
-    for task in query.tasks:
-        if program.tasks[task].left_to_python:
-            return program.tasks[task].left_to_python[0]
     try:
-        registers = RegisterFile(plan, RunningAggregates())
-        filters, assigned = filter_codes(plan, registers), assigned_codes(plan, registers)
+        assigned = assigned_codes(plan, RegisterFile(plan, RunningAggregates()))
     except NotNative as unknown:
         return str(unknown)
-    if any(code.exists for some in filters for code in some):
-        return "EXISTS in a filter that needs a partial match"
     if any(code.exists for some in assigned for code in some):
         return "EXISTS in a BIND that needs a partial match"
     return None
@@ -70,19 +64,6 @@ def counts_events(program: CompiledQueries) -> bool:
     plans = [query.plan for query in program.queries]
     streams = set(plans[0].streams)
     return all(plan.window.kind == "events" and set(plan.streams) == streams for plan in plans)
-
-
-def filter_codes(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[Compiled]]:
-    """The bytecode of the residual filters of each occurrence, over its registers.
-
-    Raises:
-        NotNative: where a filter has none.
-    """
-    slots = registers.slots()
-    return [
-        [compile_code(condition.expression, slots) for condition in occurrence.residual]
-        for occurrence in plan.occurrences
-    ]
 
 
 def assigned_codes(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[Compiled]]:

@@ -59,7 +59,7 @@ class EventRows:
         program = self._program
         counted = counts_events(program)
         return Matchers(
-            program.tasks,
+            program.patterns,
             self._kb,
             self._looked_at,
             _horizon([query.plan for query in program.queries], counted),

@@ -13,7 +13,8 @@ from spaseq.engine._aggregates import NativeAggregates
 from spaseq.engine._matches import Matches, MatchMaker, Reading
 from spaseq.engine._step import NativeStep
 from spaseq.engine.compiled import CompiledQuery
-from spaseq.engine.fitness import assigned_codes, choosing, filter_codes
+from spaseq.engine.fitness import assigned_codes, choosing
+from spaseq.engine.residual import looks, tests
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa import native
@@ -21,6 +22,7 @@ from spaseq.nfa._best import Best
 from spaseq.nfa._complete import due, take
 from spaseq.nfa._core import AutomatonCore
 from spaseq.nfa._parts import CoreParts
+from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import Link
 from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.limits import NO_LIMITS, Limits
@@ -46,12 +48,26 @@ EVENTS_REMEMBERED = 4096
 def native_run(
     compiled: CompiledQuery,
     registers: RegisterFile,
+    acceptors: Sequence[Acceptor],
     matchers: Matchers,
     limits: Limits = NO_LIMITS,
 ) -> NativeRun:
     """The compiled run of a query that is fit for it (`spaseq.engine.fitness`)."""
     plan = compiled.plan
+    slots = registers.slots()
+    filters = [
+        tests(acceptor, asked, slots, matchers)
+        for acceptor, asked in zip(acceptors, compiled.asked, strict=True)
+    ]
     tables = native.tables(plan, compiled.automaton, registers)
+    looking = {
+        acceptor.gpm
+        for acceptor, some in zip(acceptors, filters, strict=True)
+        if any(map(looks, some))
+    }
+    recalled = [
+        gpm in looking and columns is not None for gpm, columns in enumerate(tables.search.kept)
+    ]
     core = AutomatonCore(
         tables,
         matchers.window,
@@ -62,10 +78,9 @@ def native_run(
     core.limit(limits.most_groups, limits.kept, limits.most_steps, limits.shed)
     step = NativeStep(
         core,
-        matchers.graph,
-        matchers.window,
-        [matchers.native(task) for task in compiled.tasks],
-        [[code.code for code in some] for some in filter_codes(plan, registers)],
+        matchers,
+        compiled.tasks,
+        filters,
         [[code.code for code in some] for some in assigned_codes(plan, registers)],
         _views(plan, registers),
         NativeAggregates(matchers.window, matchers.dictionary, plan.registers),
@@ -73,8 +88,9 @@ def native_run(
             [number for number, gpm in enumerate(plan.gpms) if iri in gpm.streams]
             for iri in plan.streams
         ],
+        recalled,
     )
-    return NativeRun(compiled, registers, matchers, step, tables)
+    return NativeRun(compiled, registers, matchers, step, tables, recalled)
 
 
 def _views(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[tuple[int, int, str]]]:
@@ -101,10 +117,13 @@ class NativeRun:
         matchers: Matchers,
         step: NativeStep,
         tables: CoreTables,
+        recalled: Sequence[bool],
     ):
         self.compiled = compiled
         self.matchers = matchers
         self.step = step
+        self.recalled = recalled
+        """For each GPM whether filters look at its events when others are at hand."""
         self.closing: Sequence[Link] = tables.closing
         """The links to the places, after the automaton's own, where matches wait to the end."""
         self._plan = compiled.plan

@@ -113,7 +113,10 @@ def _keep(native: NativeRun, run: AutomatonRun) -> None:
         label = native.parts.label(address)
         instant, stream = label[2], label[6]
         if whole or (instant, stream) not in events:
-            events[instant, stream] = native.event_of(label, whole=whole)
+            event = native.step.recalls.get((instant, stream))
+            if event is None:
+                event = native.event_of(label, whole=whole)
+            events[instant, stream] = event
         rows.setdefault((gpm, instant, stream), []).append(label[-1])
     for (gpm, instant, stream), some in rows.items():
         run.buffers[gpm].append(Entry(instant, events[instant, stream], tuple(some)))
@@ -141,6 +144,7 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
     _adopt_partitions(native, run, writing)
     if joins_strictly(run.plan, run.automaton):
         keep_contiguous(run)
+    _recall(native, run)
     partitions = Partitioning(native.compiled.plan)
     for gpm, buffer in enumerate(run.buffers):
         for entry in reversed(list(buffer.between(clock.bound - 1, clock.now + 1))):
@@ -196,6 +200,18 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
     for occurrence, acceptor in enumerate(run.acceptors):
         native.core.disagreed_on(occurrence, acceptor.disagreed)
         native.step.untrue_on(occurrence, acceptor.untrue)
+
+
+def _recall(native: NativeRun, run: AutomatonRun) -> None:
+    """Events of the window that filters may look at."""
+    looked_at = {
+        (entry.instant, native.streams[entry.event.stream]): entry.event
+        for gpm, buffer in enumerate(run.buffers)
+        if native.recalled[gpm]
+        for entry in buffer.kept()
+    }
+    for (instant, stream), event in sorted(looked_at.items(), key=lambda item: item[0]):
+        native.step.recall(instant, stream, event)
 
 
 def _adopt_partitions(native: NativeRun, run: AutomatonRun, writing: Writing) -> None:

@@ -12,10 +12,12 @@ from typing import Any
 
 from spaseq.engine import draw
 from spaseq.engine import explain as explanation
+from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.entailing import Entailment, widened_patterns
 from spaseq.engine.limiting import OnLimit, limits_of
 from spaseq.engine.parameters import bind_parameters, parameter_terms
+from spaseq.engine.residual import looks_at_graphs, pattern_of
 from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
 from spaseq.errors import Diagnostic, QuerySemanticError, StateError
@@ -23,6 +25,7 @@ from spaseq.gpm.native import Pattern, compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.nfa.compile import compile_automaton
+from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast, parse
 from spaseq.plan.check import check_program
 from spaseq.plan.logical import QueryPlan
@@ -163,8 +166,29 @@ def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
                 raise AssertionError(f"columns of {gpm.name} differ between plan and program")
             task = compile_pattern(program, [c.expression for c in gpm.local])
             numbers.append(tasks.setdefault(task, len(tasks)))
-        compiled.append(CompiledQuery(one, compile_automaton(one), tuple(numbers)))
-    return Program(tuple(compiled), tuple(tasks), tuple(parsed), tuple(names))
+        compiled.append((one, tuple(numbers)))
+    asked: dict[Pattern, int] = {}
+    queries = tuple(
+        CompiledQuery(one, compile_automaton(one), numbers, _asked(one, asked, len(tasks)))
+        for one, numbers in compiled
+    )
+    return Program(queries, tuple(tasks), tuple(asked), tuple(parsed), tuple(names))
+
+
+def _asked(one: QueryPlan, known: dict[Pattern, int], first: int) -> tuple[tuple[int, ...], ...]:
+    """The patterns of the filters that look at graphs, numbered from `first` on."""
+    slots = RegisterFile(one, RunningAggregates()).slots()
+    found = []
+    for occurrence in one.occurrences:
+        numbers = []
+        for condition in occurrence.residual:
+            number = -1
+            if looks_at_graphs(condition.expression):
+                pattern = pattern_of(condition.expression, slots, one.kb_graphs)
+                number = first + known.setdefault(pattern, len(known))
+            numbers.append(number)
+        found.append(tuple(numbers))
+    return tuple(found)
 
 
 def _check_together(parsed: Sequence[ast.Query], names: Sequence[str]) -> None:

@@ -17,10 +17,11 @@ from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.limiting import Held, exceeded
 from spaseq.engine.matching import EventRows
-from spaseq.engine.native_run import native_run
+from spaseq.engine.native_run import NativeRun, native_run
 from spaseq.engine.native_state import adopt, snapshot
 from spaseq.engine.notation import Notation
 from spaseq.engine.output import OutputStage
+from spaseq.engine.residual import looks_at_graphs
 from spaseq.errors import LimitExceeded
 from spaseq.gpm.expression import Scope, compile_expression, compile_filter
 from spaseq.gpm.graphs import CurrentGraphs, NamedGraphs
@@ -31,7 +32,6 @@ from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.run import AutomatonRun
 from spaseq.nfa.tecs import Path, Row
-from spaseq.parser import ast
 from spaseq.plan.logical import Occurrence
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event, Timestamp
@@ -94,7 +94,7 @@ class QueryRun:
             for occurrence in plan.occurrences
         ]
         self._registers, self._acceptors = registers, acceptors
-        self.native = native_run(compiled, registers, matchers, limits) if fit else None
+        self.native = self._on_the_core(matchers) if fit else None
         """The automaton on the compiled core, where that can run it."""
         self._plain = None if self.native is not None else self.fresh()
         self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton)
@@ -135,6 +135,9 @@ class QueryRun:
         """The automaton before any event."""
         automaton = self.compiled.automaton
         return AutomatonRun(self.plan, automaton, self._registers, self._acceptors, self.limits)
+
+    def _on_the_core(self, matchers: Matchers) -> NativeRun:
+        return native_run(self.compiled, self._registers, self._acceptors, matchers, self.limits)
 
     def snapshot(self) -> AutomatonRun:
         """The automaton as it is, for those who only look at it."""
@@ -180,7 +183,7 @@ class QueryRun:
         if self.native is not None:
             automaton, self.emitted = self.snapshot(), self.matched
             self.shed_before = self.shed
-            self.native = native_run(self.compiled, self._registers, matchers, self.limits)
+            self.native = self._on_the_core(matchers)
             self.adopt(automaton)
 
     def exceeded(self, reached: LimitReached) -> LimitExceeded:
@@ -368,8 +371,4 @@ def _scopes(
 
 
 def _looks_at_graphs(occurrence: Occurrence) -> bool:
-    return any(
-        isinstance(node, ast.Exists)
-        for condition in occurrence.conditions
-        for node in ast.walk(condition.expression)
-    )
+    return any(looks_at_graphs(condition.expression) for condition in occurrence.conditions)

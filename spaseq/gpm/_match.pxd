@@ -76,6 +76,7 @@ cdef class NativeMatcher:
     cdef int _enter_test(self, uint32_t number, code) except -1
     cdef uint64_t _needed(self, int number) noexcept
     cdef int look(self, EventBatch batch, uint32_t event) except -1
+    cdef bint accepts(self, EventBatch batch, const term_t* row) except -1
     cdef int run(self, uint32_t event) except -1 nogil
     cdef int filter_rows(self) except -1 nogil
     cdef int evaluate(self, int number) except -1 nogil

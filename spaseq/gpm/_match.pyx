@@ -40,6 +40,7 @@ cdef enum Operator:  # as in spaseq.gpm.flatten
     FILTER
     EXTEND
     TABLE
+    ALTERNATIVES
 
 # After this many events the order of the steps is looked at again, then eight times as many.
 cdef uint64_t FIRST_LOOK = 64
@@ -289,6 +290,17 @@ cdef class NativeMatcher:
         self.event = event
         return 0
 
+    cdef bint accepts(self, EventBatch batch, const term_t* row) except -1:
+        """Whether a row passes the local filters, at the event that the summary graph has loaded."""
+        self.serial = 0
+        arena_reset(&self.scratch)
+        self.seed = self.empty
+        self.batch = batch
+        try:
+            return self.holds(self.local_first, self.local_end, row)
+        finally:
+            self.batch = None
+
     def row(self, uint32_t i):
         """The terms of a row of the last event, by column; 0 is unbound."""
         cdef term_t* row = row_at(self.result, i)
@@ -389,11 +401,11 @@ cdef class NativeMatcher:
             return sizes[self.views.get(step.key, 0)]
 
         self.next_order *= 8
-        for first, basic in self.flat.orders:
-            end = first + len(basic.steps)
+        for first, steps, bound in self.flat.orders:
+            end = first + len(steps)
             present = self.flat.steps[first:end]
-            better = ordered(basic.steps, basic.bound, size)
-            if cost(better, basic.bound, size) < WORTHWHILE * cost(present, basic.bound, size):
+            better = ordered(steps, bound, size)
+            if cost(better, bound, size) < WORTHWHILE * cost(present, bound, size):
                 self.flat.steps[first:end] = better
                 self.basic.enter(first, better)
         return 0
@@ -414,6 +426,11 @@ cdef class NativeMatcher:
         elif node.operator == BASIC:
             self.evaluate(node.left)
             self.basic.extend(&self.nodes[node.left].rows, &node.rows, node.first, node.end)
+        elif node.operator == ALTERNATIVES:
+            self.evaluate(node.left)
+            part = &self.nodes[node.left].rows
+            for j in range(node.first, node.end - 1):
+                self.basic.extend(part, &node.rows, self.operands[j], self.operands[j + 1])
         elif node.operator == FILTER:
             self.evaluate(node.left)
             part = &self.nodes[node.left].rows

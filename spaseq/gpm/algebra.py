@@ -10,7 +10,7 @@ Source: SPARQL 1.1 section 18.5; the tree is what `lower` makes of a pattern.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,6 +32,19 @@ class Basic:
     steps: tuple[Step, ...]
     bound: frozenset[int]
     """The slots that rows of `left` bind as a rule: what the order of steps rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """The rows of `left`, each extended by all ways to match the triples of any chain.
+
+    What a path of alternatives stands for: a `Union` of basic patterns that start from `left`.
+    """
+
+    left: Node
+    chains: tuple[tuple[Step, ...], ...]
+    bound: frozenset[int]
+    """As in `Basic`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +124,25 @@ class KbTable:
     certain: frozenset[int]
 
 
-Node: TypeAlias = Seed | Basic | Join | LeftJoin | Union | Minus | Filter | Extend | Table | KbTable
+Node: TypeAlias = (
+    Seed
+    | Basic
+    | Alternatives
+    | Join
+    | LeftJoin
+    | Union
+    | Minus
+    | Filter
+    | Extend
+    | Table
+    | KbTable
+)
 
 
 def below(node: Node) -> tuple[Node, ...]:
     """The operators that a node reads."""
     match node:
-        case Basic(left):
+        case Basic(left) | Alternatives(left):
             return (left,)
         case Join(left, right) | LeftJoin(left, right) | Minus(left, right):
             return (left, right)
@@ -135,11 +160,23 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(child)
 
 
+def steps_of(node: Node) -> tuple[Step, ...]:
+    """The triples that an operator matches itself."""
+    match node:
+        case Basic(_, steps):
+            return steps
+        case Alternatives(_, chains):
+            return tuple(step for chain in chains for step in chain)
+    return ()
+
+
 def certain(node: Node) -> frozenset[int]:
     """The slots that rows of an operator bind, but for those of a silent service that failed."""
     match node:
         case Basic(left, steps):
             return certain(left).union(*(step.slots for step in steps))
+        case Alternatives(left, chains):
+            return certain(left) | in_all(chains)
         case Join(left, right):
             return certain(left) | certain(right)
         case LeftJoin(left) | Minus(left):
@@ -156,6 +193,12 @@ def certain(node: Node) -> frozenset[int]:
     return frozenset()
 
 
+def in_all(chains: Sequence[Sequence[Step]]) -> frozenset[int]:
+    """The slots that every one of some chains binds."""
+    found = (frozenset().union(*(step.slots for step in chain)) for chain in chains)
+    return frozenset.intersection(*found)
+
+
 def fed(node: Node, feeders: tuple[Node, ...] = ()) -> Iterator[tuple[KbTable, tuple[Node, ...]]]:
     """The KB's tables below a node, in the order of evaluation, each with its feeders.
 
@@ -168,7 +211,7 @@ def fed(node: Node, feeders: tuple[Node, ...] = ()) -> Iterator[tuple[KbTable, t
         case Join(left, right) | LeftJoin(left, right) | Minus(left, right):
             yield from fed(left, feeders)
             yield from fed(right, (left, *feeders))
-        case Basic(left):
+        case Basic(left) | Alternatives(left):
             yield from fed(left, feeders)
         case _:
             for child in below(node):

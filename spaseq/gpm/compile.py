@@ -44,7 +44,7 @@ from spaseq.gpm.relation import (
 from spaseq.gpm.subselect import subselect_node
 from spaseq.gpm.terms import constant
 from spaseq.parser import ast
-from spaseq.parser.format import format_expression
+from spaseq.parser.format import expression_line
 from spaseq.rdf.graph import Graph
 
 NO_PARAMETERS: frozenset[str] = frozenset()
@@ -178,7 +178,7 @@ def _standalone(element: ast.Element, parameters: frozenset[str]) -> Node:
 
 def _select(node: Node, condition: ast.Expr, parameters: frozenset[str]) -> Node:
     test = expressions(node.schema, parameters).truth(condition)
-    title = f"filter {format_expression(condition)}"
+    title = f"filter {expression_line(condition)}"
     return select(node, test, title)
 
 
@@ -187,7 +187,7 @@ def _bind(
 ) -> Node:
     term = expressions(node.schema, parameters | bind_parameters).term(bind.expression)
     name = bind.variable.name
-    title = f"bind ?{name} := {format_expression(bind.expression)}"
+    title = f"bind ?{name} := {expression_line(bind.expression)}"
     return without_parameters(extend(node, name, term, title), parameters & {name})
 
 

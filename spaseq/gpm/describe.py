@@ -16,7 +16,7 @@ from spaseq.gpm.order import Step, fan_out, guessed
 from spaseq.gpm.relation import indent
 from spaseq.gpm.terms import triple_text
 from spaseq.parser import ast
-from spaseq.parser.format import format_expression
+from spaseq.parser.format import expression_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,7 @@ def views(pattern: Pattern) -> tuple[str, ...]:
         "?" if isinstance(step.predicate, int) else str(step.predicate): None
         for root in (pattern.native.root, *pattern.native.exists.values())
         for node in algebra.walk(root)
-        if isinstance(node, algebra.Basic)
-        for step in node.steps
+        for step in algebra.steps_of(node)
     }
     return tuple(found)
 
@@ -69,6 +68,11 @@ class _Describing:
         match node:
             case algebra.Basic(left, steps, bound):
                 return [*self.lines(left), *self._basic(steps, bound)]
+            case algebra.Alternatives(left, chains, bound):
+                found = [*self.lines(left), "alternatives"]
+                for chain in chains:
+                    found += ["  alternative", *indent(indent(tuple(self._basic(chain, bound))))]
+                return found
             case algebra.Join(left, right, keys):
                 return self._pair("join", left, right, keys)
             case algebra.Minus(left, right, keys):
@@ -76,7 +80,7 @@ class _Describing:
             case algebra.LeftJoin(left, right, keys, conditions, seeded):
                 name = "optional, for each row" if seeded else "optional"
                 found = self._pair(name, left, right, () if seeded else keys)
-                tests = (f"if {format_expression(condition)}" for condition in conditions)
+                tests = (f"if {expression_line(condition)}" for condition in conditions)
                 return [*found, *indent(tuple(tests))]
             case algebra.Union(parts):
                 found = ["union"]
@@ -84,9 +88,9 @@ class _Describing:
                     found += ["  alternative", *indent(indent(tuple(self.lines(part))))]
                 return found
             case algebra.Filter(child, condition):
-                return [*self.lines(child), f"filter {format_expression(condition)}"]
+                return [*self.lines(child), f"filter {expression_line(condition)}"]
             case algebra.Extend(child, slot, expression):
-                text = f"bind ?{self._slots[slot]} := {format_expression(expression)}"
+                text = f"bind ?{self._slots[slot]} := {expression_line(expression)}"
                 return [*self.lines(child), text]
             case algebra.Table(slots, rows):
                 return [f"values of {self._names(slots)} ({len(rows)})"]

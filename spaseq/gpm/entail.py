@@ -91,6 +91,9 @@ def _rebuilt(node: algebra.Node, change: Callable[[Step], Step]) -> algebra.Node
     match node:
         case algebra.Basic(left, steps):
             return replace(node, left=_rebuilt(left, change), steps=tuple(map(change, steps)))
+        case algebra.Alternatives(left, chains):
+            changed = tuple(tuple(map(change, chain)) for chain in chains)
+            return replace(node, left=_rebuilt(left, change), chains=changed)
         case algebra.Join(left, right) | algebra.LeftJoin(left, right) | algebra.Minus(left, right):
             return replace(node, left=_rebuilt(left, change), right=_rebuilt(right, change))
         case algebra.Union(parts):

@@ -48,14 +48,15 @@ class Evaluator:
         self._pick = None if kept else picker(columns)
         # Dropping a blank node's column can make two rows one.
         self._distinct &= kept or len(columns) >= len(node.schema) - (at in node.schema)
-        self._required = frozenset(_required(program.pattern))
+        self.required = frozenset(_required(program.pattern))
+        """Predicates that an event must have."""
 
     def relevant(self, event: Event) -> bool:
         """Whether the event can have rows at all: it has every predicate they need."""
         if not event.size:
             return False
         present = seen(event, self._kb).predicates
-        return all(predicate in present for predicate in self._required)
+        return all(predicate in present for predicate in self.required)
 
     def rows(self, event: Event) -> list[Row]:
         """The distinct solutions, over the program's variables."""

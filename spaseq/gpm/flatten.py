@@ -33,6 +33,7 @@ class Operator(IntEnum):
     FILTER = 6
     EXTEND = 7
     TABLE = 8
+    ALTERNATIVES = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class FlatNode:
     right: int = -1
     first: int = 0
     end: int = 0
-    """The range of its steps (BASIC), its operands (keys; parts of a UNION), its table."""
+    """The range of its steps (BASIC), its table, its operands: keys, the parts of a UNION, or the
+    ends of the chains of ALTERNATIVES behind where the first begins."""
     test_first: int = 0
     test_end: int = 0
     """The range of its expressions."""
@@ -59,8 +61,8 @@ class FlatPattern:
 
     nodes: list[FlatNode] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    orders: list[tuple[int, algebra.Basic]] = field(default_factory=list)
-    """Each basic pattern with the place of its first step."""
+    orders: list[tuple[int, tuple[Step, ...], frozenset[int]]] = field(default_factory=list)
+    """The steps that may change places: where the first is, all of them, what is bound before."""
     operands: list[int] = field(default_factory=list)
     expressions: list[ast.Expr] = field(default_factory=list)
     exists: dict[ast.Exists, int] = field(default_factory=dict)
@@ -96,12 +98,15 @@ class _Flattening:
         match node:
             case algebra.Seed():
                 return FlatNode(Operator.SEED)
-            case algebra.Basic(left, steps):
+            case algebra.Basic(left, steps, bound):
                 below = self.node(left)
-                first = len(self.flat.steps)
-                self.flat.orders.append((first, node))
-                self.flat.steps += steps
-                return FlatNode(Operator.BASIC, below, first=first, end=first + len(steps))
+                first, end = self._steps(steps, bound)
+                return FlatNode(Operator.BASIC, below, first=first, end=end)
+            case algebra.Alternatives(left, chains, bound):
+                below = self.node(left)
+                ends = [len(self.flat.steps), *(self._steps(c, bound)[1] for c in chains)]
+                first, end = self._operands(ends)
+                return FlatNode(Operator.ALTERNATIVES, below, first=first, end=end)
             case algebra.Join(left, right, keys):
                 return self._pair(Operator.JOIN, left, right, keys)
             case algebra.Minus(left, right, keys):
@@ -139,6 +144,12 @@ class _Flattening:
         first, end = self._operands(keys)
         start, stop = self._tests(conditions)
         return FlatNode(operator, first_below, second_below, first, end, start, stop, flag=seeded)
+
+    def _steps(self, steps: tuple[Step, ...], bound: frozenset[int]) -> tuple[int, int]:
+        first = len(self.flat.steps)
+        self.flat.orders.append((first, steps, bound))
+        self.flat.steps += steps
+        return first, len(self.flat.steps)
 
     def _operands(self, numbers: Sequence[int]) -> tuple[int, int]:
         first = len(self.flat.operands)

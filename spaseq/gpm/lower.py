@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, product
+from math import prod
 from typing import TypeAlias
 
 from spaseq.gpm import algebra
 from spaseq.gpm.bytecode import NotNative
 from spaseq.gpm.functions import volatile
-from spaseq.gpm.order import End, Step, ordered
+from spaseq.gpm.order import End, Step, guessed, ordered
 from spaseq.gpm.terms import constant, triple_text
 from spaseq.parser import ast
 from spaseq.plan.scope import certain_variables, possible_variables
 
+MOST_CHAINS = 64
+"""A path of alternatives is native if it stands for so many chains of triples, or fewer."""
 _KB_PARTS = ast.Graph | ast.Service
 Existences: TypeAlias = Mapping[ast.Exists, algebra.Node]
 """What each EXISTS of an expression looks for, started from the row at hand."""
@@ -50,8 +53,21 @@ def lower(
     exists: dict[ast.Exists, algebra.Node] = {}
     root = _Lowering(slots, exists).pattern(pattern)
     for condition in filters:
-        _Lowering(slots, exists).expression(condition)
+        _Lowering(slots, exists, mark="/").expression(condition)
     return Lowered(root, tuple(slots), exists)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fork(Step):
+    """A path of alternatives, where it is put in order with triples: one of `chains` for it."""
+
+    chains: tuple[tuple[Step, ...], ...] = ()
+
+
+def _size(step: Step) -> float:
+    if isinstance(step, _Fork):
+        return sum(guessed(chain[0]) for chain in step.chains)
+    return guessed(step)
 
 
 @dataclass(slots=True)
@@ -69,12 +85,14 @@ class _Bound:
 class _Lowering:
     """One pattern and all below it, or (`outer` is not None) that of an EXISTS.
 
-    `outer` are the slots that may be bound from outside.
+    `outer` are the slots that may be bound from outside. `mark` tells blank nodes of filters
+    from those of the pattern, whose labels were chosen without them.
     """
 
     slots: dict[str, int]
     exists: dict[ast.Exists, algebra.Node]
     outer: frozenset[int] | None = None
+    mark: str = ""
     depth: int = 0
 
     def pattern(self, group: ast.GroupGraphPattern) -> algebra.Node:
@@ -84,7 +102,8 @@ class _Lowering:
         """The expression, its EXISTS lowered."""
         for part in ast.walk(expression):
             if isinstance(part, ast.Exists) and part not in self.exists:
-                inner = _Lowering(self.slots, self.exists, frozenset(self.slots.values()))
+                outer = frozenset(self.slots.values())
+                inner = _Lowering(self.slots, self.exists, outer, self.mark)
                 self.exists[part] = inner.pattern(part.group)
         return expression
 
@@ -112,14 +131,27 @@ class _Lowering:
 
     def _triples(self, bound: _Bound, triples: Sequence[ast.Triple]) -> None:
         steps = [step for triple in triples for step in self._steps(triple)]
-        known = bound.certain | (self.outer or frozenset())
-        bound.node = algebra.Basic(bound.node, ordered(steps, known), known)
-        found = frozenset().union(*(step.slots for step in steps))
-        bound.certain |= found
-        bound.possible |= found
+        known = self._known(bound)
+        for forked, run in groupby(ordered(steps, known, _size), lambda s: isinstance(s, _Fork)):
+            if not forked:
+                some = tuple(run)
+                bound.node = algebra.Basic(bound.node, some, self._known(bound))
+                bound.certain |= frozenset().union(*(step.slots for step in some))
+                continue
+            for fork in run:
+                assert isinstance(fork, _Fork)
+                known = self._known(bound)
+                chains = tuple(ordered(steps, known) for steps in fork.chains)
+                bound.node = algebra.Alternatives(bound.node, chains, known)
+                bound.certain |= fork.slots
+        bound.possible |= bound.certain
+
+    def _known(self, bound: _Bound) -> frozenset[int]:
+        """What the next triple finds bound, as a rule."""
+        return bound.certain | (self.outer or frozenset())
 
     def _steps(self, triple: ast.Triple) -> list[Step]:
-        """The triple, or the triples that a path of sequences and inverses stands for."""
+        """The triple, or what a path of sequences, inverses and alternatives stands for."""
         subject, value = self._end(triple.subject), self._end(triple.object)
         predicate = triple.predicate
         if isinstance(predicate, ast.Var | ast.Iri):
@@ -131,7 +163,7 @@ class _Lowering:
         return steps
 
     def _path(self, subject: End, path: ast.Path, value: End) -> list[Step] | None:
-        """The triples of a path; None for one that is no fixed chain of them."""
+        """The triples of a path, some one for the other; None for one of no fixed length."""
         match path:
             case ast.Iri():
                 link = constant(path)
@@ -150,7 +182,22 @@ class _Lowering:
                     steps += some
                     subject = end
                 return steps
+            case ast.AlternativePath(paths):
+                return self._fork(subject, paths, value)
         return None
+
+    def _fork(self, subject: End, paths: Sequence[ast.Path], value: End) -> list[Step] | None:
+        chains: list[tuple[Step, ...]] = []
+        for path in paths:
+            some = self._path(subject, path, value)
+            if some is None:
+                return None
+            choices = [s.chains if isinstance(s, _Fork) else ((s,),) for s in some]
+            if len(chains) + prod(map(len, choices)) > MOST_CHAINS:
+                raise NotNative(f"a property path of more than {MOST_CHAINS} alternatives")
+            chains += (tuple(chain.from_iterable(way)) for way in product(*choices))
+        first = chains[0][0]
+        return [_Fork(subject, first.predicate, value, first.text, chains=tuple(chains))]
 
     def _shown(self, end: End) -> str:
         """An end of a triple, for people."""
@@ -163,7 +210,7 @@ class _Lowering:
         if isinstance(term, ast.Var):
             return self._slot(term.name)
         if isinstance(term, ast.BlankNode):
-            return self._slot("_:" + term.label)
+            return self._slot(f"_:{self.mark}{term.label}")
         return constant(term)
 
     def _slot(self, name: str) -> int:

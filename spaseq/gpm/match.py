@@ -93,6 +93,13 @@ class Matchers:
             else None
             for pattern in self.patterns
         ]
+        # What is entailed may have predicates that no triple of the event has.
+        self._required = [
+            tuple(map(self.dictionary.intern, evaluator.required))
+            if evaluator is not None and not entailed
+            else ()
+            for evaluator in self._evaluators
+        ]
         self._tests = [_tests(pattern) for pattern in self.patterns]
         asking = (*(p.program.pattern for p in patterns), *_conditions(patterns), *self._others)
         used = inputs(g.rules for g in entailed.values()) if entailed else uses(asking)
@@ -105,6 +112,8 @@ class Matchers:
         self._batch = EventBatch(self.dictionary)
         self._loaded: tuple[EventBatch, int] | None = None
         self._event: Event | None = None
+        self._evaluated: tuple[Event | None, dict[int, tuple[list[Row], list[Row]]]] = None, {}
+        """The rows of the event that Python looked at last, by pattern."""
         numbers = range(len(patterns))
         self._tried = [0 if before is None else before.tried(n) for n in numbers]
         self._found = [0 if before is None else before.found(n) for n in numbers]
@@ -125,8 +134,7 @@ class Matchers:
             if pattern.native is not None
             for root in (pattern.native.root, *pattern.native.exists.values())
             for node in algebra.walk(root)
-            if isinstance(node, algebra.Basic)
-            for step in node.steps
+            for step in algebra.steps_of(node)
         ]
         keys = dict.fromkeys(step.key for step in steps)
         named = [key for key in keys if not isinstance(key, int | View)]
@@ -200,11 +208,17 @@ class Matchers:
         # Under entailment only services are left to ask, whatever graphs are in sight.
         fetch(next(iter(self._entailed.values()), self._kb), self._others)
         self._event = None
+        self._evaluated = None, {}
 
     def joins(self, number: int) -> list[BindJoin]:
         """What of a pattern the KB is asked by key."""
         tables = self._tables.get(number)
         return [] if tables is None else tables.joins
+
+    def encode_into(self, batch: EventBatch, event: Event) -> None:
+        """Let a batch hold the facts of one event, and nothing else."""
+        batch.clear()
+        self._add(batch, event)
 
     def encode(self, events: Iterable[Event]) -> EventBatch:
         """A batch of the facts of events, to ask the KB for all of them at once."""
@@ -217,15 +231,27 @@ class Matchers:
 
     def rows(self, event: Event, number: int) -> tuple[list[Row], list[Row]]:
         """The rows of a pattern over an event: all, and those that pass its local filters."""
+        native = self._native[number]
+        if native is not None and not self._tests[number]:
+            return self._matched(event, native)
+        if event is not self._evaluated[0]:
+            self._evaluated = event, {}
+        known = self._evaluated[1]
+        if number not in known:
+            known[number] = self._evaluate(event, number)
+        return known[number]
+
+    def _evaluate(self, event: Event, number: int) -> tuple[list[Row], list[Row]]:
+        """The rows of a pattern that is left to Python, or some of whose filters are."""
         native, evaluator = self._native[number], self._evaluators[number]
         if native is not None:
             rows, kept = self._matched(event, native)
         else:
             assert evaluator is not None
-            rows = kept = evaluator.rows(event)
+            rows = kept = evaluator.rows(event) if self._may_match(event, number) else []
             self._tried[number] += 1
             self._found[number] += len(rows)
-        if kept and self._tests[number]:
+        if kept:
             program = self.patterns[number].program
             scope = Scope(event, self._seen(program), program.kb_graphs)
             for place, test in enumerate(self._tests[number]):
@@ -233,6 +259,13 @@ class Matchers:
                 self._untrue[number][place] += len(kept) - len(passed)
                 kept = passed
         return rows, kept
+
+    def _may_match(self, event: Event, number: int) -> bool:
+        """Whether an encoded event has the predicates that a pattern in Python requires."""
+        if event is not self._event or self._loaded is None:
+            return True
+        batch, index = self._loaded
+        return batch.size(index) > 0 and batch.has(index, self._required[number])
 
     def count(self, batch: EventBatch, number: int) -> int:
         """How many rows of a native pattern the events of a batch have; makes no objects.
@@ -284,6 +317,12 @@ class Matchers:
         self._event = event
         return self._loaded
 
+    def event(self, batch: EventBatch, index: int) -> Event:
+        """An event of a batch as an object: the one that was encoded there, or a view of it."""
+        if self._event is None or self._loaded != (batch, index):
+            self._event, self._loaded = EncodedEvent(batch, index), (batch, index)
+        return self._event
+
     def _add(self, batch: EventBatch, event: Event, line: int = 0) -> None:
         useful = self._useful
         facts = event.facts
@@ -316,6 +355,10 @@ class Matchers:
         if found is None:
             raise ValueError("the pattern is evaluated by Python operators")
         return found
+
+    def wholly_native(self, number: int) -> NativeMatcher | None:
+        """The native matcher of a pattern nothing of which is left to Python."""
+        return None if self._tests[number] else self._native[number]
 
     # ------------------------------------------------------------------ what was observed
 

@@ -163,9 +163,12 @@ cdef class Search(EventAtHand):
                 ):
                     return 0
         for i in range(seek.count):
+            self.conditions.instant = seek.labels[i].instant
+            self.conditions.stream = seek.labels[i].stream
             status = self.conditions.hold(
                 self.conditions.context, seek.parts[i].occurrence, seek.env
             )
+            self.conditions.instant = -1
             if status <= 0:
                 return _raised() if status < 0 else 0
             if seek.labels[i].instant < seek.first:

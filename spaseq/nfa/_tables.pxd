@@ -1,6 +1,6 @@
 """The tables of an automaton as the compiled core reads them; see _tables.pyx."""
 
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from spaseq.rdf._terms cimport term_t
 
@@ -22,6 +22,8 @@ cdef struct Conditions:
     # Equal states are equal numbers, and 0 is the state before any value.
     term_t (*add)(void* context, uint32_t register, term_t state, term_t value) noexcept
     void* context
+    int64_t instant     # that of the row's event, -1: it is the event at hand
+    uint32_t stream     # of the row's event, where that has an instant
 
 cdef enum Change:
     FORGET      # a register is unbound, or has no iterations

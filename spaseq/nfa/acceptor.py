@@ -63,6 +63,7 @@ class Acceptor:
                 compiled.assignments, occurrence.assignments, strict=True
             )
         )
+        self.residual = occurrence.residual
         self._residual: Sequence[tuple[Test, Views]] = tuple(
             (test, registers.needed_views(condition.reads))
             for test, condition in zip(compiled.residual, occurrence.residual, strict=True)
@@ -112,6 +113,11 @@ class Acceptor:
                 self.untrue[number] += 1
                 return False
         return True
+
+    def question(self, number: int) -> Callable[[Environment, Any], bool]:
+        """One residual filter, for environments whose views somebody else refreshes."""
+        test, scope_of = self._residual[number][0], self._scope_of
+        return lambda env, event: test(env, scope_of(event))
 
     def accept(self, env: Environment, row: Row, event: Event) -> Row | None:
         """Join, assign and test at once; the extended row, or None."""

@@ -66,6 +66,11 @@ def format_query(query: ast.Query) -> str:
     return "\n".join(lines) + "\n"
 
 
+def expression_line(expression: ast.Expr) -> str:
+    """An expression on one line, for people: line breaks in texts are escaped, others are not."""
+    return re.sub(r"\s*\n\s*", " ", format_expression(expression))
+
+
 def format_pattern(group: ast.GroupGraphPattern) -> str:
     """`{ … }` as SPARQL 1.1 text with absolute IRIs."""
     return _Writer({}).group(group, "")

@@ -10,7 +10,7 @@ from itertools import chain
 
 from spaseq.errors import QuerySemanticError
 from spaseq.parser import ast
-from spaseq.parser.format import format_expression
+from spaseq.parser.format import expression_line
 from spaseq.plan.check import check
 from spaseq.plan.logical import (
     Assignment,
@@ -139,7 +139,7 @@ class _Planner:
             Condition(
                 condition.condition,
                 frozenset(expression_variables(condition.condition)),
-                format_expression(condition.condition),
+                expression_line(condition.condition),
             )
             for condition in scope.filters
             if self._is_local(condition.condition, scope)
@@ -173,14 +173,14 @@ class _Planner:
         assignments = tuple(
             Assignment(
                 bind.variable.name,
-                self.resolver.condition(bind.expression, units, format_expression(bind.expression)),
+                self.resolver.condition(bind.expression, units, expression_line(bind.expression)),
             )
             for bind in scope.stateful
         )
         residual = tuple(
             self.resolver.condition(item.condition, units, text)
             for item in scope.filters
-            if (text := format_expression(item.condition)) not in local
+            if (text := expression_line(item.condition)) not in local
         )
         return gpm, assignments, residual
 

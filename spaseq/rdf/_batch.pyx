@@ -349,6 +349,19 @@ cdef class EventBatch:
             parts.append(b" .\n")
         return b"".join(parts)
 
+    def has(self, index: int, predicates) -> bool:
+        """Whether an event has triples of all of some predicates, given as numbers."""
+        cdef EventRecord* event = &self.events[self._checked(index)]
+        cdef term_t predicate
+        cdef uint32_t i
+        for predicate in predicates:
+            i = event.first
+            while i < event.end and self.triples[i].predicate != predicate:
+                i += 1
+            if i == event.end:
+                return False
+        return True
+
     def name(self, index: int):
         """The name of an event's graph, None where it has none."""
         cdef term_t name = self.events[self._checked(index)].name

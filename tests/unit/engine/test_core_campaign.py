@@ -13,6 +13,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pyoxigraph as ox
 import pytest
@@ -172,6 +173,42 @@ def test_whatever_the_core_takes_equals_the_reference(first: int) -> None:
         if found:
             pytest.fail(failed(drawn[0], seed, found))
     assert seen > 0.1 * (min(first + CHUNK, SEED + 2 * EXAMPLES) - first)
+
+
+def partly_in_python(seed: int) -> Case:
+    """A case some of whose patterns and filters have no native form, and mean what they did.
+
+    Objects are literals: they have no triples, so `:p+` leads no further than `:p`.
+    """
+    case = (random_case if seed % 2 else plain_case)(seed)
+    chance = random.Random(seed)
+
+    def searched(found: re.Match[str]) -> str:
+        return f"{found[1]}+{found[2]}" if chance.random() < 0.3 else found[0]
+
+    def computed(found: re.Match[str]) -> str:
+        if chance.random() < 0.6:
+            return found[0]
+        return f'FILTER(({found[1]}) && REPLACE("a", "a", "b") = "b")'
+
+    query = re.sub(r"(\?\w+ :[pqr])( \?v)", searched, case.query)
+    query = re.sub(r"FILTER\(((?:[^{}()]|\([^{}()]*\))*)\)", computed, query)
+    return replace(case, query=query)
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))
+def test_what_is_left_to_python_changes_nothing_else(first: int) -> None:
+    seen = 0
+    for seed in range(first, min(first + CHUNK, SEED + EXAMPLES)):
+        drawn = on_the_core(seed, partly_in_python)
+        if drawn is None:
+            continue
+        tasks = drawn[1].tasks
+        seen += any(task.left_to_python for task in tasks) or "REPLACE" in drawn[0].query
+        found = objections(*drawn, seed, WAYS)
+        if found:
+            pytest.fail(failed(drawn[0], seed, found))
+    assert seen > 0.3 * (min(first + CHUNK, SEED + EXAMPLES) - first)
 
 
 SORTS = {

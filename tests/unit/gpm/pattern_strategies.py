@@ -71,9 +71,10 @@ class PatternMaker:
     def predicate(self) -> ast.Iri:
         return ast.Iri(self.pick(*PREDICATES))
 
-    def path(self, depth: int) -> ast.Path:
-        kind = self.pick("iri", "^", "!") if depth == 0 else self.pick("/", "|", "^", "*+?", "!")
-        match kind:
+    def path(self, depth: int, fixed: bool = False) -> ast.Path:
+        """`fixed`: of sequences, alternatives and inverses only."""
+        searched = () if fixed else ("!",) if depth == 0 else ("*+?", "!")
+        match self.pick(*("iri", "^") if depth == 0 else ("/", "|", "^"), *searched):
             case "iri":
                 return self.predicate()
             case "!":
@@ -81,11 +82,12 @@ class PatternMaker:
                 forward = tuple(self.predicate() for _ in range(self.number(1 - len(inverse), 1)))
                 return ast.NegatedPath(forward, inverse)
             case "^":
-                return ast.InversePath(self.path(max(depth - 1, 0)) if depth else self.predicate())
+                return ast.InversePath(self.path(depth - 1, fixed) if depth else self.predicate())
             case "/":
-                return ast.SequencePath((self.path(depth - 1), self.path(depth - 1)))
+                return ast.SequencePath((self.path(depth - 1, fixed), self.path(depth - 1, fixed)))
             case "|":
-                return ast.AlternativePath((self.path(depth - 1), self.path(depth - 1)))
+                sides = (self.path(depth - 1, fixed), self.path(depth - 1, fixed))
+                return ast.AlternativePath(sides)
         return ast.RepeatPath(self.path(depth - 1), self.pick("*", "+", "?"))
 
     def triple(self) -> ast.Triple:
@@ -154,9 +156,10 @@ class PatternMaker:
                 return ast.Graph(name, ast.GroupGraphPattern((self.triple(), *group.elements)))
             case "values":
                 return self.values()
-            case "path":
+            case "path" | "fixed path":
                 ends = (self.operand(), self.operand())
-                return ast.Triple(ends[0], self.path(self.number(0, 2)), ends[1])
+                path = self.path(self.number(0, 2), kind == "fixed path")
+                return ast.Triple(ends[0], path, ends[1])
             case "select":
                 return ast.SubGroup(ast.GroupGraphPattern((self.select(depth - 1),)))
         return self.triple()

@@ -64,6 +64,11 @@ def test_property_paths(pattern, event_facts, graphs, at):
     _check(pattern, event_facts, graphs)
 
 
+@differential((*CORE, *("fixed path",) * 4, "exists"))
+def test_paths_of_alternatives(pattern, event_facts, graphs, at):
+    _check(pattern, event_facts, graphs)
+
+
 @differential((*CORE, "graph", "graph", "graph"))
 def test_knowledge_base(pattern, event_facts, graphs, at):
     _check(pattern, event_facts, graphs)

@@ -143,6 +143,59 @@ def test_tables_that_no_event_changes(text: str) -> None:
     same_as_pyoxigraph(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ ?a :p|:q ?b }",
+        "{ ?a :p|^:q ?b . ?b :r ?c }",
+        "{ ?a (:p|:q)/(:r|^:p) ?b }",
+        "{ ?a ^(:p|(:q/:r)) ?b }",
+        "{ ?a (:p/(:q|^:r))|:r ?b . ?b :p ?c }",
+        "{ ?a :p ?b . ?c :q ?d . ?b (:p|:r)/:q ?c }",
+        "{ ?a :p ?b OPTIONAL { ?b (:q|:r)/:p ?c } }",
+        "{ ?a :p ?b OPTIONAL { ?b :q|:r ?c FILTER(?c != ?a) } }",
+        "{ ?a :p ?b MINUS { ?b :q|^:r ?a } }",
+        "{ ?a :p ?b FILTER NOT EXISTS { ?b (:q|:r)|^:q ?a } }",
+        "{ { ?a :p|:q ?b } UNION { ?b :r ?a } ?b :p|:r ?c }",
+        "{ ?a :p|:p ?b }",
+        "{ ?a :p|^:p ?b . ?c :q|:r ?a }",
+        "{ :n1 :p|:q|:r ?b . ?c ^:p|:r ?b }",
+        f"{{ ?a :p|:q ?b {values('?a', 30, 0)} }}",
+        "{ ?a :p|:q ?b GRAPH :k { ?b :p ?c } }",
+    ],
+)
+def test_alternatives(text: str) -> None:
+    same_as_pyoxigraph(text)
+
+
+def test_alternatives_are_followed_from_the_rows_found_before() -> None:
+    """In the order that joins them: triples that share nothing are not joined with each other."""
+    program = compile_gpm(
+        parse_pattern("{ ?a :p ?b . ?c :q ?d . ?b :r|^:r ?c }", {"": EX}), None, None
+    )
+    lines = plan_lines(compile_pattern(program))
+    assert [line.split("  (")[0].replace(EX, "") for line in lines] == [
+        "match ?a <p> ?b",
+        "alternatives",
+        "  alternative",
+        "    match ?b <r> ?c",
+        "  alternative",
+        "    match ?c <r> ?b",
+        "match ?c <q> ?d",
+    ]
+
+
+def test_paths_of_too_many_alternatives_are_searched_in_python() -> None:
+    def native(path: str) -> bool:
+        pattern = compile_gpm(parse_pattern(f"{{ ?a {path} ?b }}", {"": EX}), None, None)
+        return compile_pattern(pattern).native is not None
+
+    both = ["(:p|:q)"]
+    assert native(f"({'/'.join(both * 5)})|:r")
+    assert not native(f"({'/'.join(both * 6)})|:r")
+    assert native("/".join(both * 20))
+
+
 def test_one_table_serves_joins_on_other_keys() -> None:
     """Two patterns with the same VALUES: each joins it by what its own rows bind."""
     table = values("?a ?b", 30, 0)

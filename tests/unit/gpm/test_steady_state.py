@@ -24,6 +24,7 @@ PATTERNS = {
     "a star": "{ ?a :p ?b ; :q ?c ; :r ?d }",
     "a path": "{ ?a :p ?b . ?b :q ?c . ?c :p ?d }",
     "a cycle": "{ ?a :p ?b . ?b :q ?c . ?c :r ?a }",
+    "alternatives": "{ ?a :p|:q ?b . ?b (:q|^:r)/:p ?c }",
     "any predicate": "{ ?a ?b ?c . ?c :p ?d }",
     "optional": "{ ?a :p ?b OPTIONAL { ?b :q ?c OPTIONAL { ?c :r ?d } FILTER(?c != ?a) } }",
     "optional table": "{ ?a :p ?b OPTIONAL { { ?b :q ?c } UNION { ?c :r ?b } } }",
