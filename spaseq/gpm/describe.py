@@ -138,7 +138,8 @@ class _Describing:
             found = "found once, or asked for by batches of events"
             yield f"rows of the service {where}: {self._names(slots)}  ({found})"
         else:
-            yield f"rows of the KB graph {where}: {self._names(slots)}  (found once for each run)"
+            found = "found once, or asked for by key"
+            yield f"rows of the KB graph {where}: {self._names(slots)}  ({found})"
         for element in part.group.elements:
             if isinstance(element, ast.Triple):
                 yield f"  match {triple_text(element)}"
