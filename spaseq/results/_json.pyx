@@ -120,7 +120,8 @@ cdef int put_time(Text* text, int64_t micros, bint dated) except -1:
     if not dated:
         if micros % SECOND == 0:
             return put_number(text, micros // SECOND)
-        return put_bytes(text, repr(micros / 1_000_000).encode())
+        # Rounded once: the count may be no float.
+        return put_bytes(text, repr(<object>micros / 1_000_000).encode())
     civil(days + FIRST_DAY, &year, &month, &day)
     if not 0 < year <= 9999:
         return put_bytes(text, f'"{date_time_text(micros)}"'.encode())
