@@ -117,7 +117,8 @@ class Evaluation(Admission):
         """Many events in the order of their timestamps, one at a time as matches are taken.
 
         `events` are given one by one, or as a reader's encoded batch. An event's own ordinal
-        must be the one its stream is at.
+        must be the one its stream is at. Of a batch, the matches of an event are asked for before
+        the run goes on in another way; later that is a `RuntimeError`.
         """
         if isinstance(events, EventBatch):
             yield from self._push_encoded(events)

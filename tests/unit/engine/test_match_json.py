@@ -102,6 +102,18 @@ def test_years_of_any_length(year: int) -> None:
     assert len(matches) == 1
 
 
+@pytest.mark.parametrize("micros", [8996447894114129123, -8571721476609585565])
+def test_times_that_are_no_floats_are_rounded_once(micros: int) -> None:
+    for moment in range(micros, micros + 100):
+        (match,) = found(
+            [
+                event(moment, NUMBER, (K, ox.NamedNode(EX + "a"), K)),
+                event(moment + 1, NUMBER, (K, ox.NamedNode(EX + "b"), K)),
+            ]
+        )
+        assert match.to_json() == json.dumps(match.to_dict(), ensure_ascii=False)
+
+
 def test_a_version_of_the_kb_is_told() -> None:
     text = QUERY.replace("WHERE", f"FROM <{EX}kb> WHERE").replace(
         "{ ?k :b ?x }", f"{{ ?k :b ?x GRAPH <{EX}kb> {{ ?x a :Known }} }}"
