@@ -328,16 +328,8 @@ class Matchers:
         facts = event.facts
         if useful is not None:
             facts = tuple(fact for fact in facts if fact[1] in useful)
-        batch.add(
-            facts,
-            event.time.micros,
-            event.ordinal,
-            event.name,
-            event.time.term,
-            event.time.domain == DATE_TIME,
-            event.size,
-            line,
-        )
+        at, dated = event.time, event.time.domain == DATE_TIME
+        batch.add(facts, at.micros, event.ordinal, event.name, at.term, dated, event.size, line)
 
     def advance(self, position: int) -> None:
         """The stream has come to a time, or a number of events: older terms may go."""

@@ -295,11 +295,12 @@ def test_where_steps_run_out_half_of_the_groups_go_and_the_event_is_taken() -> N
 def test_what_cannot_take_an_event_back_refuses_to_shed_for_steps() -> None:
     with pytest.raises(LimitExceeded, match="has conjunctions, or guards that look back"):
         CONJOINED.start(max_steps=5, on_limit="shed")
-    searched = program(
-        "SEQ(A : B)", "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { ?y :b+ ?x }"
+    replaced = program(
+        "SEQ(A : B)",
+        "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y BIND(REPLACE(?x, ?y, '') AS ?z) }",
     )
-    with pytest.raises(LimitExceeded, match=r"runs in Python \(the property path"):
-        searched.start(max_steps=5, on_limit="shed")
+    with pytest.raises(LimitExceeded, match=r"runs in Python \(REPLACE"):
+        replaced.start(max_steps=5, on_limit="shed")
     CONJOINED.start(max_steps=5)
     CONJOINED.start(max_groups=5, on_limit="shed")
 
