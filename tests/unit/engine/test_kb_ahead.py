@@ -23,7 +23,7 @@ QUERY = (
     "DEFINE GPM A ON S { ?s :v ?v } DEFINE GPM B ON S { ?s :w ?w GRAPH :kb { ?s :in ?r } } }"
 )
 WAYS = {"compiled": "", "in Python": ' BIND(REPLACE(STR(?v), "a", "b") AS ?z)'}
-"""What has no bytecode, and is worked out where a row meets a partial match, is not for the core."""
+"""A BIND over two steps that has no bytecode is not for the core."""
 
 
 @pytest.fixture

@@ -297,7 +297,8 @@ def test_what_cannot_take_an_event_back_refuses_to_shed_for_steps() -> None:
         CONJOINED.start(max_steps=5, on_limit="shed")
     replaced = program(
         "SEQ(A : B)",
-        "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y BIND(REPLACE(?x, ?y, '') AS ?z) }",
+        "DEFINE GPM A ON s { [] :a ?x } "
+        "DEFINE GPM B ON s { [] :b ?y BIND(REPLACE(?x, ?y, '') AS ?z) }",
     )
     with pytest.raises(LimitExceeded, match=r"runs in Python \(REPLACE"):
         replaced.start(max_steps=5, on_limit="shed")
