@@ -37,7 +37,7 @@ from spaseq.spark import chunks, events, match, session
 from spaseq.spark.division import Division
 from spaseq.spark.feeding import Feeder
 from spaseq.spark.rows import columns_of
-from spaseq.spark.tasks import Dividing, Job, rows_of
+from spaseq.spark.tasks import Dividing, Job, rows_of, undisturbed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -114,11 +114,14 @@ class Cost:
     count: int
 
 
-def timed(work: Callable[[], int]) -> Cost:
-    """Do the work."""
-    begin, before = time.perf_counter(), processors()
-    count = work()
-    return Cost(time.perf_counter() - begin, processors() - before, count)
+def timed(work: Callable[[], int], repeat: int = 1) -> Cost:
+    """Do the work; of several times, that with the median of seconds."""
+    found = []
+    for _ in range(repeat):
+        begin, before = time.perf_counter(), processors()
+        count = work()
+        found.append(Cost(time.perf_counter() - begin, processors() - before, count))
+    return sorted(found, key=lambda cost: cost.seconds)[len(found) // 2]
 
 
 def processors() -> float:
@@ -141,7 +144,7 @@ def processors() -> float:
     return total
 
 
-def alone(query: str, folder: Path) -> dict[str, Cost]:
+def alone(query: str, folder: Path, repeat: int) -> dict[str, Cost]:
     """The costs of one process."""
 
     def rows() -> int:
@@ -169,18 +172,20 @@ def alone(query: str, folder: Path) -> dict[str, Cost]:
                 yield from run.push_batch(batch)
             yield from run.finish()
 
-        return sum(map(len, rows_of(job, run, found(), job.division.own(0))))
+        return sum(map(len, undisturbed(rows_of(job, run, found(), job.division.own(0)))))
 
     columns = columns_of(spaseq.compile(query), "timestamp")
     quads = {STREAM: str(folder / "events.nq")}
     return {
-        "one process, to rows": timed(made),
-        "one process, from N-Quads": timed(lambda: sum(1 for _ in spaseq.run(query, quads))),
-        "one process, from Parquet": timed(rows),
+        "one process, to rows": timed(made, repeat),
+        "one process, from N-Quads": timed(
+            lambda: sum(1 for _ in spaseq.run(query, quads)), repeat
+        ),
+        "one process, from Parquet": timed(rows, repeat),
     }
 
 
-def on_spark(query: str, folder: Path, small: Path, cores: int) -> dict[str, Cost]:
+def on_spark(query: str, folder: Path, small: Path, cores: int, repeat: int) -> dict[str, Cost]:
     """The costs of `match`, and of what Spark does for it."""
     found: dict[str, Cost] = {}
 
@@ -213,8 +218,8 @@ def on_spark(query: str, folder: Path, small: Path, cores: int) -> dict[str, Cos
     division = Division(("sensor",), ((),) * 3 * cores)
     job = Job(program, open_kb({}), columns_of(program, "timestamp"), division)
     dividing = Dividing(spark.sparkContext.broadcast(job))
-    found["match, from N-Quads"] = timed(lambda: count(quads(folder)))
-    found["match, from Parquet"] = timed(lambda: count(df))
+    found["match, from N-Quads"] = timed(lambda: count(quads(folder)), repeat)
+    found["match, from Parquet"] = timed(lambda: count(df), repeat)
     found["  of it: rows to Python"] = timed(prepared.mapInArrow(_nothing, "n long").count)
     found["  of it: that, and dividing"] = timed(
         prepared.mapInArrow(dividing.__call__, chunks.CHUNKS).count
@@ -233,6 +238,7 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=2000)
     parser.add_argument("--query", choices=QUERIES, default="compiled")
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=1, help="the median counts")
     given = parser.parse_args()
     query = QUERIES[given.query]
     with tempfile.TemporaryDirectory() as name:
@@ -240,11 +246,11 @@ def main() -> None:
         small.mkdir()
         written(folder, given.events, given.keys)
         written(small, 1000, given.keys)
-        costs = alone(query, folder)
-        costs |= on_spark(query, folder, small, given.cores)
+        costs = alone(query, folder, given.repeat)
+        costs |= on_spark(query, folder, small, given.cores, given.repeat)
     print(
         f"{given.events:,} events of {given.keys:,} sensors, query {given.query}, "
-        f"{given.cores} cores"
+        f"{given.cores} cores, median of {given.repeat}"
     )
     print(f"{'':28}{'seconds':>9}{'CPU s':>9}{'events/s':>12}{'x one':>8}{'matches':>10}")
     first = costs["one process, to rows"]

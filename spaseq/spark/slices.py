@@ -32,7 +32,7 @@ from spaseq.spark import splits
 from spaseq.spark.distribution import lookback
 from spaseq.spark.division import Own
 from spaseq.spark.source import NAME, EventOptions, check_time, is_divisible
-from spaseq.spark.tasks import Job, rows_of
+from spaseq.spark.tasks import Job, rows_of, undisturbed
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -189,7 +189,7 @@ class Slicing:
         job = self._job.value
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _sliced(job, self._slices, number)
+                yield from undisturbed(_sliced(job, self._slices, number))
 
 
 def _sliced(job: Job, slices: Slices, number: int) -> Iterator[pa.RecordBatch]:
