@@ -14,13 +14,13 @@ Cost: linear in the event's triples, and what the patterns and the core cost.
 cimport cython
 from cpython.bool cimport PyBool_Check
 from cpython.long cimport PyLong_Check
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from spaseq.engine._matches cimport MatchMaker
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._relevance cimport Keep, Relevance, keep_of
-from spaseq.rdf._terms cimport hash_of, term_t
+from spaseq.rdf._terms cimport term_t
 
 import pyoxigraph as ox
 
@@ -36,7 +36,6 @@ cdef object Literal = ox.Literal
 cdef uint32_t MOST = 256                        # events of a batch
 cdef uint32_t MOST_TERMS = 1 << 14              # beyond which a batch takes no more events
 cdef int64_t MOST_SECONDS = 9_223_372_036_853   # of which the microseconds have 64 bits
-cdef bytes INTEGER = b'"%d"^^<http://www.w3.org/2001/XMLSchema#integer>'
 
 
 @cython.final
@@ -137,8 +136,8 @@ cdef class Pushing:
         if PyLong_Check(timestamp) and not PyBool_Check(timestamp):
             if self.dated or not -MOST_SECONDS <= timestamp <= MOST_SECONDS:
                 return False
+            # Whole seconds are written as their number is: `AT` binds what was given.
             micros = <int64_t>timestamp * 1_000_000
-            stamp = self._text(INTEGER % timestamp)
         else:
             time = from_value(timestamp)
             if (time.domain == DATE_TIME) != self.dated:
@@ -148,7 +147,7 @@ cdef class Pushing:
                 stamp = batch.encode(time.term)
         if micros < self.closed:
             return False
-        statements = self._triples(graph, first, f"e{self.events + number}")
+        statements = self._triples(graph, first)
         if name is not None:
             named = batch.encode(name_of(name))
         event = batch.add_event()
@@ -161,14 +160,7 @@ cdef class Pushing:
         event.stamp = stamp
         return True
 
-    cdef term_t _text(self, bytes text) except 0:
-        """The number of a term by its text."""
-        cdef uint32_t size = <uint32_t>len(text)
-        cdef uint64_t hash = hash_of(text, size)
-        cdef term_t number = self.batch.find(hash, text, size)
-        return number if number else self.batch.enter(hash, text, size, True)
-
-    cdef uint32_t _triples(self, object graph, uint32_t first, str scope) except? 0xFFFFFFFF:
+    cdef uint32_t _triples(self, object graph, uint32_t first) except? 0xFFFFFFFF:
         """Enter the triples of a graph that are of use; how many it has."""
         cdef uint32_t statements
         if isinstance(graph, list | tuple):
@@ -182,7 +174,7 @@ cdef class Pushing:
             else:
                 return statements
             self.batch.triple_count = first
-        facts = facts_of(graph, scope)
+        facts = facts_of(graph, f"e{self.events + self.batch.event_count}")
         for subject, predicate, value in facts:
             self._triple(subject, predicate, value)
         return <uint32_t>len(facts)

@@ -6,7 +6,7 @@ After the first one they go straight to the compiled core where they can
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from spaseq.engine._pushing import Pushing
 from spaseq.engine.admission import timestamp_of
@@ -29,7 +29,13 @@ class Pushes(Evaluation):
             EventError: for an unknown stream, or an event whose timestamp is closed.
         """
         if self._ahead is not None and isinstance(self._ahead[0], Pushing):
-            taken = self._pushed(self._ahead[0], stream, timestamp, graph, name)
+            pushing = self._ahead[0]
+            try:
+                taken = pushing.push(stream, timestamp, graph, name)
+            except BaseException as error:
+                if pushing.failed:
+                    self._stopped(error)
+                raise
             if taken is not None:
                 return taken
         self.settle()
@@ -42,17 +48,12 @@ class Pushes(Evaluation):
         self._push_on(stream)
         return found
 
-    def _pushed(self, pushing: Pushing, *event: Any) -> list[Match] | None:
-        """The matches of an event where it goes straight to the core."""
-        try:
-            return pushing.push(*event)
-        except BaseException as error:
-            if not pushing.failed:
-                raise
-            told = self.queries[0].told(error)
-            self._overtake()
-            self._fail(told)
-            raise told from None
+    def _stopped(self, error: BaseException) -> NoReturn:
+        """An error in the midst of an event that had gone straight to the core."""
+        told = self.queries[0].told(error)
+        self._overtake()
+        self._fail(told)
+        raise told from None
 
     def _push_on(self, stream: str) -> None:
         """Have the events that follow go straight to the core, where they can."""
