@@ -1,8 +1,9 @@
 """The compiled core means what the reference semantics means, whatever way events come.
 
-Drawn queries of single steps, of any sort, and of sorts that are drawn too rarely. Each is run event by event, in batches, in encoded batches, with its state put down
-and taken up after each event, and on the automaton in Python. `SPASEQ_EXAMPLES` is the number
-of cases (default 300), `SPASEQ_SEED` the first.
+Drawn queries of single steps, of any sort, and of sorts that are drawn too rarely. Each is run
+event by event, in batches, in encoded batches, with its state put down and taken up after each
+event, and on the automaton in Python. `SPASEQ_EXAMPLES` is the number of cases (default 300),
+`SPASEQ_SEED` the first.
 """
 
 from __future__ import annotations
