@@ -15,7 +15,6 @@ from time import process_time
 from streams import STREAM, Happening, Triples, encoded
 
 import spaseq
-from spaseq.engine.fitness import unfit
 from spaseq.engine.native_run import NativeRun
 from spaseq.engine.query_run import QueryRun
 
@@ -37,9 +36,7 @@ Feeding = Callable[[spaseq.Program, Events], Fed]
 def compiled(run: spaseq.Run) -> NativeRun:
     """The automaton of a run's only query on the compiled core."""
     native = run.queries[0].native
-    if native is None:
-        reason = unfit(run.program, run.program.queries[0])
-        raise SystemExit(f"the compiled core does not run this query: {reason}")
+    assert native is not None
     return native
 
 
@@ -76,7 +73,9 @@ def matched(program: spaseq.Program, events: Events) -> Fed:
 def plainly(program: spaseq.Program, events: Events) -> Fed:
     """As `matched`, by the automaton in Python."""
     run = program.start()
-    run.queries = [QueryRun(query, run.kb, run.rows.matchers, False) for query in program.queries]
+    run.queries = [
+        QueryRun(query, run.kb, run.rows.matchers, plainly=True) for query in program.queries
+    ]
     batches = encoded(run, events)
     gc.collect()
     started = process_time()

@@ -36,7 +36,9 @@ cdef enum Manner:
 cdef class NativeStep:
     cdef readonly AutomatonCore core
     cdef SummaryGraph graph
-    cdef WindowTerms window
+    cdef readonly WindowTerms window
+    cdef bint apart                 # whose position is how many events the query has had
+    cdef int64_t had
     cdef object patterns            # the Matchers
     cdef list tasks                 # per GPM of the query, the number of its pattern
     cdef list matchers              # and its NativeMatcher; None where something is left to Python
@@ -49,7 +51,7 @@ cdef class NativeStep:
     cdef uint32_t* test_first       # per occurrence and one more
     cdef uint64_t* untrue           # per test: how often it was not true
     cdef readonly NativeAggregates aggregates
-    cdef readonly list assigned     # per occurrence, the Expressions of its BINDs
+    cdef readonly list assigned     # per occurrence, the Expressions of its BINDs and Questions
     cdef bint viewing               # whether there are any views
     cdef View* views                # what filters see: views[first[o]:first[o + 1]], then BINDs
     cdef uint32_t* view_first       # by the number after the occurrences'
@@ -71,6 +73,8 @@ cdef class NativeStep:
     cdef int refresh(self, uint32_t number, term_t* env) except -1
     cdef int _link_tests(self, Dictionary dictionary, filters) except -1
     cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil
+    cdef object answer(self, question, const term_t* env)
+    cdef int come(self, int64_t position) except -1
     cdef bint look(self, GraphTest test, const term_t* env) except -1
     cdef object _event(self)
     cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1

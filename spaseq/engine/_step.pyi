@@ -1,11 +1,11 @@
 from collections.abc import Mapping, Sequence
 
 from spaseq.engine._aggregates import NativeAggregates
-from spaseq.engine.residual import ResidualTest
-from spaseq.gpm.bytecode import ExpressionCode
+from spaseq.engine.residual import ResidualTest, Valuation
 from spaseq.gpm.match import Matchers
 from spaseq.nfa._core import AutomatonCore
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._window import WindowTerms
 from spaseq.rdf.event import Event
 
 class NativeStep:
@@ -15,12 +15,15 @@ class NativeStep:
         patterns: Matchers,
         tasks: Sequence[int],
         filters: Sequence[Sequence[ResidualTest]],
-        assigned: Sequence[Sequence[ExpressionCode]],
+        assigned: Sequence[Sequence[Valuation]],
         views: Sequence[Sequence[tuple[int, int, str]]],
         aggregates: NativeAggregates,
         readers: Sequence[Sequence[int]],
         recalled: Sequence[bool],
+        window: WindowTerms,
     ) -> None: ...
+    @property
+    def window(self) -> WindowTerms: ...
     @property
     def recalls(self) -> Mapping[tuple[int, int], Event]: ...
     def recall(self, instant: int, stream: int, event: Event) -> None: ...

@@ -15,6 +15,7 @@ from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._operand cimport ERROR, Operand, write_term
 from spaseq.gpm._rows cimport row_at
 from spaseq.nfa._tables cimport OPENED, VOID
+from spaseq.rdf._dictionary cimport text_of
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._terms cimport WINDOWED
 
@@ -53,12 +54,22 @@ cdef int _valuing(
     NativeStep step, uint32_t occurrence, uint32_t position, term_t* env, term_t* value
 ) except -1:
     """The value of one of the BINDs of an occurrence."""
-    cdef Expression expression = <Expression>(<list>step.assigned[occurrence])[position]
-    cdef Operand* found = &expression.stack[1]
+    cdef Expression expression
+    cdef Operand* found
+    cdef bytes text
+    given = (<list>step.assigned[occurrence])[position]
     step.refresh(
         <uint32_t>len(step.filters) + step.assigned_first[occurrence] + position, env
     )
     value[0] = 0
+    if not isinstance(given, Expression):
+        term = step.answer(given, env)
+        if term is not None:
+            text = text_of(term)
+            value[0] = step.aggregates.known(text, <uint32_t>len(text))
+        return 0
+    expression = <Expression>given
+    found = &expression.stack[1]
     expression._run(step.batch, env, NULL)
     if found.kind == ERROR:
         return 0
@@ -97,23 +108,26 @@ cdef class NativeStep:
         patterns: the matchers of the run (spaseq.gpm.match.Matchers).
         tasks: of each GPM of the query, the number of its pattern.
         filters: for each occurrence its residual filters, bytecode or questions.
-        assigned: for each occurrence the bytecode of its stateful BINDs.
+        assigned: for each occurrence its stateful BINDs, bytecode or questions.
         views: for the filters of each occurrence, then for each BIND, which registers they see
             in another form: (register, cell, kind) as `RegisterFile.needed_views` has it.
         aggregates: what registers hold of aggregates.
         readers: for each stream the GPMs that read it.
         recalled: for each GPM whether filters look at its events when others are at hand.
+        window: the terms that the automaton holds; those of the matchers, but for a query that
+            counts events beside others that do not count the same.
     """
 
     def __cinit__(
         self, AutomatonCore core not None, patterns, tasks, filters, assigned, views,
-        NativeAggregates aggregates not None, readers, recalled,
+        NativeAggregates aggregates not None, readers, recalled, WindowTerms window not None,
     ):
         cdef uint32_t i, first, width = 0
         self.core = core
         self.patterns = patterns
         self.graph = patterns.graph
-        self.window = patterns.window
+        self.window = window
+        self.apart = window is not patterns.window
         self.tasks = list(tasks)
         self.matchers = [patterns.wholly_native(task) for task in tasks]
         self.native = <PyObject**>zeroed(len(tasks), sizeof(PyObject*))
@@ -130,7 +144,12 @@ cdef class NativeStep:
         self._link_tests(self.graph.dictionary, filters)
         self.aggregates = aggregates
         self.assigned = [
-            [Expression(code, self.graph.dictionary) for code in codes] for codes in assigned
+            [
+                Expression(value, self.graph.dictionary)
+                if isinstance(value, ExpressionCode) else value
+                for value in some
+            ]
+            for some in assigned
         ]
         self.assigned_first = <uint32_t*>zeroed(len(self.assigned), sizeof(uint32_t))
         for i in range(1, <uint32_t>len(self.assigned)):
@@ -239,12 +258,16 @@ cdef class NativeStep:
 
     cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil:
         """Whether a filter is true that is not bytecode."""
-        cdef uint32_t cell
-        cdef term_t term
-        cdef list values
         question = self.others[number]
         if isinstance(question, GraphTest):
             return self.look(<GraphTest>question, env)
+        return self.answer(question, env)
+
+    cdef object answer(self, question, const term_t* env):
+        """What Python says of an environment."""
+        cdef uint32_t cell
+        cdef term_t term
+        cdef list values
         values = [None] * self.core.cells
         for cell in question.cells:
             term = env[cell]
@@ -291,7 +314,7 @@ cdef class NativeStep:
 
         Events come in the order of their instants.
         """
-        while self.recalls and next(iter(self.recalls))[0] < self.core.bound:
+        while self.recalls and next(iter(self.recalls))[0] < self.core.reach:
             self.recalls.popitem(last=False)
         self.recalls[instant, stream] = event
 
@@ -326,6 +349,8 @@ cdef class NativeStep:
 
     def feed(self, EventBatch batch not None, uint32_t index, uint32_t stream, uint32_t file):
         """One event of the open instant."""
+        if self.apart:
+            self.come(0)
         self.batch = batch
         batch.window = &self.window.store
         try:
@@ -366,6 +391,11 @@ cdef class NativeStep:
             self.core.relieve()
             loaded = False
 
+    cdef int come(self, int64_t position) except -1:
+        """One more event, for a window that counts them; `position` counts those of the run."""
+        self.had += 1
+        return self.window.advance(self.had if self.apart else position)
+
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
     ) except? 0xFFFFFFFF:
@@ -399,7 +429,7 @@ cdef class NativeStep:
                     self.window.advance(micros)
                 if self.core.counted:
                     position += 1
-                    self.window.advance(position)
+                    self.come(position)
                 self.core.open(micros)
                 self.event(index, stream, file)
                 self.core.close()

@@ -47,16 +47,13 @@ class Guarantee:
     edges: tuple[EdgeCost, ...]
 
 
-def guarantee(notation: Notation, compiled: bool) -> Guarantee:
-    """What an event costs the query at most, besides evaluating its GPMs.
-
-    `compiled`: whether the compiled core runs the automaton.
-    """
+def guarantee(notation: Notation) -> Guarantee:
+    """What an event costs the query at most, besides evaluating its GPMs."""
     costs = [
         cost
         for place in notation.order
         for position in range(len(notation.automaton.places[place].edges))
-        for cost in _Edge(notation, place, position, compiled).costs()
+        for cost in _Edge(notation, place, position).costs()
     ]
     found: set[Kind] = {cost.kind for cost in costs}
     kind = max(found, key=_ORDER.index, default=_ORDER[0])
@@ -103,9 +100,8 @@ def conditions(occurrence: Occurrence) -> list[tuple[str, Condition]]:
 class _Edge:
     """One edge of one place."""
 
-    def __init__(self, notation: Notation, place: int, position: int, compiled: bool):
+    def __init__(self, notation: Notation, place: int, position: int):
         self.notation = notation
-        self.compiled = compiled
         self.number = place
         self.position = position
         self.place = notation.automaton.places[place]
@@ -113,15 +109,13 @@ class _Edge:
         self.atom = notation.automaton.atoms[self.edge.atom]
         self.occurrences = [notation.plan.occurrences[o] for o in self.atom.occurrences]
         self.keys = {number for number, _ in self.place.keys[position]}
-        if not compiled:
-            self.keys |= {number for number, _ in self.place.equal[position]}
         self.name = notation.atom(self.edge.atom)
 
     def costs(self) -> Iterator[EdgeCost]:
         registers = self.notation.plan.registers
         apart = [registers[n] for n in self.place.live if n not in self.keys]
         unbounded = [register for register in apart if register.kind != "iterations"]
-        order = self.place.orders[self.position] if self.compiled else None
+        order = self.place.orders[self.position]
         if order is not None and self._joins_whole():
             yield self._cost("summed", self._visited(unbounded))
         elif order is not None and unbounded == [registers[order[0]]]:
@@ -130,7 +124,7 @@ class _Edge:
             yield self._cost("groups", self._visited(unbounded))
         elif self.keys:
             yield self._cost("indexed", ())
-        ended = tuple(self._ended()) if self.compiled and self.position == 0 else ()
+        ended = tuple(self._ended()) if self.position == 0 else ()
         if ended:
             yield self._cost("groups", ended)
         looked = tuple(self._looked_back())
@@ -144,10 +138,8 @@ class _Edge:
         return EdgeCost(self.notation.numbers[self.number], self.name, kind, because)
 
     def _visited(self, apart: list[Register]) -> tuple[str, ...]:
-        order = self.place.orders[self.position] if self.compiled else None
-        index = self.notation.index(self.number, self.position)
-        if self.compiled:
-            index = [f"?{name}" for _, name in self.place.keys[self.position]]
+        order = self.place.orders[self.position]
+        index = [f"?{name}" for _, name in self.place.keys[self.position]]
         which = f"those with the same {', '.join(index)}" if index else "all of them"
         if order is not None and self._joins_whole():
             shown = self.notation.register(self.notation.plan.registers[order[0]])
@@ -222,7 +214,7 @@ class _Edge:
                 yield f"groups that a row of {guard} may end: {visited}"
 
     def _looked_back(self) -> Iterator[str]:
-        guards = later_guards(self.place) if self.compiled else self.place.guards
+        guards = later_guards(self.place)
         if guards:
             since = "of the window" if self.place.start else "since the partial match's last event"
             yield (
@@ -234,7 +226,7 @@ class _Edge:
         if self.atom.kind == "any-order":
             yield f"{self.name} joins the rows of its operands in the window"
         for link in self.notation.ways(self.edge):
-            later = guards_at_the_end(link) if self.compiled else link.guards
+            later = guards_at_the_end(link)
             ended = [guard for guard in link.guards if guard not in later]
             ways = []
             if ended:
@@ -249,7 +241,7 @@ class _Edge:
         plan, known = self.notation.plan, self.notation.automaton.guards
         names: dict[str, None] = {}
         for occurrence in (known[guard].occurrence for guard in guards):
-            if occurrence is not None and self.compiled:
+            if occurrence is not None:
                 gpm = plan.occurrences[occurrence].gpm
                 names.update((f"?{plan.gpms[gpm].variables[c]}", None) for c in found_by(plan, gpm))
         return f", by an index where {' or '.join(names)} is bound" if names else ""

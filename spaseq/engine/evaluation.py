@@ -20,7 +20,6 @@ from spaseq.engine.admission import Admission, timestamp_of
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.condensing import Condensing
 from spaseq.engine.entailing import Entailment
-from spaseq.engine.fitness import unfit
 from spaseq.engine.limiting import check_limits
 from spaseq.engine.matching import EventRows, check_graphs
 from spaseq.engine.query_run import QueryRun
@@ -63,7 +62,6 @@ class Evaluation(Admission):
                 query,
                 self.entailed.get(query.plan.kb_graphs, self.kb),
                 self.rows.matchers,
-                unfit(program, query) is None,
                 limits,
             )
             for query in program.queries

@@ -11,9 +11,9 @@ from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.cost import conditions, guarantee
-from spaseq.engine.fitness import chooses, unfit
+from spaseq.engine.fitness import chooses
 from spaseq.engine.notation import STRATEGIES, Notation
-from spaseq.engine.residual import left_to_python
+from spaseq.engine.residual import left_to_python, valued_in_python
 from spaseq.gpm.describe import Observed, plan_lines, views
 from spaseq.gpm.functions import by_reference
 from spaseq.gpm.native import Pattern
@@ -66,12 +66,10 @@ def _query(
 ) -> Data:
     query = program.queries[number]
     plan, notation = query.plan, Notation(query)
-    reason = unfit(program, query)
-    promise = guarantee(notation, reason is None)
+    promise = guarantee(notation)
     output = plan.output
     return {
         "name": plan.name,
-        "automaton_in_python": reason,
         "sequence": notation.sequence(),
         "streams": list(plan.streams),
         "writes": plan.registers_stream,
@@ -83,7 +81,7 @@ def _query(
         },
         "partition": list(plan.partition),
         "emit": plan.emit,
-        "chooses": chooses(query, reason is None),
+        "chooses": chooses(query),
         "after_match": "SKIP PAST LAST EVENT" if plan.skip_past_last else "KEEP ALL",
         "output": {
             "form": output.form,
@@ -164,6 +162,11 @@ def _step(notation: Notation, occurrence: Occurrence, asked: Sequence[Pattern | 
             reason
             for condition, pattern in zip(occurrence.residual, asked, strict=True)
             if (reason := left_to_python(condition.expression, pattern)) is not None
+        ]
+        + [
+            reason
+            for assignment in occurrence.assignments
+            if (reason := valued_in_python(assignment.value.expression)) is not None
         ],
         "by_pyoxigraph": _by_pyoxigraph(tuple(c.expression for _, c in conditions(occurrence))),
     }
@@ -256,8 +259,6 @@ def _query_text(query: Data) -> Iterator[str]:
     yield from _indented(_stateful_text(query["steps"]), 4)
     yield ""
     yield "  automaton (^ start; > what may come next; kept: registers that tell groups apart)"
-    reason = query["automaton_in_python"]
-    yield f"    runs {'compiled' if reason is None else f'in Python: {reason}'}"
     yield from _indented(_places_text(query["places"]), 4)
     yield ""
     yield "  registers"

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from spaseq.engine.compiled import CompiledQueries
-from spaseq.engine.fitness import unfit
 from spaseq.engine.notation import Notation
 from spaseq.errors import Diagnostic, LimitExceeded, Span
 from spaseq.nfa.limits import LimitReached, Limits
@@ -54,7 +53,7 @@ def limits_of(max_groups: int | None, max_steps: int | None, on_limit: OnLimit) 
 
 
 def check_limits(program: CompiledQueries, limits: Limits) -> None:
-    """Refuse what cannot take an event back: automata in Python, and those that look back.
+    """Refuse automata that cannot take an event back, for they look back.
 
     Raises:
         LimitExceeded: for shedding where steps run out.
@@ -62,15 +61,11 @@ def check_limits(program: CompiledQueries, limits: Limits) -> None:
     if not limits.shed or limits.steps is None:
         return
     for query in program.queries:
-        reason = unfit(program, query)
-        if reason is not None or looks_back(query.automaton):
-            how = "has conjunctions, or guards that look back"
-            if reason is not None:
-                how = f"runs in Python ({reason})"
+        if looks_back(query.automaton):
             raise LimitExceeded(
-                f"the query {query.plan.name} {how}: there, groups can be "
-                "shed when they are too many (max_groups), but not when an event takes too many "
-                "steps (max_steps); leave out one of max_steps and on_limit"
+                f"the query {query.plan.name} has conjunctions, or guards that look back: there, "
+                "groups can be shed when they are too many (max_groups), but not when an event "
+                "takes too many steps (max_steps); leave out one of max_steps and on_limit"
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from spaseq.engine.ahead import Holder, look_ahead
-from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.entailing import Closure, Entailed, Seen
 from spaseq.engine.fitness import counts_events
 from spaseq.errors import KbError
@@ -15,7 +15,7 @@ from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.tecs import Row
 from spaseq.nfa.window import LAST_MOMENT
-from spaseq.plan.logical import QueryPlan
+from spaseq.nfa.wiring import windows_back
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.entailment import Rules
@@ -62,7 +62,7 @@ class EventRows:
             program.patterns,
             self._kb,
             self._looked_at,
-            _horizon([query.plan for query in program.queries], counted),
+            _horizon(program.queries, counted),
             counted,
             dict.fromkeys(_behind_others(program), "a query that reads what another registers"),
             self._entailed,
@@ -177,9 +177,14 @@ def _behind_others(program: CompiledQueries) -> set[int]:
     return {task for query in readers for task in query.tasks}
 
 
-def _horizon(plans: list[QueryPlan], counted: bool) -> int:
-    """How far back, in microseconds or events, an event of a match may lie."""
-    if any(plan.window.kind == "unbounded" for plan in plans):
+def _horizon(queries: Sequence[CompiledQuery], counted: bool) -> int:
+    """How far back, in microseconds or events, an event may lie that somebody looks at."""
+    if any(query.plan.window.kind == "unbounded" for query in queries):
         return LAST_MOMENT
     kinds = ("events",) if counted else ("span", "tumbling")
-    return max((plan.window.size for plan in plans if plan.window.kind in kinds), default=0)
+    reached = (
+        query.plan.window.size * windows_back(query.automaton)
+        for query in queries
+        if query.plan.window.kind in kinds
+    )
+    return min(max(reached, default=0), LAST_MOMENT)

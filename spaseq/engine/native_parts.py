@@ -34,7 +34,9 @@ class Reading:
         places = self._run.places
         if place < len(places):
             return places[place].place.live
-        return closing_registers(self._run.automaton, self._native.closing[place - len(places)])
+        return closing_registers(
+            self._run.plan, self._run.automaton, self._native.closing[place - len(places)]
+        )
 
     def environment(self, live: Sequence[int], values: Sequence[int]) -> list[Any]:
         """`values` are those of some registers; more may follow."""
@@ -117,7 +119,7 @@ class Writing:
         if term is None:
             return 0
         number = self._batch.number(term)
-        return self._native.matchers.window.hold(self._batch, number)
+        return self._native.step.window.hold(self._batch, number)
 
     def key(self, key: Key) -> list[int]:
         """The terms of a partition."""
@@ -166,6 +168,10 @@ class Writing:
             union = self._native.parts.put_union([node]) if node else 0
             node = self._put(step, union, path.start)
         return node
+
+    def begun(self, step: Step, start: int) -> int:
+        """The node of a first step."""
+        return self._put(step, 0, start)
 
     def _put(self, step: Step, union: int, latest: int) -> int:
         """A step on top of a union: a node for each of its events."""

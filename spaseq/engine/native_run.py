@@ -7,6 +7,7 @@ events and rows are decoded only for the matches that are complete.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from spaseq.engine._aggregates import NativeAggregates
@@ -15,8 +16,8 @@ from spaseq.engine._pushing import Pushing
 from spaseq.engine._step import NativeStep
 from spaseq.engine.admission import Admission
 from spaseq.engine.compiled import CompiledQuery
-from spaseq.engine.fitness import assigned_codes, choosing
-from spaseq.engine.residual import looks, tests
+from spaseq.engine.fitness import choosing
+from spaseq.engine.residual import looks, tests, valuations
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa import native
@@ -26,7 +27,6 @@ from spaseq.nfa._core import AutomatonCore
 from spaseq.nfa._parts import CoreParts
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import Link
-from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.limits import NO_LIMITS, Limits
 from spaseq.nfa.native import CoreTables
 from spaseq.nfa.native_registers import bound_by
@@ -37,6 +37,7 @@ from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
+from spaseq.rdf._window import WindowTerms
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
 
 if TYPE_CHECKING:
@@ -62,18 +63,24 @@ def native_run(
         tests(acceptor, asked, slots, matchers)
         for acceptor, asked in zip(acceptors, compiled.asked, strict=True)
     ]
+    assigned = [valuations(acceptor, slots) for acceptor in acceptors]
     tables = native.tables(plan, compiled.automaton, registers)
     looking = {
         acceptor.gpm
-        for acceptor, some in zip(acceptors, filters, strict=True)
-        if any(map(looks, some))
+        for acceptor, *some in zip(acceptors, filters, assigned, strict=True)
+        if any(map(looks, chain(*some)))
     }
     recalled = [
         gpm in looking and columns is not None for gpm, columns in enumerate(tables.search.kept)
     ]
+    counted = plan.window.kind == "events"
+    window = matchers.window
+    if counted and not matchers.counted:
+        # Where it lies among the events is counted for this query alone.
+        window = WindowTerms(plan.window.size * tables.windows)
     core = AutomatonCore(
         tables,
-        matchers.window,
+        window,
         matchers.dictionary,
         matchers.dictionary.intern(TRUE),
         matchers.dictionary.intern(FALSE),
@@ -84,14 +91,15 @@ def native_run(
         matchers,
         compiled.tasks,
         filters,
-        [[code.code for code in some] for some in assigned_codes(plan, registers)],
+        assigned,
         _views(plan, registers),
-        NativeAggregates(matchers.window, matchers.dictionary, plan.registers),
+        NativeAggregates(window, matchers.dictionary, plan.registers),
         [
             [number for number, gpm in enumerate(plan.gpms) if iri in gpm.streams]
             for iri in plan.streams
         ],
         recalled,
+        window,
     )
     return NativeRun(compiled, registers, matchers, step, tables, recalled)
 
@@ -147,7 +155,6 @@ class NativeRun:
         mode, limit = choosing(compiled), compiled.plan.output.limit or 1
         self.best = Best(step.core, mode, limit, len(self.streams)) if mode else None
         """What chooses among the matches of an instant without listing them, where it may."""
-        self.contiguity = Contiguity(registers)
 
     # ------------------------------------------------------------------ events
 
@@ -260,6 +267,18 @@ class NativeRun:
         variables = self._plan.gpms[gpm].variables
         return tuple(witness.row[variables.index(name)] for name in self._plan.partition)
 
+    @property
+    def contiguity(self) -> NativeRun:
+        """Who knows which instants hold events."""
+        return self
+
+    def contiguous(self, key: Key, instants: list[int]) -> bool:
+        """Whether no other instant with an event lies between successive ones of a match."""
+        if not key:
+            return all(later - earlier <= 1 for earlier, later in pairwise(instants))
+        assert self.core.partitions is not None
+        return self.core.partitions.contiguous(self._labels[key], instants)
+
     def skip(self, key: Key) -> None:
         """AFTER MATCH SKIP PAST LAST EVENT: only what starts later may still match."""
         if key:
@@ -278,7 +297,7 @@ class NativeRun:
         automaton = self.compiled.automaton
         position = [link.guards for link in self.closing].index(guards)
         link = self.closing[position]
-        registers = native.closing_registers(automaton, link)
+        registers = native.closing_registers(self._plan, automaton, link)
         sightings = tuple(sighting.guard for sighting in link.sightings)
         return len(automaton.places) + position, registers, sightings
 

@@ -28,10 +28,10 @@ def snapshot(native: NativeRun, run: AutomatonRun, current: bool) -> AutomatonRu
     `current`: more may come at the last timestamp.
     """
     core, parts = native.core, native.parts
-    now, bound, start, micros, times = parts.clock()
+    now, bound, start, micros, times, bounds = parts.clock()
     if now >= 0:
         inside = [[instant, time] for instant, time in times]
-        bounds = [[instant, bound] for instant, _ in times]
+        bounds = bounds or [(instant, bound) for instant, _ in times]
         total = sum(events for _, events in times) if core.counted else 0
         run.clock.restore([now, bound, start, micros, inside, total, bounds])
     reading = Reading(native, run)
@@ -64,21 +64,18 @@ def snapshot(native: NativeRun, run: AutomatonRun, current: bool) -> AutomatonRu
         env = reading.environment(reading.live(place), values)
         kept = tuple(env[number] for number in run.places[place].place.live)
         run.pending.setdefault((place, kept), (env, []))[1].append(reading.node(node))
-    for place, _, values, label in parts.begun():
-        state = run.places[place]
-        step = reading.step((label,))
+    for place, values, begun in parts.begun():
+        state, first = run.places[place], reading.node(begun)
         env = reading.environment(range(len(run.registers.registers)), values)
-        now = run.clock.now
-        run.beginnings.append(
-            (state, state.groups[()], Candidate(step.edge, env, step, now, now, ()))
-        )
+        candidate = Candidate(first.step.edge, env, first.step, first.latest, first.last, ())
+        run.beginnings.append((state, state.groups[()], candidate))
     run.waited = max(run.waited, core.waited)
     if core.skipped:
         run.skipped[()] = core.skipped
     if core.partitions is not None:
-        for numbers, before, last, skipped in core.partitions.known():
+        for numbers, instants, skipped in core.partitions.known():
             key = tuple(map(parts.term, numbers))
-            run.contiguity.instants[key] = [i for i in (before, last) if i >= bound]
+            run.contiguity.instants[key] = instants
             if skipped > bound:
                 run.skipped[key] = skipped
     for address in parts.completed():
@@ -135,10 +132,10 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
     """Go on from the state of a run in Python; `opened`: in the midst of an instant."""
     clock, parts = run.clock, native.parts
     if clock.now >= 0:
-        inside = cast(Sequence[Sequence[int]], clock.state()[4])
+        known = cast(Sequence[Sequence[Sequence[int]]], clock.state())
         assert clock.micros is not None
         start = clock.timestamp_start
-        parts.set_clock(clock.now, clock.bound, start, clock.micros, inside)
+        parts.set_clock(clock.now, clock.bound, start, clock.micros, known[4], known[6])
     native.core.skipped = run.skipped.get((), 0)
     writing = Writing(native)
     _adopt_partitions(native, run, writing)
@@ -147,7 +144,7 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
     _recall(native, run)
     partitions = Partitioning(native.compiled.plan)
     for gpm, buffer in enumerate(run.buffers):
-        for entry in reversed(list(buffer.between(clock.bound - 1, clock.now + 1))):
+        for entry in reversed(list(buffer.between(clock.looked_back_to() - 1, clock.now + 1))):
             for row in entry.rows:
                 label = writing.label(0, 0, entry.instant, entry.event, row)
                 parts.put_kept(gpm, label, partitions.positive(gpm, row))
@@ -159,7 +156,7 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
             # There, a `,` place keeps what it has passed over until the timestamp closes.
             key, passed = run.registers.key(group.env), 0
             if strict and state.conjoined:
-                passed = clock.timestamp_start - 1
+                passed = 0 if run.plan.partition else clock.timestamp_start - 1
             elif strict:
                 passed = run.contiguity.before(key, clock.now + (not opened))
             # There, the rows of a guard are kept until somebody comes whom they may forbid.
@@ -191,7 +188,7 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
         parts.put_waiting(place, values, nodes, False, True)
     for state, _, candidate in run.beginnings:
         env = writing.values(range(len(run.registers.registers)), candidate.env)
-        parts.put_begun(state.number, env, writing.step(candidate.step)[0])
+        parts.put_begun(state.number, env, writing.begun(candidate.step, candidate.first))
     for accepted in run.accepted:
         parts.put_complete(writing.node(accepted.node))
     for number, state in enumerate(run.places):
@@ -219,10 +216,9 @@ def _adopt_partitions(native: NativeRun, run: AutomatonRun, writing: Writing) ->
     if partitions is None or not (partitions.tracked or partitions.apart):
         return
     for key, instants in run.contiguity.instants.items():
-        before, last = [-1, -1, *instants][-2:]
-        partitions.put(writing.key(key), before, last, 0)
+        partitions.put(writing.key(key), instants, 0)
     for key, skipped in run.skipped.items():
-        partitions.put(writing.key(key), -1, -1, skipped)
+        partitions.put(writing.key(key), [], skipped)
 
 
 def _seen(run: AutomatonRun, state: PlaceState, group: Group, low: int, high: int) -> int:

@@ -19,8 +19,7 @@ from spaseq.gpm.graphs import CurrentGraphs
 from spaseq.gpm.terms import constant
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import Automaton
-from spaseq.nfa.contiguity import Contiguity
-from spaseq.nfa.emission import choose
+from spaseq.nfa.emission import Contiguous, choose
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.tecs import Path, Witnessed
 from spaseq.nfa.window import WindowClock
@@ -37,7 +36,7 @@ class Finder(Protocol):
     def clock(self) -> WindowClock: ...
 
     @property
-    def contiguity(self) -> Contiguity: ...
+    def contiguity(self) -> Contiguous: ...
 
 
 Solution = tuple[Term | None, ...]

@@ -65,10 +65,11 @@ class QueryRun:
         compiled: CompiledQuery,
         kb: CurrentGraphs,
         matchers: Matchers,
-        fit: bool,
         limits: Limits = NO_LIMITS,
+        *,
+        plainly: bool = False,
     ):
-        """`fit`: whether the compiled core can run the automaton."""
+        """`plainly`: on the automaton in Python, which the tests compare the compiled one with."""
         plan = compiled.plan
         self.limits = limits
         self.plan = plan
@@ -94,8 +95,8 @@ class QueryRun:
             for occurrence in plan.occurrences
         ]
         self._registers, self._acceptors = registers, acceptors
-        self.native = self._on_the_core(matchers) if fit else None
-        """The automaton on the compiled core, where that can run it."""
+        self.native = None if plainly else self._on_the_core(matchers)
+        """The automaton on the compiled core."""
         self._plain = None if self.native is not None else self.fresh()
         self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton)
         self._readers = {

@@ -1,11 +1,11 @@
-"""Filters that need a partial match → what the compiled core asks where a row meets one.
+"""Filters and BINDs over a partial match → what the compiled core asks where a row meets one.
 
-Bytecode where an expression has it. One with EXISTS is a local filter of a pattern that matches
-anything, over the registers it names: that is compiled as any other, and native if its patterns
-are. What is left is a question for Python, given those registers as terms. EXISTS looks at the
-event whose row is tested, which is not the one at hand where rows of the window are looked
-back at. Cost: bytecode takes some nanoseconds, a question some microseconds, and what a pattern
-costs comes on top.
+Bytecode where an expression has it. A filter with EXISTS is a local filter of a pattern that
+matches anything, over the registers it names: that is compiled as any other, and native if its
+patterns are. What is left, and a BIND with EXISTS, is a question for Python, given those registers
+as terms. EXISTS looks at the event whose row is tested, which is not the one at hand where rows of
+the window are looked back at. Cost: bytecode takes some nanoseconds, a question some microseconds,
+and what a pattern costs comes on top.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from spaseq.gpm.program import GpmProgram
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.registers import Environment
 from spaseq.parser import ast
-from spaseq.rdf.event import Event
+from spaseq.rdf.event import Event, Term
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A filter that Python evaluates."""
+    """A filter or a BIND that Python evaluates."""
 
-    answer: Callable[[Environment, Event | None], bool]
-    """Whether it is true of an environment, at an event where it looks at one."""
+    answer: Callable[[Environment, Event | None], bool | Term | None]
+    """Whether it is true of an environment, or its value, at an event where it looks at one."""
     cells: tuple[int, ...]
     """Those of an environment that it reads."""
     looks: bool
 
 
 ResidualTest: TypeAlias = ExpressionCode | GraphTest | Question
+Valuation: TypeAlias = ExpressionCode | Question
 
 
 def looks_at_graphs(expression: ast.Expr) -> bool:
@@ -68,6 +69,27 @@ def left_to_python(expression: ast.Expr, pattern: Pattern | None) -> str | None:
     return None
 
 
+def valued_in_python(expression: ast.Expr) -> str | None:
+    """Why the value of a BIND is a question; None where it is not."""
+    if looks_at_graphs(expression):
+        return "EXISTS in a BIND that needs a partial match"
+    return left_to_python(expression, None)
+
+
+def valuations(acceptor: Acceptor, slots: Mapping[str, int]) -> Sequence[Valuation]:
+    """The stateful BINDs of an occurrence, over environments with these cells."""
+    found: list[Valuation] = []
+    for position, assignment in enumerate(acceptor.assigned):
+        expression = assignment.value.expression
+        if valued_in_python(expression) is None:
+            found.append(compile_code(expression, slots).code)
+        else:
+            cells = tuple(slots[name] for name in _names(expression) if name in slots)
+            looks_at = looks_at_graphs(expression)
+            found.append(Question(acceptor.valuation(position), cells, looks_at))
+    return found
+
+
 def tests(
     acceptor: Acceptor, asked: Sequence[int], slots: Mapping[str, int], matchers: Matchers
 ) -> Sequence[ResidualTest]:
@@ -91,5 +113,5 @@ def tests(
 
 
 def looks(test: ResidualTest) -> bool:
-    """Whether a test looks at the event of its row."""
+    """Whether a filter or a BIND looks at the event of its row."""
     return isinstance(test, GraphTest) or (isinstance(test, Question) and test.looks)

@@ -3,10 +3,11 @@
 
 What `spaseq.nfa.window` is for the run in Python, with a ring over the instants inside the
 window: for each its time (or its number of events), and the matches that start there and wait
-for their window to close.
+for their window to close. A step skipped in front of an earlier start is looked for in the window
+as it was then: where that may be asked, the ring reaches as many windows back.
 
-Invariant: `bound` never falls, and no match that ends now may start before it. Cost: amortised
-constant for each instant.
+Invariant: `bound` never falls, and no match that ends now may start before it; nor does `reach`,
+which is never greater. Cost: amortised constant for each instant.
 """
 
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -24,9 +25,13 @@ cdef class Clock(Tables):
         self.times_mask = 63
         self.times = <int64_t*>zeroed(64, sizeof(int64_t))
         self.awaited = <Awaited**>zeroed(64, sizeof(Awaited*))
+        self.windows = rows.windows
+        if self.windows > 1 and not self.endless:
+            self.bounds = <instant_t*>zeroed(64, sizeof(instant_t))
 
     def __dealloc__(self):
         give_back(self.times)
+        give_back(self.bounds)
         give_back(self.awaited)
 
     def shed(self):
@@ -49,18 +54,35 @@ cdef class Clock(Tables):
             i += 1
         return False
 
-    cdef int _reach(self) except -1:
+    cdef int look_back(self) noexcept:
+        """The bound has its value for the present instant."""
+        cdef uint32_t i
+        self.bounds[self.now & self.times_mask] = self.bound
+        for i in range(1, self.windows):
+            if self.reach > self.now:
+                break
+            self.reach = self.bounds[self.reach & self.times_mask]
+        return 0
+
+    cdef int widen_times(self) except -1:
         """Make room in the ring for the present instant."""
         cdef int64_t* longer
         cdef Awaited** awaited
+        cdef instant_t* bounds
         cdef instant_t i
         cdef uint32_t mask = self.times_mask
-        while self.now - self.bound > mask:
+        while self.now - self.reach > mask:
             longer = <int64_t*>zeroed(2 * (<size_t>mask + 1), sizeof(int64_t))
             awaited = <Awaited**>zeroed(2 * (<size_t>mask + 1), sizeof(Awaited*))
             for i in range(self.now - mask - 1, self.now):
                 longer[i & (2 * mask + 1)] = self.times[i & mask]
                 awaited[i & (2 * mask + 1)] = self.awaited[i & mask]
+            if self.bounds != NULL:
+                bounds = <instant_t*>zeroed(2 * (<size_t>mask + 1), sizeof(instant_t))
+                for i in range(self.now - mask - 1, self.now):
+                    bounds[i & (2 * mask + 1)] = self.bounds[i & mask]
+                give_back(self.bounds)
+                self.bounds = bounds
             give_back(self.times)
             give_back(self.awaited)
             self.times = longer
@@ -77,4 +99,7 @@ cdef class Clock(Tables):
         while self.total > self.size:
             self.total -= self.times[self.bound & self.times_mask]
             self.bound += 1
+        self.reach = self.bound
+        if self.bounds != NULL:
+            self.look_back()
         return 0

@@ -24,6 +24,7 @@ from spaseq.nfa._event cimport EventAtHand, spend, take_row
 from spaseq.nfa._groups cimport NOBODY, Group, latest_of
 from spaseq.nfa._instant cimport Touched, arrive
 from spaseq.nfa._order cimport Rank, Span, class_of, rank_of
+from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._sums cimport Sum, sum_of
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, More, Relation, assign, bind, enter
@@ -67,7 +68,7 @@ cdef class AutomatonCore(Joins):
         """The next instant begins, at a time not before the last one's."""
         self.turn += 1
         tick(self, micros)
-        self.tecs.begin(self.now, self.bound)
+        self.tecs.begin(self.now, self.reach)
         return 0
 
     cpdef int close(self) except -1:
@@ -151,10 +152,13 @@ cdef class AutomatonCore(Joins):
         else:
             if (
                 self.tracked and self.places[target].operator == c"," and group.members != NULL
+                and not self.places[target].manner & CONJOINED
                 and group.members.node.label.instant < node.label.instant
             ):
                 # An event of their partition has passed over the others.
                 group.members, group.latest = NULL, -1
+                if groups.dated:
+                    groups.dates[number].newest = NULL
             group.members = self.tecs.add(group.members, group.latest, node, self.bound)
         if node.latest > group.latest:
             group.latest = node.latest
@@ -460,7 +464,7 @@ cdef class AutomatonCore(Joins):
             return _raised() if status < 0 else 0
         if group != NULL and (
             group.latest < 0 or self.tracked and place.operator == c","
-            and group.members.node.label.instant < self.partitions.before
+            and not place.manner & CONJOINED and group.members.node.label.instant < self.partitions.before
         ):
             place.passed_over += 1
             return 0
@@ -475,10 +479,6 @@ cdef class AutomatonCore(Joins):
         return arrive(self, edge, self.tecs.extend(label[0], group.members, group.latest))
 
     # ---------------------------------------------------------------- for Python
-
-    cdef instant_t since_at(self, const Node* node) noexcept:
-        """The least start of the matches that end in a node."""
-        return self.partitions.since_at(node.label) if self.apart else since_of(self)
 
     cdef int skip_past(self, uint32_t count) except -1:
         """Only what starts after the first so many complete matches may still match."""

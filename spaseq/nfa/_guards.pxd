@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from spaseq.nfa._frontier cimport Frontier
+from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._search cimport Range, Search, Seek
 from spaseq.nfa._tables cimport Edge, Place
 from spaseq.nfa._tecs cimport instant_t
@@ -32,16 +33,20 @@ cdef class Guards(Search):
     cdef Range* place_checks    # per place where matches wait for the end
     cdef list frontiers
     cdef uint32_t frontier_depth
+    cdef readonly Partitions partitions
+    cdef readonly bint tracked  # events are noted in their partitions
+    cdef bint apart             # each partition skips for itself
 
     cdef int begin(self) noexcept
     cdef instant_t forbidden_until(
         self, uint32_t edge, const term_t* before, const term_t* after, instant_t low,
-        instant_t high,
+        instant_t high, bint starting,
     ) except -2
     cdef instant_t latest(
         self, Check* check, const term_t* before, const term_t* after, instant_t low,
-        instant_t high,
+        instant_t high, bint starting,
     ) except -2
+    cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept
     cdef bint forbids(
         self, Range checks, const term_t* env, instant_t low, instant_t high
     ) except -1

@@ -10,6 +10,7 @@ Source: `spaseq.nfa.guards`, which says the same of Python objects.
 
 from libc.string cimport memcpy, memset
 
+from spaseq.nfa._clock cimport bound_at
 from spaseq.nfa._frontier cimport Frontier
 from spaseq.nfa._groups cimport NOBODY
 from spaseq.nfa._search cimport ranges_of
@@ -24,6 +25,7 @@ cdef struct Watch:
     instant_t low
     instant_t high
     bint negated
+    bint starting       # it stands in front of the first step of a match
     instant_t best
     void* frontier      # NULL: no unit had to be followed yet
 
@@ -74,16 +76,18 @@ cdef class Guards(Search):
 
     cdef instant_t forbidden_until(
         self, uint32_t edge, const term_t* before, const term_t* after, instant_t low,
-        instant_t high,
+        instant_t high, bint starting,
     ) except -2:
         """The latest start, strictly between two instants, of what must not be before an edge.
 
         `before` is the partial match's environment, `after` that with what the edge took.
+        `starting`: the edge is the first of a match, and a step skipped at the start of what
+        must not be before it is looked for in a window of its own.
         """
         cdef uint32_t i
         cdef instant_t best = NEVER, found
         for i in range(self.edge_checks[edge].first, self.edge_checks[edge].end):
-            found = self.latest(&self.checks[i], before, after, low, high)
+            found = self.latest(&self.checks[i], before, after, low, high, starting)
             if found > best:
                 best = found
         return best
@@ -94,13 +98,13 @@ cdef class Guards(Search):
         """Whether something that must not be there lies strictly between two instants."""
         cdef uint32_t i
         for i in range(checks.first, checks.end):
-            if self.latest(&self.checks[i], env, env, low, high) != NEVER:
+            if self.latest(&self.checks[i], env, env, low, high, False) != NEVER:
                 return True
         return False
 
     cdef instant_t latest(
         self, Check* check, const term_t* before, const term_t* after, instant_t low,
-        instant_t high,
+        instant_t high, bint starting,
     ) except -2:
         """The latest start of an occurrence of one guard, or NEVER."""
         cdef Guard* guard = &self.guards[check.guard]
@@ -112,7 +116,7 @@ cdef class Guards(Search):
             return NEVER
         watch.check, watch.context, watch.best = check, after, NEVER
         watch.low, watch.high = low, high
-        watch.negated, watch.frontier = guard.negated, NULL
+        watch.negated, watch.starting, watch.frontier = guard.negated, starting, NULL
         if check.restored.first < check.restored.end:
             self.deepen()
             context = self.levels[level]
@@ -132,6 +136,12 @@ cdef class Guards(Search):
         self.depth = level
         self.frontier_depth -= watch.frontier != NULL
         return watch.best
+
+    cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept:
+        """The latest instant before one with an event, of an environment's partition if any."""
+        if self.tracked:
+            return self.partitions.before_in(self.batch, env, instant)
+        return instant - 1
 
     cdef int completes(self, Seek* begun, void* watched) except -1:
         """Whether a guarded unit, begun so, comes to its end in time.
@@ -205,11 +215,12 @@ cdef int _begun(Search found, Seek* seek) except -1:
     cdef Guards search = <Guards>found
     cdef Watch* watch = <Watch*>seek.task
     cdef bint lone = seek.count == 1
+    cdef instant_t low = bound_at(search, seek.first) - 1 if watch.starting else watch.low
     if seek.first <= watch.best:
         return lone
     if search.edge_checks[seek.edge].first < search.edge_checks[seek.edge].end and (
         search.forbidden_until(
-            seek.edge, watch.context, seek.env, watch.low, seek.first
+            seek.edge, watch.context, seek.env, low, seek.first, watch.starting
         ) != NEVER
     ):
         return 0
@@ -225,10 +236,10 @@ cdef int _followed(Search found, Seek* seek) except -1:
     cdef Advance* task = <Advance*>seek.task
     cdef char mark = search.places[task.place].operator
     cdef instant_t needed = search.forbidden_until(
-        seek.edge, task.before, seek.env, task.last, seek.first
+        seek.edge, task.before, seek.env, task.last, seek.first, False
     )
-    if mark == c"," and seek.first - 1 > needed:
-        needed = seek.first - 1
+    if mark == c",":
+        needed = max(needed, search.before_in(seek.env, seek.first))
     elif mark == c";" and needed <= task.last:
         needed = earlier(search, task.place, seek, task.before, task.last)
     if needed > task.last:

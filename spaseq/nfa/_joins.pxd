@@ -13,13 +13,14 @@ from spaseq.rdf._terms cimport term_t
 cdef struct Beginning:
     uint32_t edge
     uint32_t place
-    Label* label
+    Node* node          # of its step
 
 
 cdef class Joins(OpenInstant):
     cdef term_t* before         # what a partial match remembered before a step was joined
     cdef Label** step           # the labels of the step at hand, by instant
     cdef uint32_t step_count    # 0: they are not made yet
+    cdef instant_t since        # no match of the row at hand may start before it
     cdef Beginning* beginnings
     cdef term_t* beginning_values   # their environments
     cdef uint32_t beginning_count, beginning_room
@@ -37,4 +38,5 @@ cdef class Joins(OpenInstant):
     cdef Node* _node(self, Way* way, Seek* seek, Cell* before, instant_t start) except NULL
     cdef int _label_step(self, Way* way, Seek* seek) except -1
     cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1
-    cdef int put_off(self, Way* way, Label* label) except -1
+    cdef int put_off(self, Way* way, Node* node) except -1
+    cdef instant_t since_at(self, const Node* node) noexcept

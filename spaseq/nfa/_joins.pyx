@@ -14,7 +14,7 @@ constant for each group, or for each instant at which those of its members came 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
-from spaseq.nfa._clock cimport since_of
+from spaseq.nfa._clock cimport bound_at, since_of
 from spaseq.nfa._event cimport spend
 from spaseq.nfa._groups cimport NOBODY, Dates, Stretch, floor_of
 from spaseq.nfa._guards cimport NEVER, earlier
@@ -68,7 +68,7 @@ cdef class Joins(OpenInstant):
                 self.touch(way.place, number)
             return self._join(way, number, &seek)
         if self.counted and place.manner & Manner.GUARDED:
-            return self.put_off(way, label[0])
+            return self.put_off(way, self.tecs.extend(label[0], NULL, self.now))
         place.joined += 1
         return arrive(
             self, &self.edges[way.edge], self.tecs.extend(label[0], NULL, self.now)
@@ -96,7 +96,7 @@ cdef class Joins(OpenInstant):
         while i:
             i -= 1
             task.number = groups.alive[i]
-            if groups.groups[task.number].latest < since_of(self):
+            if groups.groups[task.number].latest < self.since:
                 place.outside += 1
                 continue
             if groups.dates[task.number].newest.last < (
@@ -115,13 +115,16 @@ cdef class Joins(OpenInstant):
     cdef int _begin(self, Way* way, Seek* seek) except -1:
         """A match may begin with a step of several events."""
         cdef Place* place = &self.places[way.place]
-        if seek.first < since_of(self):
+        if seek.first < self.since:
             return 0
         memcpy(self.env, seek.env, self.cells * sizeof(term_t))
-        if place.manner & Manner.GUARDED and self._preceded(way.edge, place, seek.first):
-            return 0
-        place.joined += 1
         self.step_count = 0
+        if place.manner & Manner.GUARDED:
+            if self.counted:
+                return self.put_off(way, self._node(way, seek, NULL, seek.first))
+            if self._preceded(way.edge, place, seek.first):
+                return 0
+        place.joined += 1
         return arrive(self, &self.edges[way.edge], self._node(way, seek, NULL, seek.first))
 
     cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1:
@@ -132,7 +135,7 @@ cdef class Joins(OpenInstant):
         cdef instant_t passed = needed
         if not place.manner & Manner.RELATIVE:
             found = self.forbidden_until(
-                way.edge, self.before, seek.env, dates.oldest, seek.first
+                way.edge, self.before, seek.env, dates.oldest, seek.first, False
             )
             needed = max(needed, found)
         if needed > dates.newest.last:
@@ -148,11 +151,9 @@ cdef class Joins(OpenInstant):
         cdef Place* place = &self.places[way.place]
         cdef Dates* dates = &(<Groups>self.groups_at[way.place]).dates[number]
         cdef instant_t needed = floor_of(dates, self.timestamp_start)
-        if not place.manner & Manner.CONJOINED:
-            return needed
-        if place.operator == c",":
-            return max(needed, seek.first - 1)
-        if place.operator != c";":
+        if place.operator == c"," and (place.manner & Manner.CONJOINED or self.tracked):
+            return max(needed, self.before_in(seek.env, seek.first))
+        if place.operator != c";" or not place.manner & Manner.CONJOINED:
             return needed
         if place.manner & Manner.LOOKS_BACK:
             return earlier(self, way.place, seek, self.before, dates.oldest)
@@ -171,7 +172,7 @@ cdef class Joins(OpenInstant):
         cdef Place* place = &self.places[way.place]
         cdef Edge* edge = &self.edges[way.edge]
         cdef Groups groups = <Groups>self.groups_at[way.place]
-        cdef instant_t bound = since_of(self), latest = groups.groups[number].latest
+        cdef instant_t bound = self.since, latest = groups.groups[number].latest
         cdef Stretch* stretch = groups.dates[number].newest
         cdef bint joined = False, asked = place.manner & Manner.RELATIVE
         if seek.count > 1:
@@ -184,7 +185,7 @@ cdef class Joins(OpenInstant):
         while stretch != NULL and latest >= bound and stretch.last >= needed:
             if stretch.latest >= bound and stretch.last < seek.first and not (
                 asked and self.forbidden_until(
-                    way.edge, self.before, self.env, stretch.last, seek.first
+                    way.edge, self.before, self.env, stretch.last, seek.first, False
                 ) != NEVER
             ):
                 joined = True
@@ -238,12 +239,13 @@ cdef class Joins(OpenInstant):
 
     cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1:
         """Whether a step skipped in front of a start has occurred inside its window."""
-        if self.forbidden_until(edge, self.env, self.env, self.bound - 1, first) == NEVER:
+        cdef instant_t low = bound_at(self, first) - 1
+        if self.forbidden_until(edge, self.env, self.env, low, first, True) == NEVER:
             return False
         place.forbidden += 1
         return True
 
-    cdef int put_off(self, Way* way, Label* label) except -1:
+    cdef int put_off(self, Way* way, Node* node) except -1:
         """The window is known when all events of the instant are counted."""
         cdef size_t size = self.cells * sizeof(term_t)
         if self.beginning_count == self.beginning_room:
@@ -256,7 +258,7 @@ cdef class Joins(OpenInstant):
             )
         self.beginnings[self.beginning_count].edge = way.edge
         self.beginnings[self.beginning_count].place = way.place
-        self.beginnings[self.beginning_count].label = label
+        self.beginnings[self.beginning_count].node = node
         memcpy(self.beginning_values + self.beginning_count * self.cells, self.env, size)
         self.beginning_count += 1
         return 0
@@ -271,15 +273,17 @@ cdef class Joins(OpenInstant):
                 self.env, self.beginning_values + i * self.cells, self.cells * sizeof(term_t)
             )
             self.begin()
-            if self.now >= since_of(self) and not (
-                self._preceded(begun.edge, &self.places[begun.place], self.now)
+            if begun.node.latest >= self.since_at(begun.node) and not (
+                self._preceded(begun.edge, &self.places[begun.place], begun.node.latest)
             ):
                 self.places[begun.place].joined += 1
-                arrive(
-                    self, &self.edges[begun.edge], self.tecs.extend(begun.label, NULL, self.now)
-                )
+                arrive(self, &self.edges[begun.edge], begun.node)
         self.beginning_count = 0
         return 0
+
+    cdef instant_t since_at(self, const Node* node) noexcept:
+        """The least start of the matches that end in a node."""
+        return self.partitions.since_at(node.label) if self.apart else since_of(self)
 
     cdef int pass_over(self, Groups groups) except -1:
         """The groups of a `,` place that no step can follow any more, one of this timestamp too."""

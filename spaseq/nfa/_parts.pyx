@@ -48,26 +48,45 @@ cdef class CoreParts:
         )
 
     def clock(self):
-        """(now, bound, first instant of the timestamp, its time, what is known of each instant).
+        """(now, bound, first instant of the timestamp, its time, times, bounds).
 
-        That is its time, or the number of its events.
+        Times are what is known of each instant inside the window: its time, or the number of its
+        events. Bounds are the first instant of the window as it was then, of each instant that
+        somebody may look back to; none where that is one window back.
         """
         cdef instant_t i
         cdef instant_t end = self.core.bound if self.core.endless else self.core.now + 1
         times = [(i, self.core.times[i & self.core.times_mask]) for i in range(self.core.bound, end)]
-        return self.core.now, self.core.bound, self.core.timestamp_start, self.core.micros, times
+        bounds = []
+        if self.core.bounds != NULL:
+            bounds = [
+                (i, self.core.bounds[i & self.core.times_mask])
+                for i in range(self.core.reach, self.core.now + 1)
+            ]
+        return (
+            self.core.now, self.core.bound, self.core.timestamp_start, self.core.micros, times,
+            bounds,
+        )
 
-    def set_clock(self, instant_t now, instant_t bound, instant_t start, int64_t micros, inside):
+    def set_clock(
+        self, instant_t now, instant_t bound, instant_t start, int64_t micros, inside, bounds
+    ):
         """Go on from where another run was."""
-        self.core.bound = bound
-        for instant, value in inside:
-            self.core.now = instant
-            self.core._reach()
-            self.core.times[self.core.now & self.core.times_mask] = value
-            self.core.total += value if self.core.counted else 0
+        cdef instant_t i
+        cdef dict times = dict(inside), known = dict(bounds)
+        self.core.bound = self.core.reach = bound
+        if self.core.bounds != NULL:
+            self.core.reach = min(known.values(), default=bound)
+        for i in range(self.core.reach, now + 1 if times or known else self.core.reach):
+            self.core.now = i
+            self.core.widen_times()
+            self.core.times[i & self.core.times_mask] = times.get(i, 0)
+            self.core.total += times.get(i, 0) if self.core.counted else 0
+            if self.core.bounds != NULL:
+                self.core.bounds[i & self.core.times_mask] = known.get(i, self.core.reach)
         self.core.now, self.core.timestamp_start, self.core.micros = now, start, micros
         # What is put back lives as long as if it had come now.
-        self.core.tecs.begin(now, bound)
+        self.core.tecs.begin(now, self.core.reach)
 
     def waiting(self):
         """The groups: (place, registers, address of the union, whether taken just now)."""
@@ -166,12 +185,12 @@ cdef class CoreParts:
             if found is None:
                 continue
             rows = found
-            rows.forget(self.core.bound)
+            rows.forget(self.core.reach)
             for number in range(rows.first, rows.end):
                 yield gpm, self.core.whole[<uint32_t>gpm], <size_t>rows.labels[number & (rows.room - 1)]
 
     def begun(self):
-        """What is to begin when the instant closes: (place, position, environment, label)."""
+        """What is to begin when the instant closes: (place, environment, node)."""
         cdef uint32_t i, j
         cdef Beginning* begun
         for i in range(self.core.beginning_count):
@@ -179,7 +198,7 @@ cdef class CoreParts:
             values = [
                 self.core.beginning_values[i * self.core.cells + j] for j in range(self.core.cells)
             ]
-            yield begun.place, begun.label.position, values, <size_t>begun.label
+            yield begun.place, values, <size_t>begun.node
 
     def awaited_count(self):
         """How many matches wait for their windows to close."""
@@ -277,15 +296,15 @@ cdef class CoreParts:
         if self.core.kept_rows[gpm] is not None:
             (<KeptRows>self.core.kept_rows[gpm]).add(<Label*>label, keyed)
 
-    def put_begun(self, uint32_t place, values, size_t label):
-        """Let something begin when the instant closes."""
+    def put_begun(self, uint32_t place, values, size_t node):
+        """Let the step of a node begin something when the instant closes."""
         cdef Way way
         cdef uint32_t i
-        way.place, way.position = place, (<Label*>label).position
+        way.place, way.position = place, (<Node*>node).label.position
         way.edge = self.core.places[place].edge_first + way.position
         for i, value in enumerate(values):
             self.core.env[i] = value
-        self.core.put_off(&way, <Label*>label)
+        self.core.put_off(&way, <Node*>node)
 
     def put_complete(self, size_t node):
         """Let a node end matches that are to be taken."""

@@ -89,7 +89,7 @@ cdef class Search(EventAtHand):
                 j = self.column_numbers[i]
                 if self.given[j]:
                     self.row[j] = label.row[j] = self.window.keep(self.batch, self.given[j])
-        rows.forget(self.bound)
+        rows.forget(self.reach)
         self.kept, self.kept_gpm = label, gpm
         return rows.add(label, keyed)
 
@@ -112,8 +112,8 @@ cdef class Search(EventAtHand):
         """Every way to meet one of the choices of a seek, until one will do: then 1."""
         cdef uint32_t i, level = self.depth
         cdef int stopped = 0
-        if seek.low < self.bound - 1:
-            seek.low = self.bound - 1
+        if seek.low < self.reach - 1:
+            seek.low = self.reach - 1
         self.deepen()
         seek.cells = self.levels[level]
         seek.labels = self.level_labels[level]
@@ -136,7 +136,7 @@ cdef class Search(EventAtHand):
         cdef KeptRows rows
         for i in range(seek.count):
             rows = <KeptRows>self.kept_rows[seek.parts[i].gpm]
-            rows.forget(self.bound)
+            rows.forget(self.reach)
             if rows.first == rows.end:
                 return 0
         if seek.fresh == NULL:
@@ -157,10 +157,14 @@ cdef class Search(EventAtHand):
         seek.first = seek.last = seek.labels[0].instant
         if self.most_assigned:
             for i in range(seek.count):
-                if not assign(
+                self.conditions.instant = seek.labels[i].instant
+                self.conditions.stream = seek.labels[i].stream
+                status = assign(
                     self, seek.parts[i].occurrence, seek.env,
                     seek.assigned + i * self.most_assigned,
-                ):
+                )
+                self.conditions.instant = -1
+                if not status:
                     return 0
         for i in range(seek.count):
             self.conditions.instant = seek.labels[i].instant

@@ -63,6 +63,7 @@ class Acceptor:
                 compiled.assignments, occurrence.assignments, strict=True
             )
         )
+        self.assigned = occurrence.assignments
         self.residual = occurrence.residual
         self._residual: Sequence[tuple[Test, Views]] = tuple(
             (test, registers.needed_views(condition.reads))
@@ -113,6 +114,11 @@ class Acceptor:
                 self.untrue[number] += 1
                 return False
         return True
+
+    def valuation(self, number: int) -> Callable[[Environment, Any], Term | None]:
+        """One stateful BIND, for environments whose views somebody else refreshes."""
+        evaluate, scope_of = self._assignments[number][0], self._scope_of
+        return lambda env, event: evaluate(env, scope_of(event))
 
     def question(self, number: int) -> Callable[[Environment, Any], bool]:
         """One residual filter, for environments whose views somebody else refreshes."""

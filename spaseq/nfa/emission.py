@@ -8,16 +8,23 @@ event sets stay together. Cost: `MAX` compares sets pairwise, all others sort at
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
-from spaseq.nfa.contiguity import Contiguity
-from spaseq.nfa.tecs import Path
+from spaseq.nfa.tecs import Key, Path
 
 EventSet = frozenset[tuple[int, int]]
 """Events as (instant number, position of the stream among those declared)."""
 
 
+class Contiguous(Protocol):
+    """Who knows which instants hold events."""
+
+    def contiguous(self, key: Key, instants: list[int]) -> bool:
+        """Whether none with an event of a partition lies between successive ones of these."""
+
+
 def choose(
-    paths: Iterable[Path], mode: str, streams: Mapping[str, int], contiguity: Contiguity
+    paths: Iterable[Path], mode: str, streams: Mapping[str, int], contiguity: Contiguous
 ) -> list[Path]:
     """The paths that the mode lets through; all of one instant, several partitions."""
     if mode == "ALL":

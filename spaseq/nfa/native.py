@@ -1,9 +1,4 @@
-"""Automata → the tables that the compiled core runs, where it can run them.
-
-The core takes sequences with any operator, conjunctions, iterations, disjunctions, partitions and
-guards (negations, and optional steps that must be absent), under any window or none, with whatever
-partial matches remember; `unfit` says what is left to `AutomatonRun` in Python.
-"""
+"""Automata → the tables that the compiled core runs."""
 
 from __future__ import annotations
 
@@ -13,16 +8,15 @@ from dataclasses import dataclass, field, replace
 from spaseq.nfa import native_search
 from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place, Relation, Sighting
 from spaseq.nfa.native_registers import Effect, Follower, NativeRegisters, bound_by
-from spaseq.nfa.native_search import SearchTables, looks_back_twice
+from spaseq.nfa.native_search import SearchTables
 from spaseq.nfa.native_unions import joins_whole
 from spaseq.nfa.registers import RegisterFile
-from spaseq.nfa.wiring import dispatch, fragment_places
+from spaseq.nfa.wiring import dispatch, fragment_places, windows_back
 from spaseq.plan.logical import QueryPlan
 from spaseq.plan.references import IS_FIRST, iteration_register
 
 _NOBODY = _NO_LIMIT = 2**32 - 1
 _RELATIONS: tuple[Relation, ...] = ("less", "equal", "greater")
-MOST_PARTS = 255
 
 Range = tuple[int, int]
 Index = tuple[list[int], int]
@@ -40,6 +34,8 @@ class CoreTables:
     counted: bool
     endless: bool
     """Whether there is no window."""
+    windows: int
+    """How many windows back somebody may look."""
     cells: int
     """Of an environment: registers, then what expressions see of some of them."""
     kept: frozenset[int]
@@ -73,11 +69,16 @@ class CoreTables:
     sighting_first: list[int] = field(default_factory=list)
     partition: list[list[int]] = field(default_factory=list)
     """Per GPM the columns of a key; none where it does not have all of its variables."""
-    edge_gpms: list[int] = field(default_factory=list)
+    partition_registers: list[int] = field(default_factory=list)
+    """Those that hold a key."""
+    edge_gpms: list[list[int]] = field(default_factory=list)
+    """Per edge the GPMs of its step."""
     width: int = 0
     """Of a key."""
     tracked: bool = False
     """Whether strict contiguity asks which events each partition has."""
+    recorded: bool = False
+    """Whether it also asks at which instants they came."""
     apart: bool = False
     """Whether each partition skips past its own matches."""
     closing: list[Link] = field(default_factory=list)
@@ -85,27 +86,6 @@ class CoreTables:
     firsts: list[Range] = field(default_factory=list)
     """(iteration register, cell that says whether it is the first iteration)."""
     search: SearchTables = field(default_factory=SearchTables)
-
-
-def unfit(plan: QueryPlan, automaton: Automaton) -> str | None:
-    """Why the core cannot run an automaton; None where it can."""
-    if (
-        plan.partition
-        and looks_back(automaton)
-        and (
-            plan.skip_past_last
-            or plan.emit == "STRICT"
-            or any(place.operator == "," for place in automaton.places)
-        )
-    ):
-        return (
-            "contiguity or skipping within partitions, with guards or conjunctions that look back"
-        )
-    if looks_back_twice(automaton):
-        return "absent first steps that are looked for from before the window"
-    if any(len(atom.occurrences) > MOST_PARTS for atom in automaton.atoms):
-        return f"conjunctions of more than {MOST_PARTS} graph patterns"
-    return None
 
 
 def joins_strictly(plan: QueryPlan, automaton: Automaton) -> bool:
@@ -135,11 +115,18 @@ def looks_back(automaton: Automaton) -> bool:
     )
 
 
-def closing_registers(automaton: Automaton, link: Link) -> tuple[int, ...]:
+def closing_registers(plan: QueryPlan, automaton: Automaton, link: Link) -> tuple[int, ...]:
     """What a match that waits for its window to close still has to remember."""
-    return tuple(
-        sorted({number for guard in link.guards for number in automaton.guards[guard].reads})
-    )
+    read = {number for guard in link.guards for number in automaton.guards[guard].reads}
+    if _contiguous_inside(automaton):
+        read.update(n for n, r in enumerate(plan.registers) if r.name in plan.partition)
+    return tuple(sorted(read))
+
+
+def _contiguous_inside(automaton: Automaton) -> bool:
+    """Whether strict contiguity is asked for inside a guard."""
+    inside = fragment_places(automaton)
+    return any(automaton.places[number].operator == "," for number in inside)
 
 
 def tables(plan: QueryPlan, automaton: Automaton, registers: RegisterFile) -> CoreTables:
@@ -166,16 +153,24 @@ class _Writing:
             tumbling=window.kind == "tumbling",
             counted=window.kind == "events",
             endless=window.kind == "unbounded",
+            windows=windows_back(automaton),
             cells=cells,
             kept=self._native.kept,
         )
         inside = fragment_places(automaton)
         self.tables.width = len(plan.partition)
-        self.tables.tracked = bool(plan.partition) and any(
+        self.tables.partition_registers = [registers.number[name] for name in plan.partition]
+        self.tables.recorded = bool(plan.partition) and (
+            (plan.emit == "STRICT" and not joins_strictly(plan, automaton))
+            or _contiguous_inside(automaton)
+        )
+        contiguous = bool(plan.partition) and any(
             operator_of(plan, automaton, place) == ","
             for number, place in enumerate(automaton.places)
             if number not in inside and not place.start
         )
+        self.tables.recorded |= contiguous and looks_back(automaton)
+        self.tables.tracked = contiguous or self.tables.recorded
         self.tables.apart = bool(plan.partition) and plan.skip_past_last
 
     def write(self) -> None:
@@ -206,8 +201,8 @@ class _Writing:
             first = len(self.tables.edges)
             for position, edge in enumerate(place.edges):
                 self._edges[number, position] = len(self.tables.edges)
-                taken = self._automaton.atoms[edge.atom].occurrences[0]
-                self.tables.edge_gpms.append(self._plan.occurrences[taken].gpm)
+                taken = self._automaton.atoms[edge.atom].occurrences
+                self.tables.edge_gpms.append([self._plan.occurrences[o].gpm for o in taken])
                 self.tables.edges.append(self._edge(number, position, edge, indexes))
             self._add_sightings(number, place.live, place.sightings, indexes)
             operator = None if place.start else operator_of(self._plan, self._automaton, place)
@@ -320,7 +315,7 @@ class _Writing:
             return known
         number = len(self._automaton.places) + len(self._closing)
         self._waiting[link.guards] = number
-        live = closing_registers(self._automaton, link)
+        live = closing_registers(self._plan, self._automaton, link)
         indexes: list[Index] = []
         self._add_sightings(number, live, self._shared_sightings(link), indexes)
         self._closing.append((CLOSING, *self._listed(live), indexes, 0))

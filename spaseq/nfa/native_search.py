@@ -83,19 +83,6 @@ def found_by(plan: QueryPlan, gpm: int) -> Iterator[int]:
             yield column
 
 
-def looks_back_twice(automaton: Automaton) -> bool:
-    """Whether a step skipped in front may be looked for from before the window.
-
-    It begins with one that may be skipped too, and looks back a window of its own; or a match
-    begins with a conjunction, earlier than the event that completes it.
-    """
-    return any(
-        any(automaton.guards[guard].relative for guard in place.guards)
-        or (place.guards and any(automaton.atoms[e.atom].kind != "single" for e in place.edges))
-        for place in (automaton.places[start] for start in automaton.starts)
-    )
-
-
 def tables(plan: QueryPlan, automaton: Automaton, closing: Sequence[Link]) -> SearchTables:
     """`closing` are the links to the places, after the automaton's own, where matches wait."""
     writing = _Writing(plan, automaton, closing)

@@ -43,7 +43,13 @@ from spaseq.nfa.tecs import (
     prune,
 )
 from spaseq.nfa.window import WindowClock
-from spaseq.nfa.wiring import buffered_gpms, dispatch, fragment_places, index_columns
+from spaseq.nfa.wiring import (
+    buffered_gpms,
+    dispatch,
+    fragment_places,
+    index_columns,
+    windows_back,
+)
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import Event
 
@@ -63,7 +69,7 @@ class AutomatonRun:
         self.automaton = automaton
         self.registers = registers
         self.acceptors = acceptors
-        self.clock = WindowClock(plan.window)
+        self.clock = WindowClock(plan.window, windows_back(automaton))
         self.buffers = [Buffer() for _ in plan.gpms]
         self.contiguity = Contiguity(registers)
         self._partitioning = Partitioning(plan)
@@ -100,7 +106,6 @@ class AutomatonRun:
         self.skipped: dict[Key, int] = {}
         self.beginnings: list[tuple[PlaceState, Group, Candidate]] = []
         """Starts that can be decided only when all events of the instant are counted."""
-        self._looks_back = any(automaton.places[start].guards for start in automaton.starts)
         self._meter = self._finder.meter = Meter(limits)
         self._sweep_at = min(256, limits.most_groups)
         self.shed_matches = 0
@@ -188,8 +193,8 @@ class AutomatonRun:
             groups = (group for state in self.places for group in state.groups.values())
             self._made, self._kept = 0, prune((group.chain for group in groups), bound)
         for buffer in self.buffers:
-            buffer.evict(self.clock.looked_back_to() if self._looks_back else bound)
-        self.contiguity.evict(bound)
+            buffer.evict(self.clock.looked_back_to())
+        self.contiguity.evict(self.clock.looked_back_to())
         self.skipped = {key: b for key, b in self.skipped.items() if b > bound}
 
     # ------------------------------------------------------------------ matches

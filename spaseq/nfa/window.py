@@ -15,8 +15,10 @@ LAST_MOMENT = 2**63 - 1
 class WindowClock:
     """Instant numbers, and the first one still inside the window."""
 
-    def __init__(self, window: Window):
+    def __init__(self, window: Window, windows: int = 1):
+        """`windows`: how many windows back somebody may look."""
         self.window = window
+        self._windows = windows
         self.now = -1
         """The number of the open (or last) instant."""
         self.bound = 0
@@ -28,7 +30,7 @@ class WindowClock:
         """For each instant bound … now: its time, or for `n EVENTS` its number of events."""
         self._total = 0
         self._bounds: dict[int, int] = {}
-        """For each instant still inside: the window's first instant as it was then."""
+        """For each instant somebody may look back to: the window's first one as it was then."""
 
     def open(self, micros: int) -> int:
         """Start the next instant, at a time not before the last; its number."""
@@ -43,10 +45,8 @@ class WindowClock:
             earliest = self.opening(micros)
             while self._inside[self.bound] < earliest:
                 del self._inside[self.bound]
-                del self._bounds[self.bound]
                 self.bound += 1
-        if self.window.kind != "unbounded":
-            self._bounds[self.now] = self.bound
+        self._remember()
         return self.now
 
     def count(self) -> None:
@@ -57,17 +57,26 @@ class WindowClock:
         self._total += 1
         while self._total > self.window.size:
             self._total -= self._inside.pop(self.bound)
-            del self._bounds[self.bound]
             self.bound += 1
-        self._bounds[self.now] = self.bound
+        self._remember()
+
+    def _remember(self) -> None:
+        if self.window.kind != "unbounded":
+            self._bounds[self.now] = self.bound
+            reach = self.looked_back_to()
+            for instant in range(next(iter(self._bounds)), reach):
+                del self._bounds[instant]
 
     def bound_at(self, instant: int) -> int:
-        """The least start of a match that ends at an instant inside the window."""
+        """The least start of a match that ends at an instant somebody may look back to."""
         return self._bounds.get(instant, 0 if self.window.kind == "unbounded" else self.bound)
 
     def looked_back_to(self) -> int:
-        """The least instant that a match inside the window may look back to from its start."""
-        return self._bounds.get(self.bound, self.bound)
+        """The least instant that somebody may look back to."""
+        reach = self.bound
+        for _ in range(1, self._windows):
+            reach = self._bounds.get(reach, reach)
+        return reach
 
     def opening(self, micros: int) -> int:
         """The earliest time of a match that ends at `micros`."""

@@ -5,7 +5,9 @@ All are functions of plan and automaton alone; the run keeps their results.
 
 from __future__ import annotations
 
-from spaseq.nfa.automaton import Automaton, Edge
+from collections.abc import Sequence
+
+from spaseq.nfa.automaton import Automaton, Edge, Place
 from spaseq.nfa.group import IndexColumns
 from spaseq.plan.logical import QueryPlan
 
@@ -25,6 +27,26 @@ def fragment_places(automaton: Automaton) -> frozenset[int]:
                 if link.target >= 0
             ]
     return frozenset(found)
+
+
+def windows_back(automaton: Automaton) -> int:
+    """How many windows back somebody may look: one, but for steps skipped in front of a match.
+
+    Each is looked for in the window of what follows it: a skipped step that begins with another
+    one, or a match whose first event is not the one that completes its first step, looks back
+    from inside the window.
+    """
+
+    def deepest(guards: Sequence[int]) -> int:
+        starts = [start for guard in guards for start in automaton.guards[guard].starts]
+        inner = (deepest(automaton.places[start].guards) for start in starts)
+        return 1 + max(inner, default=0) if guards else 0
+
+    def of(place: Place) -> int:
+        several = any(automaton.atoms[edge.atom].kind != "single" for edge in place.edges)
+        return deepest(place.guards) + several if place.guards else 1
+
+    return max(of(automaton.places[start]) for start in automaton.starts)
 
 
 def dispatch(

@@ -15,6 +15,9 @@ from spaseq.parser import ast
 from spaseq.plan.places import SequencePlaces, without_parentheses
 from spaseq.plan.wording import did_you_mean, excerpt, question_or, quoted
 
+MOST_CONJOINED = 255
+"""GPMs in one group of `&` or `AND`: a step numbers its events by them in one byte."""
+
 
 def check_sequence(query: ast.Query, places: SequencePlaces) -> list[Diagnostic]:
     """The findings about the shape of the sequence and the names in it."""
@@ -182,11 +185,23 @@ class _Shape:
                         )
             case ast.Conjunction():
                 self._operands(unit.operands, "&")
+                self._many(unit, "&")
             case ast.AnyOrder():
                 self._operands(unit.operands, "AND")
+                self._many(unit, "AND")
                 if in_front is not None and in_front.operator == ",":
                     self._strict_any_order(unit, in_front)
         return False
+
+    def _many(self, group: ast.Conjunction | ast.AnyOrder, operator: str) -> None:
+        count = sum(isinstance(node, ast.GpmRef) for node in ast.walk(group))
+        if count > MOST_CONJOINED:
+            self._error(
+                f"this {operator} group names {count:,} GPMs; {MOST_CONJOINED} is the most that "
+                "one may",
+                group.span,
+                "let one GPM match what several of them do, or join some of them by `:`",
+            )
 
     def _strict_any_order(self, unit: ast.AnyOrder, in_front: ast.Step) -> None:
         self._error(

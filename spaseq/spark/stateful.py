@@ -148,9 +148,9 @@ def _first(table: pa.Table) -> int | None:
 def _next_closing(run: Run) -> int | None:
     """When the next window closes that a match waits for."""
     closings = [
-        query.snapshot().waiting[0][0]
+        waiting[0][0]
         for query in run.queries
-        if query.native is None and query.snapshot().waiting
+        if query.compiled.automaton.waits and (waiting := query.snapshot().waiting)
     ]
     return min(closings, default=None)
 

@@ -14,10 +14,12 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import pyoxigraph as ox
 import pytest
 from cases import Case, load
 from jobs import arrow, event_rows, kind_of, reference, shown
-from strategies import plain_case, random_case
+from oracle import timestamp
+from strategies import EXAMPLE, plain_case, random_case
 from test_properties import knowledge
 from test_suite import _knowledge, _program
 
@@ -25,7 +27,7 @@ import spaseq
 from spaseq.engine.program import Program
 from spaseq.errors import StateError
 from spaseq.kb.snapshot import Kb, open_kb
-from spaseq.rdf.event import Event
+from spaseq.rdf.event import NUMBER, Event
 from spaseq.spark import chunks, stateful
 from spaseq.spark.distribution import ByKey, distribution
 from spaseq.spark.division import Division
@@ -193,3 +195,20 @@ def test_suite(case: Case) -> None:
         return
     found = objection(program, open_kb(_knowledge(case)), events, 1, case.entail)
     assert not found, found
+
+
+def test_a_part_wakes_when_the_window_of_a_match_that_waits_closes() -> None:
+    program = spaseq.compile(
+        "PREFIX : <http://example.org/> SELECT * WITHIN 5 SECONDS FROM STREAM S :S WHERE { "
+        "SEQ(A ; !B) DEFINE GPM A ON S { ?k :a ?x } DEFINE GPM B ON S { ?k :b ?y } }"
+    )
+    fact = (ox.NamedNode(f"{EXAMPLE}k"), ox.NamedNode(f"{EXAMPLE}a"), ox.Literal(1))
+    events = [Event(f"{EXAMPLE}S", timestamp(0, NUMBER), 0, (fact,))]
+    stream, chance = Stream(program, open_kb({}), events, 1), random.Random(1)
+    stream.batch(event_rows(events, stream.kind), chance)
+    stream.watermark = 1_000_000
+    stream.batch([], chance)
+    assert stream.wakes == {0: 5_000_000}
+    stream.watermark = 5_000_001
+    stream.batch([], chance)
+    assert sum(stream.found.values()) == 1

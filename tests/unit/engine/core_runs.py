@@ -31,7 +31,9 @@ def knowledge(case: Case) -> dict[str, list[ox.Triple]]:
 def in_python(program: spaseq.Program, kb: Knowledge | None = None) -> Run:
     """A new run, none of whose queries is on the core."""
     run = program.start(kb=kb)
-    run.queries = [QueryRun(query, run.kb, run.rows.matchers, False) for query in program.queries]
+    run.queries = [
+        QueryRun(query, run.kb, run.rows.matchers, plainly=True) for query in program.queries
+    ]
     return run
 
 

@@ -53,7 +53,6 @@ def stream(seed: int, length: int = 80) -> list[Event]:
 def test_the_core_takes_batches_and_asks_python(part: str) -> None:
     of = program(AB, PARTS[part])
     (said,) = of.to_dict()["queries"]
-    assert said["automaton_in_python"] is None
     left = any(about["left_to_python"] for about in (*said["gpms"], *said["steps"]))
     assert left == (part != "nothing")
     run, plain = of.start(), in_python(of)

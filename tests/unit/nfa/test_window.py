@@ -62,18 +62,21 @@ def test_an_unbounded_window_never_closes(gaps: list[int]) -> None:
     assert clock.bound_at(len(gaps) - 1) == 0
 
 
-@given(steps, sizes)
-def test_the_bound_of_an_earlier_instant_is_remembered_inside_the_window(
-    gaps: list[int], size: int
+@given(steps, sizes, st.integers(1, 4))
+def test_the_bounds_of_earlier_instants_are_remembered_as_far_as_somebody_looks_back(
+    gaps: list[int], size: int, windows: int
 ) -> None:
-    clock = WindowClock(Window("span", size))
+    clock = WindowClock(Window("span", size), windows)
     bounds = []
     for micros in times(gaps):
         clock.open(micros)
         bounds.append(clock.bound)
-        for instant in range(clock.bound, clock.now + 1):
+        reach = clock.now
+        for _ in range(windows):
+            reach = bounds[reach]
+        assert clock.looked_back_to() == reach
+        for instant in range(reach, clock.now + 1):
             assert clock.bound_at(instant) == bounds[instant]
-        assert clock.looked_back_to() == bounds[clock.bound]
 
 
 def test_closing_times() -> None:

@@ -14,6 +14,14 @@ from spaseq.plan.check import check
 from spaseq.plan.places import sequence_places, without_parentheses
 
 
+def many(operator: str, count: int = 256) -> str:
+    return f" {operator} ".join(["A"] * (count - 2)) + f" {operator} (B | C)"
+
+
+def test_a_group_of_as_many_as_there_may_be() -> None:
+    assert findings(query_text(f"({many('&', 255)})")) == []
+
+
 @pytest.mark.parametrize(
     "seq",
     [
@@ -42,6 +50,9 @@ def test_sequences_that_are_right(seq: str) -> None:
         ("A; !B+", "+", "takes no quantifier"),
         ("A; !B?; C", "?", "takes no quantifier"),
         ("A; NOT B{2}; C", "{2}", "takes no quantifier"),
+        # groups
+        (f"A; ({many('&')})", f"({many('&')})", "this & group names 256 GPMs; 255 is the most"),
+        (f"({many('AND')})", f"({many('AND')})", "this AND group names 256 GPMs"),
         # quantifiers
         ("A{3,2}", "{3,2}", "at least 3 iterations but at most 2"),
         ("A; B{0}", "{0}", "no times"),
