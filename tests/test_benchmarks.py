@@ -184,7 +184,7 @@ def test_partitioned_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         text=True,
         check=True,
     )
-    shown = [line.split()[-1] for line in result.stdout.splitlines()[2:6]]
+    shown = [line.split()[-1] for line in result.stdout.splitlines()[2:8]]
     assert len(set(shown)) == 1
     assert int(shown[0].replace(",", "")) > 10
 
