@@ -160,6 +160,39 @@ def bounded_pairs(events: Sequence[Happening], window: int) -> int:
     return total
 
 
+def products(events: Sequence[Happening], window: int, least: int) -> int:
+    """All A, B, C in this order where the product of A's and B's values is greater than `least`."""
+    total = 0
+    for end, (kind, _, _) in enumerate(events):
+        if kind != "C":
+            continue
+        values: list[int] = []
+        for other, _, value in events[max(0, end - window) : end]:
+            if other == "A":
+                insort(values, value)
+            elif other == "B":
+                total += len(values) - bisect_right(values, least // value)
+    return total
+
+
+def gathered(events: Sequence[Happening], window: int, least: int) -> int:
+    """All sets of A, B, C and D within the window, with such a product of A's and B's values."""
+    total = 0
+    places = {kind: [p for p, event in enumerate(events) if event[0] == kind] for kind in "ABCD"}
+
+    def between(kind: str, first: int, last: int) -> Sequence[int]:
+        some = places[kind]
+        return some[bisect_left(some, first) : bisect_right(some, last)]
+
+    for place in places["D"]:
+        for a in between("A", place - window, place + window):
+            for b in between("B", place - window, place + window):
+                first, last = min(a, b, place), max(a, b, place)
+                if last - first <= window and events[a][2] * events[b][2] > least:
+                    total += len(between("C", last - window, first + window))
+    return total
+
+
 def joined(events: Sequence[Happening], window: int) -> int:
     """All B with an A of the same key in front."""
     total = 0

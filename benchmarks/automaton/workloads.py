@@ -156,6 +156,44 @@ def _hard(window: int) -> Workload:
     )
 
 
+LEAST = 990_000
+FILTER = f"FILTER(?x * ?y > {LEAST})"
+RARE_END = Workload(
+    "A : B : C, C rare 1,000",
+    query("A : B : C", {"A": "[] :A ?x", "B": f"[] :B ?y {FILTER}", "C": "[] :C []"}, 1000),
+    partial(streams.rarely, "AB", "C"),
+    partial(counts.products, window=1000, least=LEAST),
+)
+"""What A and B are correlated by is served by no index."""
+
+
+def _orders(left: str, seen: str = "") -> str:
+    """Every order of some steps, as a tree; of A and B the later one has the filter."""
+    found = []
+    for step in left:
+        other = {"A": "B", "B": "A"}.get(step)
+        name = f"{step}2" if other is not None and other in seen else step
+        rest = _orders(left.replace(step, ""), seen + step)
+        found.append(f"({name} : {rest})" if rest else name)
+    return f"({' | '.join(found)})" if len(found) > 1 else "".join(found)
+
+
+def _gathered(name: str, sequence: str, filtered: Sequence[str]) -> Workload:
+    patterns = {"A": "[] :A ?x", "B": "[] :B ?y", "C": "[] :C []", "D": "[] :D []"}
+    patterns |= {kind: f"{patterns[kind[0]]} {FILTER}" for kind in filtered}
+    used = {kind: text for kind, text in patterns.items() if kind in sequence}
+    return Workload(
+        name,
+        query(sequence, used, 300),
+        partial(streams.rarely, "ABC", "D"),
+        partial(counts.gathered, window=300, least=LEAST),
+    )
+
+
+GATHERED = _gathered("AND of 4, D rare 300", "A AND B AND C AND D", ("B",))
+ORDERS = _gathered("AND of 4, all orders", _orders("ABCD"), ("A2", "B2"))
+"""The same matches, found by partial matches of every order."""
+
 JOIN = Workload(
     "A : B of 100,000 keys",
     query("A : B", {"A": "?k :A []", "B": "?k :B []"}, 100_000),

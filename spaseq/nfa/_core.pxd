@@ -3,8 +3,8 @@
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from spaseq.nfa._chain cimport Chain
 from spaseq.nfa._groups cimport Groups
-from spaseq.nfa._joins cimport Joins
 from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._tables cimport Edge, Occurrence, Place, Sighting, Way
 from spaseq.nfa._tecs cimport Label, Node, Walk, instant_t
@@ -13,14 +13,13 @@ from spaseq.rdf._terms cimport term_t
 
 
 @cython.final
-cdef class AutomatonCore(Joins):
+cdef class AutomatonCore(Chain):
     cdef Walk walk
     cdef term_t* key
     cdef readonly Partitions partitions
     cdef readonly bint tracked  # events are noted in their partitions
     cdef bint apart             # each partition skips for itself
     cdef bint passes            # some place only waits for the next instant
-    cdef instant_t since        # no match of the row at hand may start before it
     # Bounds, see spaseq.nfa.limits; and how much was there before the event at hand.
     cdef uint64_t most_groups, kept_groups, sweep_at
     cdef uint64_t most_living   # there are no more groups and waiting matches than these
@@ -31,12 +30,12 @@ cdef class AutomatonCore(Joins):
 
     cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1
     cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1
+    cdef instant_t since_at(self, const Node* node) noexcept
     cdef bint waits(self, uint32_t gpm) noexcept
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1
     cpdef int open(self, int64_t micros) except -1
     cpdef int skip(self) except -1
     cdef int skip_past(self, uint32_t count) except -1
-    cdef instant_t since_at(self, const Node* node) noexcept
     cpdef int close(self) except -1
     cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1
     cdef int _take_whole(

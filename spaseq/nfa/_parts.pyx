@@ -159,9 +159,21 @@ cdef class CoreParts:
                 match = match.next
 
     def kept(self):
-        """What guards and conjunctions look back at: (graph pattern, whether whole, label)."""
+        """What guards and conjunctions look back at: (graph pattern, whether whole, label).
+
+        And the rows of a chain, those of each graph pattern once.
+        """
         cdef KeptRows rows
         cdef uint64_t number
+        cdef uint32_t step
+        seen = set()
+        for step in range(max(self.core.chain_length, 1) - 1):
+            gpm = self.core.gpms[self.core.chain[step].occurrence]
+            rows = self.core.rows_before(step + 1)
+            # Those that a later step keeps of it are of no use where the first one has none.
+            for number in range(rows.first, rows.end if gpm not in seen else 0):
+                yield gpm, True, <size_t>rows.labels[number & (rows.room - 1)]
+            seen.add(gpm)
         for gpm, found in enumerate(self.core.kept_rows):
             if found is None:
                 continue
@@ -274,8 +286,15 @@ cdef class CoreParts:
 
     def put_kept(self, uint32_t gpm, size_t label, bint keyed):
         """Let somebody look back at a row, where anybody does; the oldest comes first."""
+        if self.core.chain_length:
+            self.core.put_step(gpm, <Label*>label)
         if self.core.kept_rows[gpm] is not None:
             (<KeptRows>self.core.kept_rows[gpm]).add(<Label*>label, keyed)
+
+    def put_lazy(self, lazy):
+        """Whether a chain has its rows and no groups; None: nor does it have all of the rows."""
+        self.core.lazy = bool(lazy) and self.core.chain_length > 0
+        self.core.weights.settled = self.core.now if lazy is None else -1
 
     def put_begun(self, uint32_t place, values, size_t label):
         """Let something begin when the instant closes."""

@@ -19,6 +19,12 @@ cdef struct Part:
     uint32_t operand    # those of one operand share a timestamp
     uint32_t part       # its place among all patterns of the step
 
+# A filter that can be asked as soon as all registers that it reads are bound.
+cdef struct Early:
+    uint32_t number
+    uint32_t read_first
+    uint32_t read_end
+
 cdef struct Seek
 cdef class Search(EventAtHand)
 
@@ -64,6 +70,9 @@ cdef class Search(EventAtHand):
     cdef Range* choices
     cdef Part* parts
     cdef uint32_t most_parts
+    cdef Range* early           # per occurrence, into `early_tests`
+    cdef Early* early_tests
+    cdef uint32_t* early_read
     cdef bint looking           # whether there is anything to look back at
     cdef term_t** levels        # environments of nested searches
     cdef Label*** level_labels
@@ -80,6 +89,7 @@ cdef class Search(EventAtHand):
     cdef uint32_t _next_part(self, Seek* seek) noexcept
     cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1
     cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1
+    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1
     cdef bint _shared(self, Seek* seek, const Label* label) noexcept
     cdef int deepen(self) except -1
 

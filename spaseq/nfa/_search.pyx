@@ -6,6 +6,8 @@ from one to the next by an index wherever a column is bound already; nothing is 
 every pattern has a row (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting
 complex events*, DEBS 2015).
 
+A filter is asked as soon as all it reads is bound.
+
 Invariants: a search changes nothing but its own scratch; rows are looked at newest first, so
 the first way to take an edge of one pattern is the latest. Cost: the rows looked at, counted
 in `looked`, and as steps of the event (`spaseq.nfa.limits`). Source: `spaseq.nfa.candidates`, which says the same of Python objects.
@@ -46,6 +48,11 @@ cdef class Search(EventAtHand):
         self.parts = <Part*>zeroed(len(found.parts), sizeof(Part))
         for i, (occurrence, operand, part) in enumerate(found.parts):
             self.parts[i] = Part(occurrence, self.gpms[occurrence], operand, part)
+        self.early = ranges_of(found.early)
+        self.early_tests = <Early*>zeroed(len(found.early_tests), sizeof(Early))
+        for i, (number, first, end) in enumerate(found.early_tests):
+            self.early_tests[i] = Early(number, first, end)
+        self.early_read = numbers_of(found.early_read)
         for i, manner in enumerate(found.manners):
             self.places[i].manner = manner
 
@@ -69,6 +76,9 @@ cdef class Search(EventAtHand):
         give_back(self.operand_choices)
         give_back(self.choices)
         give_back(self.parts)
+        give_back(self.early)
+        give_back(self.early_tests)
+        give_back(self.early_read)
 
     # ---------------------------------------------------------------- rows
 
@@ -243,10 +253,33 @@ cdef class Search(EventAtHand):
         if stopped <= 0:
             occurrence.disagreed += 1
             return _raised() if stopped < 0 else 0
+        if depth + 1 < seek.count and self._fails(seek, env, joined):
+            return 0
         seek.labels[part] = label
         stopped = self._extend(seek, depth + 1)
         seek.labels[part] = NULL
         return stopped
+
+    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1:
+        """Whether a filter is not true of what is bound, with the last part as the last of it."""
+        cdef uint32_t i, j, k
+        cdef bint ready, fresh
+        cdef Early* test
+        cdef int status
+        for i in range(seek.count):
+            for j in range(
+                self.early[seek.parts[i].occurrence].first, self.early[seek.parts[i].occurrence].end
+            ):
+                test = &self.early_tests[j]
+                ready, fresh = True, False
+                for k in range(test.read_first, test.read_end):
+                    ready &= joined[self.early_read[k]] != 0
+                    fresh |= env[self.early_read[k]] == 0
+                if ready and fresh:
+                    status = self.conditions.test(self.conditions.context, test.number, joined)
+                    if status <= 0:
+                        return _raised() if status < 0 else True
+        return False
 
     cdef bint _shared(self, Seek* seek, const Label* label) noexcept:
         """Whether a row is of an event that has been chosen already."""
