@@ -176,20 +176,28 @@ def products(events: Sequence[Happening], window: int, least: int) -> int:
 
 
 def gathered(events: Sequence[Happening], window: int, least: int) -> int:
-    """All sets of A, B, C and D within the window, with such a product of A's and B's values."""
+    """All sets of A, B, C and D within the window.
+
+    The products of A's and B's values, and of B's and C's, are greater than `least`.
+    """
     total = 0
-    places = {kind: [p for p, event in enumerate(events) if event[0] == kind] for kind in "ABCD"}
+    places = {kind: [p for p, event in enumerate(events) if event[0] == kind] for kind in "ABC"}
 
     def between(kind: str, first: int, last: int) -> Sequence[int]:
         some = places[kind]
         return some[bisect_left(some, first) : bisect_right(some, last)]
 
-    for place in places["D"]:
-        for a in between("A", place - window, place + window):
-            for b in between("B", place - window, place + window):
-                first, last = min(a, b, place), max(a, b, place)
-                if last - first <= window and events[a][2] * events[b][2] > least:
-                    total += len(between("C", last - window, first + window))
+    for end in (place for place, event in enumerate(events) if event[0] == "D"):
+        for b in between("B", end - window, end + window):
+            more = least // events[b][2]
+            first, last = min(b, end), max(b, end)
+            some_a, some_c = (
+                [p for p in between(kind, last - window, first + window) if events[p][2] > more]
+                for kind in "AC"
+            )
+            total += sum(
+                max(a, c, last) - min(a, c, first) <= window for a in some_a for c in some_c
+            )
     return total
 
 

@@ -167,31 +167,45 @@ RARE_END = Workload(
 """What A and B are correlated by is served by no index."""
 
 
-def _orders(left: str, seen: str = "") -> str:
-    """Every order of some steps, as a tree; of A and B the later one has the filter."""
+VARIABLES = {"A": "?x", "B": "?y", "C": "?z", "D": "[]"}
+CORRELATED = {"A": "B", "B": "AC", "C": "B", "D": ""}
+HIGH = 950_000
+
+
+def _orders(left: str, patterns: dict[str, str], seen: str = "") -> str:
+    """Every order of some steps, as a tree; of two that are correlated the later has the filter."""
     found = []
     for step in left:
-        other = {"A": "B", "B": "A"}.get(step)
-        name = f"{step}2" if other is not None and other in seen else step
-        rest = _orders(left.replace(step, ""), seen + step)
-        found.append(f"({name} : {rest})" if rest else name)
+        others = [other for other in CORRELATED[step] if other in seen]
+        name = step + "".join(others).lower()
+        filters = [f"FILTER({VARIABLES[step]} * {VARIABLES[o]} > {HIGH})" for o in others]
+        patterns[name] = " ".join([f"[] :{step} {VARIABLES[step]}", *filters])
+        rest = left.replace(step, "")
+        found.append(f"({name} : {_orders(rest, patterns, seen + step)})" if rest else name)
     return f"({' | '.join(found)})" if len(found) > 1 else "".join(found)
 
 
-def _gathered(name: str, sequence: str, filtered: Sequence[str]) -> Workload:
-    patterns = {"A": "[] :A ?x", "B": "[] :B ?y", "C": "[] :C []", "D": "[] :D []"}
-    patterns |= {kind: f"{patterns[kind[0]]} {FILTER}" for kind in filtered}
-    used = {kind: text for kind, text in patterns.items() if kind in sequence}
+def _gathered(name: str, sequence: str, patterns: dict[str, str]) -> Workload:
     return Workload(
         name,
-        query(sequence, used, 300),
+        query(sequence, patterns, 300),
         partial(streams.rarely, "ABC", "D"),
-        partial(counts.gathered, window=300, least=LEAST),
+        partial(counts.gathered, window=300, least=HIGH),
     )
 
 
-GATHERED = _gathered("AND of 4, D rare 300", "A AND B AND C AND D", ("B",))
-ORDERS = _gathered("AND of 4, all orders", _orders("ABCD"), ("A2", "B2"))
+GATHERED = _gathered(
+    "AND of 4, D rare 300",
+    "A AND B AND C AND D",
+    {
+        "A": "[] :A ?x",
+        "B": f"[] :B ?y FILTER(?x * ?y > {HIGH})",
+        "C": f"[] :C ?z FILTER(?y * ?z > {HIGH})",
+        "D": "[] :D []",
+    },
+)
+IN_ORDER: dict[str, str] = {}
+ORDERS = _gathered("AND of 4, all orders", _orders("ABCD", IN_ORDER), IN_ORDER)
 """The same matches, found by partial matches of every order."""
 
 JOIN = Workload(

@@ -59,8 +59,9 @@ def joining_text(data: Data | None) -> Iterator[str]:
     )
     seen = data["so_far"]
     if seen is not None:
+        now = "lazily" if seen["lazily"] else "as they come"
+        times = f"{seen['changes']:,} time{'s' * (seen['changes'] != 1)}"
         yield (
-            f"now {'lazily' if seen['lazily'] else 'as they come'}, changed {seen['changes']:,} "
-            f"times; {seen['rows_looked_at']:,} rows looked at lazily, "
+            f"now {now}, changed {times}; {seen['rows_looked_at']:,} rows looked at lazily, "
             f"{seen['rows_in_trials']:,} in trials"
         )

@@ -67,6 +67,7 @@ cdef class Chain(Joins):
     cdef int search(self, Way* way, uint32_t width, bint trial, uint64_t most) except -1
     cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1
     cdef uint32_t _next_step(self, uint64_t joined) noexcept
+    cdef bint _filtered(self, uint64_t joined, uint32_t step) noexcept
     cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept
     cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept
     cdef int _try_row(self, uint32_t depth, uint64_t joined, uint32_t step, Label* label) except -1

@@ -34,10 +34,12 @@ from spaseq.nfa.limits import NO_LIMIT
 cdef double MARGIN = 4
 # The share of the eager work that trials may take.
 cdef double TRIALS = 0.125
-# What was measured of the eager way counts less by a 32nd with each window that it is not at work.
-cdef double FADING = 31.0 / 32
-# How many rows an index is thought to leave one of.
-cdef uint32_t INDEXED = 8
+# With each window, what was counted is worth so much less.
+cdef double LASTING = 7.0 / 8
+# And what was measured of the eager way, while it is not at work: it is tried again some time.
+cdef double FADING = 63.0 / 64
+# How many rows an index or a filter is thought to leave one of.
+cdef uint32_t LEAVES = 8
 
 
 cdef class Chain(Joins):
@@ -216,11 +218,22 @@ cdef class Chain(Joins):
             count = rows.before(high) - rows.before(low + 1)
             if self._index(step, self.chain_env + depth * self.cells, &term) != (
                 <uint32_t>UNINDEXED
-            ):
-                count //= INDEXED
+            ) or self._filtered(joined, step):
+                count //= LEAVES
             if count < fewest:
                 fewest, best = count, step
         return best
+
+    cdef bint _filtered(self, uint64_t joined, uint32_t step) noexcept:
+        """Whether some filter can be asked as soon as a step is joined."""
+        cdef uint32_t i
+        cdef uint64_t own = <uint64_t>1 << step
+        for i in range(self.chain_test_count):
+            if self.chain_tests[i].needs & own and not (
+                self.chain_tests[i].needs & ~(joined | own)
+            ):
+                return True
+        return False
 
     cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept:
         """The instants that a row of a step must lie strictly between."""
@@ -437,7 +450,7 @@ cdef class Chain(Joins):
         """How many rows a search may look at before it costs more than groups would have."""
         if self.fixed:
             return <uint64_t>-1
-        return <uint64_t>(max(self.weights.eager - self.weights.lazy, 0) + self.worth)
+        return <uint64_t>max(self.weights.eager + self.worth - self.weights.lazy, 0)
 
     cdef bint prefers_lazy(self) noexcept:
         """Whether it is time to join lazily."""
@@ -448,15 +461,15 @@ cdef class Chain(Joins):
         )
 
     cdef int grow_old(self) noexcept:
-        """With each window that passes, what was counted before is worth half."""
+        """With each window that passes, what was counted before is worth less."""
         cdef Weights* weights = &self.weights
         if self.bound <= weights.since:
             return 0
         weights.since = self.now
-        weights.eager /= 2
-        weights.lazy /= 2
-        weights.rows /= 2
-        weights.trial /= 2
+        weights.eager *= LASTING
+        weights.lazy *= LASTING
+        weights.rows *= LASTING
+        weights.trial *= LASTING
         if self.lazy:
             weights.each *= FADING
         return 0

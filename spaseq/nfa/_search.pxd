@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.nfa._event cimport EventAtHand
 from spaseq.nfa._kept cimport KeptRows
-from spaseq.nfa._tables cimport Edge, Place
+from spaseq.nfa._tables cimport Edge, Occurrence, Place
 from spaseq.nfa._tecs cimport Label, instant_t
 from spaseq.rdf._terms cimport term_t
 
@@ -86,7 +86,9 @@ cdef class Search(EventAtHand):
     cdef int each(self, Seek* seek) except -1
     cdef int _choose(self, Seek* seek) except -1
     cdef int _extend(self, Seek* seek, uint32_t depth) except -1
-    cdef uint32_t _next_part(self, Seek* seek) noexcept
+    cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept
+    cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept
+    cdef bint _binds(self, const Occurrence* occurrence, uint32_t number) noexcept
     cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1
     cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1
     cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1

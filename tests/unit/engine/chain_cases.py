@@ -1,4 +1,4 @@
-"""Chains whose steps are correlated by what no index serves: drawn queries, and streams for them."""
+"""Chains whose steps are correlated by what no index serves: queries, and streams for them."""
 
 from __future__ import annotations
 
