@@ -191,6 +191,7 @@ def _gathered(name: str, sequence: str, patterns: dict[str, str]) -> Workload:
         query(sequence, patterns, 300),
         partial(streams.rarely, "ABC", "D"),
         partial(counts.gathered, window=300, least=HIGH),
+        most=50_000,
     )
 
 

@@ -7,6 +7,7 @@ over is left out, and never followed.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from spaseq.nfa._chain cimport Weights
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._complete cimport steps_of
 from spaseq.nfa._core cimport AutomatonCore
@@ -182,6 +183,19 @@ cdef class CoreParts:
             for number in range(rows.first, rows.end):
                 yield gpm, self.core.whole[<uint32_t>gpm], <size_t>rows.labels[number & (rows.room - 1)]
 
+    def chained(self):
+        """How a chain is joined: whether lazily, and what that is weighed by; None: there is none.
+
+        Its rows are among those that are `kept`.
+        """
+        cdef Weights* weights = &self.core.weights
+        if not self.core.chain_length:
+            return None
+        return [
+            self.core.lazy, weights.eager, weights.lazy, weights.rows, weights.each,
+            weights.trial, weights.mean, weights.since, weights.settled,
+        ]
+
     def begun(self):
         """What is to begin when the instant closes: (place, position, environment, label)."""
         cdef uint32_t i, j
@@ -291,10 +305,16 @@ cdef class CoreParts:
         if self.core.kept_rows[gpm] is not None:
             (<KeptRows>self.core.kept_rows[gpm]).add(<Label*>label, keyed)
 
-    def put_lazy(self, lazy):
-        """Whether a chain has its rows and no groups; None: nor does it have all of the rows."""
-        self.core.lazy = bool(lazy) and self.core.chain_length > 0
-        self.core.weights.settled = self.core.now if lazy is None else -1
+    def put_chained(self, how):
+        """Go on with a chain as `chained` says; None: as rows come, for not all are there."""
+        cdef Weights* weights = &self.core.weights
+        if how is None or not self.core.chain_length:
+            weights.settled = self.core.now
+            return
+        (
+            self.core.lazy, weights.eager, weights.lazy, weights.rows, weights.each,
+            weights.trial, weights.mean, weights.since, weights.settled,
+        ) = how
 
     def put_begun(self, uint32_t place, values, size_t label):
         """Let something begin when the instant closes."""

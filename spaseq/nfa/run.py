@@ -103,8 +103,8 @@ class AutomatonRun:
         self._looks_back = any(automaton.places[start].guards for start in automaton.starts)
         self._meter = self._finder.meter = Meter(limits)
         self._sweep_at = min(256, limits.most_groups)
-        self.lazy: bool | None = False
-        """Whether the buffers stand for groups; None: they may not have all rows for that."""
+        self.chained: list[float] | None = None
+        """How the core joins a chain whose rows the buffers have: `CoreParts.chained`."""
         self.shed_matches = 0
         """Waiting matches that went because too much waited."""
         self._made = self._kept = 0

@@ -173,6 +173,19 @@ def test_rows_are_saved_either_way() -> None:
         assert went(taken_up, iter("c" * 5)) == went(run, iter("c" * 5)) > 0
 
 
+def test_what_was_observed_is_saved() -> None:
+    """A run that is saved and taken up all the time goes the way of one that is not."""
+    run, other = run_of(None), run_of(None)
+    turns = 0
+    for every in (500, 3, 500):
+        for _ in range(20):
+            assert went(run, rarely(200, every)) == went(other, rarely(200, every))
+            turns += native(other).core.turns
+            other = other.program.resume(other.save())
+        assert native(other).core.lazy == native(run).core.lazy == (every == 500)
+    assert 3 <= turns < 7
+
+
 def test_a_state_without_the_rows_of_the_window_is_gone_on_with_as_rows_come() -> None:
     """As runs saved it that kept groups only."""
     run = run_of(False)
@@ -181,7 +194,7 @@ def test_a_state_without_the_rows_of_the_window_is_gone_on_with_as_rows_come() -
     blob = run.save()
     data = json.loads(zlib.decompress(blob[head:]))
     automaton = data["queries"][0]["automaton"]
-    del automaton["lazy"]
+    del automaton["chained"]
     automaton["buffers"] = [[] for _ in automaton["buffers"]]
     old = blob[:head] + zlib.compress(json.dumps(data).encode())
     resumed = run.program.resume(old)
