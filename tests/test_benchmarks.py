@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -211,6 +212,14 @@ def test_automaton_throughput(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["W2 10,000 all"][4] == "0"
     assert found["V A ; B+ ; C 500, LIMIT 1"][-3] != "0"
     assert found["the same in Python"][3] != "0"
+    (first,) = (number for number, line in enumerate(shown) if line.startswith("lazily"))
+    assert [line[:34].strip() for line in shown[first + 1 : -1]] == [
+        "A : B : C, C rare 1,000, eagerly",
+        "the same lazily",
+        "the same as observed",
+        "AND of 4, all orders, eagerly",
+        "AND of 4, D rare 300, lazily",
+    ]
 
 
 def test_automaton_beside_other_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,3 +274,29 @@ def test_automaton_counts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for place, event in enumerate(some)
     ]
     assert workload.count(some) == len(evaluate(workload.query, {STREAM: events})) > 0
+
+
+def test_automaton_counts_where_one_step_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is not, and with a lower bound: the same as trying all."""
+    monkeypatch.syspath_prepend(str(AUTOMATON))
+    import counts
+    import streams
+
+    some, window, least = streams.rarely("ABCD", "D", 60), 20, 500_000
+    places = {kind: [p for p, event in enumerate(some) if event[0] == kind] for kind in "ABCD"}
+
+    def high(one: int, other: int) -> bool:
+        return some[one][2] * some[other][2] > least
+
+    chains = [
+        (a, b, c)
+        for a, b, c in product(places["A"], places["B"], places["C"])
+        if a < b < c <= a + window and high(a, b)
+    ]
+    assert counts.products(some, window, least) == len(chains) > 20
+    sets = [
+        found
+        for found in product(*places.values())
+        if max(found) - min(found) <= window and high(*found[:2]) and high(*found[1:3])
+    ]
+    assert counts.gathered(some, window, least) == len(sets) > 100

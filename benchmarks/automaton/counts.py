@@ -160,6 +160,47 @@ def bounded_pairs(events: Sequence[Happening], window: int) -> int:
     return total
 
 
+def products(events: Sequence[Happening], window: int, least: int) -> int:
+    """All A, B, C in this order where the product of A's and B's values is greater than `least`."""
+    total = 0
+    for end, (kind, _, _) in enumerate(events):
+        if kind != "C":
+            continue
+        values: list[int] = []
+        for other, _, value in events[max(0, end - window) : end]:
+            if other == "A":
+                insort(values, value)
+            elif other == "B":
+                total += len(values) - bisect_right(values, least // value)
+    return total
+
+
+def gathered(events: Sequence[Happening], window: int, least: int) -> int:
+    """All sets of A, B, C and D within the window.
+
+    The products of A's and B's values, and of B's and C's, are greater than `least`.
+    """
+    total = 0
+    places = {kind: [p for p, event in enumerate(events) if event[0] == kind] for kind in "ABC"}
+
+    def between(kind: str, first: int, last: int) -> Sequence[int]:
+        some = places[kind]
+        return some[bisect_left(some, first) : bisect_right(some, last)]
+
+    for end in (place for place, event in enumerate(events) if event[0] == "D"):
+        for b in between("B", end - window, end + window):
+            more = least // events[b][2]
+            first, last = min(b, end), max(b, end)
+            some_a, some_c = (
+                [p for p in between(kind, last - window, first + window) if events[p][2] > more]
+                for kind in "AC"
+            )
+            total += sum(
+                max(a, c, last) - min(a, c, first) <= window for a in some_a for c in some_c
+            )
+    return total
+
+
 def joined(events: Sequence[Happening], window: int) -> int:
     """All B with an A of the same key in front."""
     total = 0

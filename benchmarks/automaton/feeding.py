@@ -40,11 +40,15 @@ def compiled(run: spaseq.Run) -> NativeRun:
     return native
 
 
-def tallied(program: spaseq.Program, events: Events) -> Fed:
-    """The automaton alone: matches are enumerated, and no object is made of any."""
+def tallied(program: spaseq.Program, events: Events, lazily: bool | None = None) -> Fed:
+    """The automaton alone: matches are enumerated, and no object is made of any.
+
+    `lazily`: how a chain is joined; None: as the engine itself chooses.
+    """
     run = program.start()
     batches = encoded(run, events)
     native = compiled(run)
+    native.core.join(lazily)
     found = position = 0
     gc.collect()
     started = process_time()

@@ -90,6 +90,16 @@ def rare_end(count: int) -> Sequence[Happening]:
 
 
 @cache
+def rarely(frequent: str, rare: str, count: int) -> Sequence[Happening]:
+    """Some kinds, equally likely, with values to a thousand; one event in 10,000 is of another."""
+    chance = random.Random(5)
+    return [
+        (rare if chance.random() < 0.0001 else chance.choice(frequent), 0, chance.randint(1, 1000))
+        for _ in range(count)
+    ]
+
+
+@cache
 def keyed(keys: int, count: int) -> Sequence[Happening]:
     """A and B, equally likely, of so many keys."""
     chance = random.Random(3)

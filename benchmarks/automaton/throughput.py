@@ -145,6 +145,36 @@ def ways(
         )
 
 
+def lazily(only: Sequence[str], events: int, repeat: int, show: Callable[[str], None]) -> None:
+    """Rows joined as they come, and when the rare one comes; the first of each query is eager."""
+    rare, orders, gathered = workloads.RARE_END, workloads.ORDERS, workloads.GATHERED
+    blocks = [
+        [
+            Series(f"{rare.name}, eagerly", rare, events, partial(feeding.tallied, lazily=False)),
+            Series("the same lazily", rare, events, partial(feeding.tallied, lazily=True)),
+            Series("the same as observed", rare, events, feeding.tallied),
+        ],
+        [
+            Series(f"{orders.name}, eagerly", orders, events, feeding.tallied),
+            Series(f"{gathered.name}, lazily", gathered, events, feeding.tallied),
+        ],
+    ]
+    blocks = [rows for rows in blocks if chosen(only, rows[0].workload)]
+    if not blocks:
+        return
+    for _ in range(repeat):
+        for rows in blocks:
+            for series in rows:
+                series.go()
+    show(f"{'lazily':34}{'events':>9}{'events/s':>12}{'min–max':>24}{'x eager':>9}{'matches':>9}")
+    for rows in blocks:
+        for row in rows:
+            show(
+                f"{row.title:34}{row.events:>9,}{row.rate:>12,.0f}{row.spread:>24}"
+                f"{row.rate / rows[0].rate:>9.1f}{row.found:>9,}"
+            )
+
+
 def beside(options: argparse.Namespace, show: Callable[[str], None]) -> None:
     """Other engines on the same streams."""
     if options.peers is None:
@@ -178,6 +208,7 @@ def main() -> None:
     if not options.peers_only:
         table(options.only, options.events, options.sample, options.repeat, show)
         ways(options.only, options.events, options.sample, options.repeat, show)
+        lazily(options.only, options.events, options.repeat, show)
     beside(options, show)
 
 

@@ -156,6 +156,59 @@ def _hard(window: int) -> Workload:
     )
 
 
+LEAST = 990_000
+FILTER = f"FILTER(?x * ?y > {LEAST})"
+RARE_END = Workload(
+    "A : B : C, C rare 1,000",
+    query("A : B : C", {"A": "[] :A ?x", "B": f"[] :B ?y {FILTER}", "C": "[] :C []"}, 1000),
+    partial(streams.rarely, "AB", "C"),
+    partial(counts.products, window=1000, least=LEAST),
+)
+"""What A and B are correlated by is served by no index."""
+
+
+VARIABLES = {"A": "?x", "B": "?y", "C": "?z", "D": "[]"}
+CORRELATED = {"A": "B", "B": "AC", "C": "B", "D": ""}
+HIGH = 950_000
+
+
+def _orders(left: str, patterns: dict[str, str], seen: str = "") -> str:
+    """Every order of some steps, as a tree; of two that are correlated the later has the filter."""
+    found = []
+    for step in left:
+        others = [other for other in CORRELATED[step] if other in seen]
+        name = step + "".join(others).lower()
+        filters = [f"FILTER({VARIABLES[step]} * {VARIABLES[o]} > {HIGH})" for o in others]
+        patterns[name] = " ".join([f"[] :{step} {VARIABLES[step]}", *filters])
+        rest = left.replace(step, "")
+        found.append(f"({name} : {_orders(rest, patterns, seen + step)})" if rest else name)
+    return f"({' | '.join(found)})" if len(found) > 1 else "".join(found)
+
+
+def _gathered(name: str, sequence: str, patterns: dict[str, str]) -> Workload:
+    return Workload(
+        name,
+        query(sequence, patterns, 300),
+        partial(streams.rarely, "ABC", "D"),
+        partial(counts.gathered, window=300, least=HIGH),
+        most=50_000,
+    )
+
+
+GATHERED = _gathered(
+    "AND of 4, D rare 300",
+    "A AND B AND C AND D",
+    {
+        "A": "[] :A ?x",
+        "B": f"[] :B ?y FILTER(?x * ?y > {HIGH})",
+        "C": f"[] :C ?z FILTER(?y * ?z > {HIGH})",
+        "D": "[] :D []",
+    },
+)
+IN_ORDER: dict[str, str] = {}
+ORDERS = _gathered("AND of 4, all orders", _orders("ABCD", IN_ORDER), IN_ORDER)
+"""The same matches, found by partial matches of every order."""
+
 JOIN = Workload(
     "A : B of 100,000 keys",
     query("A : B", {"A": "?k :A []", "B": "?k :B []"}, 100_000),

@@ -29,6 +29,7 @@ cdef dict SHOWN = {
 
 
 ctypedef int (*Holding)(NativeStep, uint32_t, term_t*) noexcept nogil
+ctypedef int (*Testing)(NativeStep, uint32_t, term_t*) noexcept nogil
 ctypedef int (*Valuing)(NativeStep, uint32_t, uint32_t, term_t*, term_t*) noexcept
 ctypedef term_t (*Adding)(NativeStep, uint32_t, term_t, term_t) noexcept
 
@@ -40,14 +41,20 @@ cdef int _holding(NativeStep step, uint32_t occurrence, term_t* env) except -1 n
         with gil:
             step.refresh(occurrence, env)
     for i in range(step.test_first[occurrence], step.test_first[occurrence + 1]):
-        if step.tests[i] == NULL:
-            if step.ask(i, env):
-                continue
-        elif (<Expression>step.tests[i]).truth(step.batch, env, NULL) == 1:
-            continue
-        step.untrue[i] += 1
-        return 0
+        if not _testing(step, i, env):
+            return 0
     return 1
+
+
+cdef inline int _testing(NativeStep step, uint32_t number, term_t* env) except -1 nogil:
+    """Whether one residual filter is true."""
+    if step.tests[number] == NULL:
+        if step.ask(number, env):
+            return 1
+    elif (<Expression>step.tests[number]).truth(step.batch, env, NULL) == 1:
+        return 1
+    step.untrue[number] += not step.conditions.uncounted
+    return 0
 
 
 cdef int _valuing(
@@ -88,6 +95,10 @@ cdef term_t _adding(NativeStep step, uint32_t register, term_t state, term_t val
 # A Python exception stays set for the automaton to hand on.
 cdef int _hold(void* context, uint32_t occurrence, term_t* env) noexcept nogil:
     return (<Holding>_holding)(<NativeStep>context, occurrence, env)
+
+
+cdef int _test(void* context, uint32_t number, term_t* env) noexcept nogil:
+    return (<Testing>_testing)(<NativeStep>context, number, env)
 
 
 cdef int _value(
@@ -165,7 +176,8 @@ cdef class NativeStep:
                 self.readers[first] = gpm
                 first += 1
             self.reader_first[i + 1] = first
-        self.conditions.hold, self.conditions.value, self.conditions.add = _hold, _value, _add
+        self.conditions.hold, self.conditions.test = _hold, _test
+        self.conditions.value, self.conditions.add = _value, _add
         self.conditions.context = <void*>self
         self.conditions.instant = -1
         core.conditions = &self.conditions

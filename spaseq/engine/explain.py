@@ -12,22 +12,16 @@ from typing import Any
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.cost import conditions, guarantee
 from spaseq.engine.fitness import chooses
-from spaseq.engine.notation import STRATEGIES, Notation
+from spaseq.engine.joining import joining, joining_text
+from spaseq.engine.notation import STRATEGIES, Notation, window_text
 from spaseq.engine.residual import left_to_python, valued_in_python
 from spaseq.gpm.describe import Observed, plan_lines, views
 from spaseq.gpm.functions import by_reference
 from spaseq.gpm.native import Pattern
 from spaseq.parser import ast
-from spaseq.plan.logical import GpmPlan, Occurrence, Window
+from spaseq.plan.logical import GpmPlan, Occurrence
 
 Data = dict[str, Any]
-_UNITS = (
-    ("DAY", 86_400_000_000),
-    ("HOUR", 3_600_000_000),
-    ("MINUTE", 60_000_000),
-    ("SECOND", 1_000_000),
-    ("MILLISECOND", 1_000),
-)
 _PLURALS = {"class": "classes", "subproperty": "subproperties"}
 
 
@@ -38,10 +32,12 @@ def to_dict(
     program: CompiledQueries,
     observed: Sequence[Observed] | None = None,
     widened: Sequence[Sequence[Data]] | None = None,
+    joined: Sequence[Data | None] | None = None,
 ) -> Data:
     """The plan as data that JSON can hold.
 
-    With what each task was observed to cost, and the triples that entailment widens.
+    With what each task was observed to cost, the triples that entailment widens, and how each
+    query has been joined.
     """
     users: list[list[str]] = [[] for _ in program.tasks]
     for query in program.queries:
@@ -50,6 +46,7 @@ def to_dict(
     return {
         "queries": [
             _query(program, number, users, observed, widened)
+            | {"joined": joining(program, number, joined)}
             for number in range(len(program.queries))
         ],
         "evaluations_per_event": len(program.tasks),
@@ -77,7 +74,7 @@ def _query(
         "window": {
             "kind": plan.window.kind,
             "size": plan.window.size,
-            "text": _window(plan.window),
+            "text": window_text(plan.window),
         },
         "partition": list(plan.partition),
         "emit": plan.emit,
@@ -209,19 +206,6 @@ def _registers(notation: Notation) -> list[Data]:
     return out
 
 
-def _window(window: Window) -> str:
-    if window.kind == "unbounded":
-        return "WITHIN UNBOUNDED"
-    if window.kind == "events":
-        return f"WITHIN {window.size} EVENTS"
-    word = "TUMBLING " if window.kind == "tumbling" else ""
-    for unit, micros in _UNITS:
-        if window.size % micros == 0:
-            number = window.size // micros
-            return f"WITHIN {word}{number} {unit}{'S' * (number != 1)}"
-    return f"WITHIN {word}{window.size / 1000:g} MILLISECONDS"
-
-
 # ------------------------------------------------------------------ as text
 
 
@@ -229,9 +213,10 @@ def explain(
     program: CompiledQueries,
     observed: Sequence[Observed] | None = None,
     widened: Sequence[Sequence[Data]] | None = None,
+    joined: Sequence[Data | None] | None = None,
 ) -> str:
-    """The plan as text, with what each task was observed to cost and is widened to."""
-    data = to_dict(program, observed, widened)
+    """The plan as text, with what `to_dict` says of a run."""
+    data = to_dict(program, observed, widened, joined)
     lines: list[str] = []
     if len(data["queries"]) > 1:
         names = ", ".join(query["name"] for query in data["queries"])
@@ -270,6 +255,7 @@ def _query_text(query: Data) -> Iterator[str]:
         reasons = "; ".join(edge["because"])
         visits = "groups visited: " if edge["kind"] in ("groups", "ordered") else ""
         yield f"    {what}: {visits}{reasons}"
+    yield from _indented(joining_text(query["joined"]), 4)
     yield from _indented(_emission_cost(query), 4)
 
 

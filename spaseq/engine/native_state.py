@@ -36,6 +36,7 @@ def snapshot(native: NativeRun, run: AutomatonRun, current: bool) -> AutomatonRu
         run.clock.restore([now, bound, start, micros, inside, total, bounds])
     reading = Reading(native, run)
     _keep(native, run)
+    run.chained = parts.chained()
     for place, values, union, taken in parts.waiting():
         floor, going = parts.floors(place, values)
         env = reading.environment(reading.live(place), values)
@@ -148,6 +149,7 @@ def adopt(native: NativeRun, run: AutomatonRun, opened: bool) -> None:
             for row in entry.rows:
                 label = writing.label(0, 0, entry.instant, entry.event, row)
                 parts.put_kept(gpm, label, partitions.positive(gpm, row))
+    parts.put_chained(run.chained)
     for state in run.places:
         if state.place.start:
             continue

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.nfa.automaton import ACCEPT, DONE, Bound, Edge, Link
-from spaseq.plan.logical import Register
+from spaseq.plan.logical import Register, Window
 from spaseq.plan.places import sequence_places
 
 STRATEGIES = {
@@ -22,6 +22,14 @@ STRATEGIES = {
     ";": "skip till next",
     ":": "skip till any",
 }
+
+_UNITS = (
+    ("DAY", 86_400_000_000),
+    ("HOUR", 3_600_000_000),
+    ("MINUTE", 60_000_000),
+    ("SECOND", 1_000_000),
+    ("MILLISECOND", 1_000),
+)
 
 
 class Notation:
@@ -231,3 +239,17 @@ class Notation:
             "last": f"the last iteration's value in {unit}",
             "aggregate": f"running over the iterations of {unit}",
         }[register.kind]
+
+
+def window_text(window: Window) -> str:
+    """A window as a query writes it."""
+    if window.kind == "unbounded":
+        return "WITHIN UNBOUNDED"
+    if window.kind == "events":
+        return f"WITHIN {window.size} EVENTS"
+    word = "TUMBLING " if window.kind == "tumbling" else ""
+    for unit, micros in _UNITS:
+        if window.size % micros == 0:
+            number = window.size // micros
+            return f"WITHIN {word}{number} {unit}{'S' * (number != 1)}"
+    return f"WITHIN {word}{window.size / 1000:g} MILLISECONDS"

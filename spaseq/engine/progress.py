@@ -186,15 +186,29 @@ class _Inquiry:
         width = max(map(len, titles))
         for title, state in zip(titles, states, strict=True):
             yield f"    {title:<{width}}  {self._progress(state)}"
-        stuck = [state for state in states if _reached(state) and not state.joined]
+        lazily = self._joined_lazily()
+        yield from (f"  {line}" for line in lazily)
+        # Rows that are joined lazily come to no place before the last one has come.
+        stuck = [state for state in states if (lazily or _reached(state)) and not state.joined]
         for state in stuck:
             yield f"  {self.notation.title(state.number)} never went on:"
             yield from (f"    {reason}" for reason in self._reasons(state))
-        never = [state for state in states if not _reached(state)]
+        never = [state for state in states if not (lazily or _reached(state))]
         if never:
             labels = ", ".join(self.notation.title(state.number) for state in never)
             yield f"  never got to {labels}"
         yield from (f"  {line}" for line in self._at_the_end(bool(stuck or never)))
+
+    def _joined_lazily(self) -> list[str]:
+        native = self.query.native
+        if native is None or not native.core.turns:
+            return []
+        last = self.notation.names[-1]
+        rows = _counted(native.core.searched, "row")
+        now = "lazily" if native.core.lazy else "as they come"
+        return [
+            f"rows were joined lazily when {last} came: {rows} looked at; now {now}",
+        ]
 
     def _progress(self, state: PlaceState) -> str:
         if state.place.start:

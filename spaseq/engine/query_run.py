@@ -187,8 +187,10 @@ class QueryRun:
         if self.native is not None:
             automaton, self.emitted = self.snapshot(), self.matched
             self.shed_before = self.shed
+            turns = self.native.core.turns
             self.native = self._on_the_core(matchers)
             self.adopt(automaton)
+            self.native.core.turns = turns
 
     def exceeded(self, reached: LimitReached) -> LimitExceeded:
         """The error that says of a bound which place reached it, and why."""

@@ -7,6 +7,7 @@ from typing import Any
 from spaseq.engine import explain as explanation
 from spaseq.engine import progress
 from spaseq.engine.entailing import widened_patterns
+from spaseq.engine.joining import joined_so_far
 from spaseq.engine.pushes import Pushes
 from spaseq.engine.state import save
 
@@ -35,6 +36,7 @@ class Run(Pushes):
             widened_patterns(
                 self.program, {seen: graphs.rules for seen, graphs in self.entailed.items()}
             ),
+            [joined_so_far(query.native) for query in self.queries],
         )
 
     def why_not(self, query: str | None = None) -> str:

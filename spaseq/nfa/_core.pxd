@@ -3,8 +3,8 @@
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from spaseq.nfa._chain cimport Chain
 from spaseq.nfa._groups cimport Groups
-from spaseq.nfa._joins cimport Joins
 from spaseq.nfa._tables cimport Edge, Occurrence, Place, Sighting, Way
 from spaseq.nfa._tecs cimport Label, Node, Walk, instant_t
 from spaseq.rdf._batch cimport EventBatch
@@ -12,7 +12,7 @@ from spaseq.rdf._terms cimport term_t
 
 
 @cython.final
-cdef class AutomatonCore(Joins):
+cdef class AutomatonCore(Chain):
     cdef Walk walk
     cdef term_t* key
     cdef bint passes            # some place only waits for the next instant

@@ -41,7 +41,7 @@ cdef double ROUNDING = 2.0 ** -20
 cdef double LEAST_FLOAT = 1e-37
 
 
-cdef class AutomatonCore(Joins):
+cdef class AutomatonCore(Chain):
     """The state of one automaton; `tables` come from `spaseq.nfa.native`."""
 
     def __cinit__(
@@ -90,6 +90,20 @@ cdef class AutomatonCore(Joins):
                     self.pass_over(<Groups>self.groups_at[i])
                 else:
                     self._pass_over(<Groups>self.groups_at[i])
+        self.show()
+        if self.chain_length:
+            self.grow_old()
+            if self.prefers_lazy():
+                self.turn_lazy()
+        if self.most_living > self.sweep_at:
+            self.most_living = self._living()
+            if self.most_living > self.sweep_at:
+                self._sweep()
+        return 0
+
+    cdef int show(self) except -1:
+        """What came to wait becomes visible."""
+        cdef uint32_t i
         for i in range(self.pending_count):
             self._enter(
                 self.pending[i].target,
@@ -97,10 +111,6 @@ cdef class AutomatonCore(Joins):
                 self.pending[i].node,
             )
         self.pending_count = self.value_count = 0
-        if self.most_living > self.sweep_at:
-            self.most_living = self._living()
-            if self.most_living > self.sweep_at:
-                self._sweep()
         return 0
 
     cdef uint64_t _living(self) noexcept:
@@ -224,6 +234,8 @@ cdef class AutomatonCore(Joins):
         self.most_groups, self.kept_groups, self.most_steps = groups, kept, steps
         self.steps_left, self.sheds = steps, sheds
         self.sweep_at = min(self.sweep_at, groups)
+        if groups < NO_LIMIT or steps < NO_LIMIT:
+            self.join(False)    # bounds speak of groups
 
     cdef int relieve(self) except -1:
         """The event at hand ran out of steps: undo it, and let half of the groups go it met."""
@@ -254,6 +266,8 @@ cdef class AutomatonCore(Joins):
     cdef bint waits(self, uint32_t gpm) noexcept:
         """Whether somebody waits for rows of a GPM."""
         cdef uint32_t i
+        if self.lazy:
+            return self.may_follow(gpm)
         if self.looking and self.is_looked_at(gpm):
             return True
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
@@ -270,12 +284,9 @@ cdef class AutomatonCore(Joins):
 
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1:
         """One row of a GPM over the presented event."""
-        cdef uint32_t i, j, group
+        cdef uint32_t i, j
         cdef bint keyed = True
         cdef Way* way
-        cdef Edge* edge
-        cdef Place* place
-        cdef Groups groups
         cdef Label* label
         take_row(self, row, width)
         # What is compared has the window's numbers; the rest gets them where the row is taken.
@@ -299,30 +310,38 @@ cdef class AutomatonCore(Joins):
             self.since = self.partitions.since
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             way = &self.ways[i]
-            edge = &self.edges[way.edge]
-            place = &self.places[way.place]
             label = NULL
-            if edge.occurrence == NOBODY:
-                self.conjoin(way)
-                continue
-            if not place.operator:
-                self._take(way, NOBODY, width, &label)
-                continue
-            groups = <Groups>self.groups_at[way.place]
-            if edge.compared >= 0:
-                self._take_ordered(way, width, &label)
-            elif edge.index:
-                for j in range(edge.key_first, edge.key_end):
-                    self.key[j - edge.key_first] = self.row[self.numbers[j]]
-                group = groups.first(edge.index, self.key)
-                if group == NOBODY and groups.living:
-                    place.unjoined += 1
-                while group != NOBODY:
-                    self._take(way, group, width, &label)
-                    group = groups.next_of(edge.index, group, self.key)
+            if self.chain_length:
+                self.take_chained(way, width)
             else:
-                for j in range(groups.living):
-                    self._take(way, groups.alive[j], width, &label)
+                self.meet(way, width, &label)
+        return 0
+
+    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1:
+        """The row at hand meets those who wait for it in one place."""
+        cdef Edge* edge = &self.edges[way.edge]
+        cdef Place* place = &self.places[way.place]
+        cdef Groups groups
+        cdef uint32_t i, group
+        if edge.occurrence == NOBODY:
+            return self.conjoin(way)
+        if not place.operator:
+            return self._take(way, NOBODY, width, label)
+        groups = <Groups>self.groups_at[way.place]
+        if edge.compared >= 0:
+            return self._take_ordered(way, width, label)
+        if edge.index:
+            for i in range(edge.key_first, edge.key_end):
+                self.key[i - edge.key_first] = self.row[self.numbers[i]]
+            group = groups.first(edge.index, self.key)
+            if group == NOBODY and groups.living:
+                place.unjoined += 1
+            while group != NOBODY:
+                self._take(way, group, width, label)
+                group = groups.next_of(edge.index, group, self.key)
+        else:
+            for i in range(groups.living):
+                self._take(way, groups.alive[i], width, label)
         return 0
 
     cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1:

@@ -7,6 +7,7 @@ over is left out, and never followed.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from spaseq.nfa._chain cimport Weights
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._complete cimport steps_of
 from spaseq.nfa._core cimport AutomatonCore
@@ -178,9 +179,21 @@ cdef class CoreParts:
                 match = match.next
 
     def kept(self):
-        """What guards and conjunctions look back at: (graph pattern, whether whole, label)."""
+        """What guards and conjunctions look back at: (graph pattern, whether whole, label).
+
+        And the rows of a chain, those of each graph pattern once.
+        """
         cdef KeptRows rows
         cdef uint64_t number
+        cdef uint32_t step
+        seen = set()
+        for step in range(max(self.core.chain_length, 1) - 1):
+            gpm = self.core.gpms[self.core.chain[step].occurrence]
+            rows = self.core.rows_before(step + 1)
+            # Those that a later step keeps of it are of no use where the first one has none.
+            for number in range(rows.first, rows.end if gpm not in seen else 0):
+                yield gpm, True, <size_t>rows.labels[number & (rows.room - 1)]
+            seen.add(gpm)
         for gpm, found in enumerate(self.core.kept_rows):
             if found is None:
                 continue
@@ -188,6 +201,19 @@ cdef class CoreParts:
             rows.forget(self.core.reach)
             for number in range(rows.first, rows.end):
                 yield gpm, self.core.whole[<uint32_t>gpm], <size_t>rows.labels[number & (rows.room - 1)]
+
+    def chained(self):
+        """How a chain is joined: whether lazily, and what that is weighed by; None: there is none.
+
+        Its rows are among those that are `kept`.
+        """
+        cdef Weights* weights = &self.core.weights
+        if not self.core.chain_length:
+            return None
+        return [
+            self.core.lazy, weights.eager, weights.lazy, weights.rows, weights.each,
+            weights.trial, weights.mean, weights.since, weights.settled,
+        ]
 
     def begun(self):
         """What is to begin when the instant closes: (place, environment, node)."""
@@ -293,8 +319,21 @@ cdef class CoreParts:
 
     def put_kept(self, uint32_t gpm, size_t label, bint keyed):
         """Let somebody look back at a row, where anybody does; the oldest comes first."""
+        if self.core.chain_length:
+            self.core.put_step(gpm, <Label*>label)
         if self.core.kept_rows[gpm] is not None:
             (<KeptRows>self.core.kept_rows[gpm]).add(<Label*>label, keyed)
+
+    def put_chained(self, how):
+        """Go on with a chain as `chained` says; None: as rows come, for not all are there."""
+        cdef Weights* weights = &self.core.weights
+        if how is None or not self.core.chain_length:
+            weights.settled = self.core.now
+            return
+        (
+            self.core.lazy, weights.eager, weights.lazy, weights.rows, weights.each,
+            weights.trial, weights.mean, weights.since, weights.settled,
+        ) = how
 
     def put_begun(self, uint32_t place, values, size_t node):
         """Let the step of a node begin something when the instant closes."""

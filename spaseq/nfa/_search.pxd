@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.nfa._event cimport EventAtHand
 from spaseq.nfa._kept cimport KeptRows
-from spaseq.nfa._tables cimport Edge, Place
+from spaseq.nfa._tables cimport Edge, Occurrence, Place
 from spaseq.nfa._tecs cimport Label, instant_t
 from spaseq.rdf._terms cimport term_t
 
@@ -18,6 +18,12 @@ cdef struct Part:
     uint32_t gpm
     uint32_t operand    # those of one operand share a timestamp
     uint32_t part       # its place among all patterns of the step
+
+# A filter that can be asked as soon as all registers that it reads are bound.
+cdef struct Early:
+    uint32_t number
+    uint32_t read_first
+    uint32_t read_end
 
 cdef struct Seek
 cdef class Search(EventAtHand)
@@ -64,6 +70,9 @@ cdef class Search(EventAtHand):
     cdef Range* choices
     cdef Part* parts
     cdef uint32_t most_parts
+    cdef Range* early           # per occurrence, into `early_tests`
+    cdef Early* early_tests
+    cdef uint32_t* early_read
     cdef bint looking           # whether there is anything to look back at
     cdef term_t** levels        # environments of nested searches
     cdef Label*** level_labels
@@ -77,9 +86,12 @@ cdef class Search(EventAtHand):
     cdef int each(self, Seek* seek) except -1
     cdef int _choose(self, Seek* seek) except -1
     cdef int _extend(self, Seek* seek, uint32_t depth) except -1
-    cdef uint32_t _next_part(self, Seek* seek) noexcept
+    cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept
+    cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept
+    cdef bint _binds(self, const Occurrence* occurrence, uint32_t number) noexcept
     cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1
     cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1
+    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1
     cdef bint _shared(self, Seek* seek, const Label* label) noexcept
     cdef int deepen(self) except -1
 

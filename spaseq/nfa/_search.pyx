@@ -4,7 +4,8 @@
 An edge over several graph patterns begins with the pattern that has the fewest rows, and goes
 from one to the next by an index wherever a column is bound already; nothing is tried before
 every pattern has a row (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting
-complex events*, DEBS 2015).
+complex events*, DEBS 2015). A filter is asked as soon as all it reads is bound, and a pattern of
+which an index or such a filter leaves little goes before others.
 
 Invariants: a search changes nothing but its own scratch; rows are looked at newest first, so
 the first way to take an edge of one pattern is the latest. Cost: the rows looked at, counted
@@ -18,6 +19,11 @@ from spaseq.nfa._tables cimport Occurrence, assign, bind, enter, numbers_of
 from spaseq.rdf._memory cimport give_back, resized, zeroed
 
 from spaseq.nfa.limits import LimitReached
+
+# How many rows an index or a filter is thought to leave one of.
+cdef uint64_t LEAVES = 8
+# Of the registers that a filter reads: more than there are.
+cdef uint32_t NEITHER = 1 << 16
 
 
 cdef class Search(EventAtHand):
@@ -46,6 +52,11 @@ cdef class Search(EventAtHand):
         self.parts = <Part*>zeroed(len(found.parts), sizeof(Part))
         for i, (occurrence, operand, part) in enumerate(found.parts):
             self.parts[i] = Part(occurrence, self.gpms[occurrence], operand, part)
+        self.early = ranges_of(found.early)
+        self.early_tests = <Early*>zeroed(len(found.early_tests), sizeof(Early))
+        for i, (number, first, end) in enumerate(found.early_tests):
+            self.early_tests[i] = Early(number, first, end)
+        self.early_read = numbers_of(found.early_read)
         for i, manner in enumerate(found.manners):
             self.places[i].manner = manner
 
@@ -69,6 +80,9 @@ cdef class Search(EventAtHand):
         give_back(self.operand_choices)
         give_back(self.choices)
         give_back(self.parts)
+        give_back(self.early)
+        give_back(self.early_tests)
+        give_back(self.early_read)
 
     # ---------------------------------------------------------------- rows
 
@@ -153,7 +167,7 @@ cdef class Search(EventAtHand):
         cdef uint32_t i
         cdef int status
         if depth < seek.count:
-            return self._look(seek, depth, self._next_part(seek))
+            return self._look(seek, depth, self._next_part(seek, depth))
         seek.first = seek.last = seek.labels[0].instant
         if self.most_assigned:
             for i in range(seek.count):
@@ -181,8 +195,8 @@ cdef class Search(EventAtHand):
                 seek.last = seek.labels[i].instant
         return seek.found(self, seek)
 
-    cdef uint32_t _next_part(self, Seek* seek) noexcept:
-        """The part with the fewest rows."""
+    cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept:
+        """The part with the fewest rows, of those that may fit by what is known of them."""
         cdef uint32_t i, best = 0
         cdef uint64_t fewest = 0, count
         cdef KeptRows rows
@@ -190,9 +204,42 @@ cdef class Search(EventAtHand):
             if seek.labels[i] == NULL:
                 rows = <KeptRows>self.kept_rows[seek.parts[i].gpm]
                 count = rows.end - rows.first + 1
+                if depth + 1 < seek.count and self._told(seek, i, depth):
+                    count = count // LEAVES + 1
                 if fewest == 0 or count < fewest:
                     fewest, best = count, i
         return best
+
+    cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept:
+        """Whether an index, or a filter that can be asked then, tells some rows of a part apart."""
+        cdef const term_t* env = seek.cells + depth * self.cells
+        cdef Occurrence* occurrence = &self.occurrences[seek.parts[part].occurrence]
+        cdef KeptRows rows = <KeptRows>self.kept_rows[seek.parts[part].gpm]
+        cdef uint32_t i, j, k, missing
+        cdef Early* test
+        for i in range(rows.index_count):
+            if env[self.bindings[occurrence.binding_first + rows.indexes[i].column].register]:
+                return True
+        for i in range(seek.count):
+            for j in range(
+                self.early[seek.parts[i].occurrence].first, self.early[seek.parts[i].occurrence].end
+            ):
+                test = &self.early_tests[j]
+                missing = 0
+                for k in range(test.read_first, test.read_end):
+                    if env[self.early_read[k]] == 0:
+                        missing += 1 if self._binds(occurrence, self.early_read[k]) else NEITHER
+                if 0 < missing < NEITHER:
+                    return True
+        return False
+
+    cdef bint _binds(self, const Occurrence* occurrence, uint32_t number) noexcept:
+        """Whether rows of an occurrence may bind a register."""
+        cdef uint32_t i
+        for i in range(occurrence.binding_first, occurrence.binding_end):
+            if self.bindings[i].register == number:
+                return True
+        return False
 
     cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1:
         """Meet one part with each of its rows."""
@@ -247,10 +294,33 @@ cdef class Search(EventAtHand):
         if stopped <= 0:
             occurrence.disagreed += 1
             return _raised() if stopped < 0 else 0
+        if depth + 1 < seek.count and self._fails(seek, env, joined):
+            return 0
         seek.labels[part] = label
         stopped = self._extend(seek, depth + 1)
         seek.labels[part] = NULL
         return stopped
+
+    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1:
+        """Whether a filter is not true of what is bound, with the last part as the last of it."""
+        cdef uint32_t i, j, k
+        cdef bint ready, fresh
+        cdef Early* test
+        cdef int status
+        for i in range(seek.count):
+            for j in range(
+                self.early[seek.parts[i].occurrence].first, self.early[seek.parts[i].occurrence].end
+            ):
+                test = &self.early_tests[j]
+                ready, fresh = True, False
+                for k in range(test.read_first, test.read_end):
+                    ready &= joined[self.early_read[k]] != 0
+                    fresh |= env[self.early_read[k]] == 0
+                if ready and fresh:
+                    status = self.conditions.test(self.conditions.context, test.number, joined)
+                    if status <= 0:
+                        return _raised() if status < 0 else True
+        return False
 
     cdef bint _shared(self, Seek* seek, const Label* label) noexcept:
         """Whether a row is of an event that has been chosen already."""

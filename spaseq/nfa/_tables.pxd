@@ -13,6 +13,8 @@ cdef struct Conditions:
     # Whether the residual filters of an occurrence are true: 1 or 0, or -1 with a Python
     # exception set. May fill in the cells behind the registers.
     int (*hold)(void* context, uint32_t occurrence, term_t* env) noexcept nogil
+    # Whether one of them is true, by its number among all: likewise.
+    int (*test)(void* context, uint32_t number, term_t* env) noexcept nogil
     # The value of the BIND at a position among those of an occurrence, 0 where it has none: 0,
     # or -1 with a Python exception set.
     int (*value)(
@@ -24,6 +26,7 @@ cdef struct Conditions:
     void* context
     int64_t instant     # that of the row's event, -1: it is the event at hand
     uint32_t stream     # of the row's event, where that has an instant
+    bint uncounted      # filters that are not true are not counted
 
 cdef enum Change:
     FORGET      # a register is unbound, or has no iterations

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from spaseq.nfa import native_search
+from spaseq.nfa import native_chain, native_search
 from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place, Relation, Sighting
+from spaseq.nfa.native_chain import ChainTables
 from spaseq.nfa.native_registers import Effect, Follower, NativeRegisters, bound_by
 from spaseq.nfa.native_search import SearchTables
 from spaseq.nfa.native_unions import joins_whole
@@ -86,6 +87,7 @@ class CoreTables:
     firsts: list[Range] = field(default_factory=list)
     """(iteration register, cell that says whether it is the first iteration)."""
     search: SearchTables = field(default_factory=SearchTables)
+    chain: ChainTables = field(default_factory=ChainTables)
 
 
 def joins_strictly(plan: QueryPlan, automaton: Automaton) -> bool:
@@ -210,6 +212,7 @@ class _Writing:
         self.tables.places += self._closing
         self._write_ways()
         self._write_sightings()
+        self.tables.chain = native_chain.tables(self._plan, self._automaton)
         self.tables.search = native_search.tables(self._plan, self._automaton, self.tables.closing)
         for name, cell in self._registers.views.items():
             if name.startswith(IS_FIRST):

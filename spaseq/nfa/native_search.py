@@ -13,6 +13,7 @@ from itertools import product
 
 from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place
 from spaseq.nfa.wiring import fragment_places
+from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 
 Range = tuple[int, int]
@@ -58,6 +59,11 @@ class SearchTables:
     """Of `parts`: what meets a step, or an operand of one."""
     parts: list[tuple[int, int, int]] = field(default_factory=list)
     """(occurrence, operand, its place in the step)."""
+    early: list[Range] = field(default_factory=list)
+    """By occurrence, of `early_tests`."""
+    early_tests: list[tuple[int, int, int]] = field(default_factory=list)
+    """(number among all residual filters, registers it reads as a range of `early_read`)."""
+    early_read: list[int] = field(default_factory=list)
 
 
 def later_guards(place: Place) -> tuple[int, ...]:
@@ -103,6 +109,7 @@ class _Writing:
     def write(self) -> None:
         out = self.tables
         out.gpms = [occurrence.gpm for occurrence in self._plan.occurrences]
+        self._early()
         for guard in self._automaton.guards:
             out.guards.append((guard.negated, *self._listed(out.starts, guard.starts)))
         for number, place in enumerate(self._automaton.places):
@@ -177,6 +184,21 @@ class _Writing:
                 out.choices.append(self._listed(out.parts, alone))
             operands.append((first, len(out.choices)))
         out.edge_operands.append(self._listed(out.operand_choices, operands))
+
+    def _early(self) -> None:
+        """The filters that can be asked as soon as all they read is bound: it stays as it is."""
+        out, plan = self.tables, self._plan
+        values = {r.name: n for n, r in enumerate(plan.registers) if r.kind == "value"}
+        number = 0
+        for occurrence in plan.occurrences:
+            first = len(out.early_tests)
+            for condition in occurrence.residual:
+                exists = any(isinstance(e, ast.Exists) for e in ast.walk(condition.expression))
+                if not exists and condition.reads <= values.keys():
+                    read = [values[name] for name in sorted(condition.reads)]
+                    out.early_tests.append((number, *self._listed(out.early_read, read)))
+                number += 1
+            out.early.append((first, len(out.early_tests)))
 
     def _checks(self, guards: Sequence[int], edge: Edge | None = None) -> Range:
         """The guards in front of an edge, or those of a link."""

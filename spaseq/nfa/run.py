@@ -108,6 +108,8 @@ class AutomatonRun:
         """Starts that can be decided only when all events of the instant are counted."""
         self._meter = self._finder.meter = Meter(limits)
         self._sweep_at = min(256, limits.most_groups)
+        self.chained: list[float] | None = None
+        """How the core joins a chain whose rows the buffers have: `CoreParts.chained`."""
         self.shed_matches = 0
         """Waiting matches that went because too much waited."""
         self._made = self._kept = 0

@@ -58,6 +58,7 @@ class StateWriter:
         ]
         return {
             "clock": run.clock.state(),
+            "chained": run.chained,
             "buffers": [[self._entry(e) for e in buffer.kept()] for buffer in run.buffers],
             "contiguity": [
                 [self._values(key), instants] for key, instants in run.contiguity.instants.items()
@@ -189,6 +190,7 @@ class StateReader:
     def read(self, data: dict[str, Any]) -> None:
         run = self._run
         run.clock.restore(data["clock"])
+        run.chained = data.get("chained")
         for buffer, entries in zip(run.buffers, data["buffers"], strict=True):
             for entry in entries:
                 buffer.append(self._entry(entry))

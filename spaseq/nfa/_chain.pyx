@@ -1,0 +1,476 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The rows of a chain, joined when the last one comes, from the rarest on.
+
+While partial matches are kept, a row is compared with each that waits for it, which is in vain
+where nothing ever completes them. Here the rows of the window are kept instead. When a row of the
+last step comes, the others are joined to it one after the other: that with the fewest rows in
+between first, by an index wherever a column is bound already, and filters are asked as soon as what
+they read is there (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting complex
+events*, DEBS 2015). Such a chain matches wherever its rows agree, so the order is free.
+
+Which of the two is cheaper depends on how often which rows come. So both are weighed in what they
+look at: of the one that is at work it is counted; of the other it is tried, within an eighth of
+the work that is done anyway, or taken from what it was when it was at work last. Lazily, a search
+that comes to look at more than the groups would have been is given up, and the groups are made
+(`AutomatonCore.turn_eager`).
+
+Invariants: the rows of the window are kept either way; a search changes nothing but its own scratch
+before it has found something. Cost: keeping a row is constant, searching is the rows looked at.
+"""
+
+from libc.string cimport memcpy, memset
+
+from spaseq.nfa._clock cimport since_of
+from spaseq.nfa._event cimport take_row
+from spaseq.nfa._groups cimport Groups
+from spaseq.nfa._kept cimport UNINDEXED
+from spaseq.nfa._tables cimport Occurrence, bind
+from spaseq.nfa._tecs cimport Node
+from spaseq.rdf._memory cimport give_back, zeroed
+
+from spaseq.nfa.limits import NO_LIMIT
+
+# Joining lazily must look at so many times less before it is taken up.
+cdef double MARGIN = 4
+# The share of the eager work that trials may take.
+cdef double TRIALS = 0.125
+# With each window, what was counted is worth so much less.
+cdef double LASTING = 7.0 / 8
+# And what was measured of the eager way, while it is not at work: it is tried again some time.
+cdef double FADING = 63.0 / 64
+# How many rows an index or a filter is thought to leave one of.
+cdef uint32_t LEAVES = 8
+
+
+cdef class Chain(Joins):
+    """What of a core is joined lazily."""
+
+    def __cinit__(self, rows, *others):
+        cdef uint32_t i
+        found = rows.chain
+        self.chain_length = <uint32_t>len(found.steps)
+        if not self.chain_length:
+            return
+        self.chain = <ChainStep*>zeroed(self.chain_length, sizeof(ChainStep))
+        self.step_at = <uint32_t*>zeroed(self.place_count, sizeof(uint32_t))
+        for i, (place, occurrence) in enumerate(found.steps):
+            way = [taken for taken, _, _ in rows.ways].index(place)
+            self.chain[i] = ChainStep(place, occurrence, way)
+            self.step_at[<uint32_t>place] = i
+        self.chain_test_count = <uint32_t>len(found.tests)
+        self.chain_tests = <ChainTest*>zeroed(self.chain_test_count, sizeof(ChainTest))
+        for i, (number, needs) in enumerate(found.tests):
+            self.chain_tests[i] = ChainTest(number, needs)
+        self.step_rows = [KeptRows(columns) for columns in found.columns[: self.chain_length - 1]]
+        self.chain_env = <term_t*>zeroed((self.chain_length + 1) * self.cells, sizeof(term_t))
+        self.chain_labels = <Label**>zeroed(self.chain_length, sizeof(Label*))
+        self.weights.settled, self.worth = -1, 1024
+
+    def __dealloc__(self):
+        give_back(self.chain)
+        give_back(self.step_at)
+        give_back(self.chain_tests)
+        give_back(self.chain_env)
+        give_back(self.chain_labels)
+
+    # ---------------------------------------------------------------- rows
+
+    cdef bint may_follow(self, uint32_t gpm) noexcept:
+        """Whether a row of a GPM may be part of a match: some row of the step before is there."""
+        cdef uint32_t i, step
+        cdef KeptRows before
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            step = self.step_at[self.ways[i].place]
+            if step == 0:
+                return True
+            before = self.rows_before(step)
+            if before.first < before.end:
+                return True
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            self.places[self.ways[i].place].early += 1
+        return False
+
+    cdef KeptRows rows_before(self, uint32_t step):
+        """The rows of the window of the step before one."""
+        cdef KeptRows rows = <KeptRows>self.step_rows[step - 1]
+        rows.forget(self.bound)
+        return rows
+
+    cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1:
+        """The row at hand may be part of a match: it is kept with those of its step."""
+        cdef uint32_t step = self.step_at[way.place]
+        cdef KeptRows rows
+        if not self.row_kept:
+            self.keep_row(width)
+        label[0] = self.tecs.label(width)
+        memcpy(label[0], &self.event, sizeof(Label) - sizeof(term_t))
+        label[0].place, label[0].position, label[0].width = way.place, way.position, width
+        memcpy(label[0].row, self.row, width * sizeof(term_t))
+        rows = <KeptRows>self.step_rows[step]
+        rows.forget(self.bound)
+        if self.lazy and step == 0:
+            self.places[way.place].joined += 1
+            self.places[self.chain[1].place].reached += 1
+        return rows.add(label[0], True)
+
+    cdef int put_step(self, uint32_t gpm, Label* label) except -1:
+        """Put a row back that `step_rows` had, of an instant not before that of the last one."""
+        cdef uint32_t i, step
+        cdef size_t size = sizeof(Label) + label.width * sizeof(term_t)
+        cdef Label* copy
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            step = self.step_at[self.ways[i].place]
+            if step + 1 < self.chain_length:
+                copy = self.tecs.label(label.width)
+                memcpy(copy, label, size - sizeof(term_t))
+                copy.place, copy.position = self.ways[i].place, self.ways[i].position
+                (<KeptRows>self.step_rows[step]).add(copy, True)
+        return 0
+
+    # ---------------------------------------------------------------- searching
+
+    cdef int search(self, Way* way, uint32_t width, bint trial, uint64_t most) except -1:
+        """Join what fits the row at hand, of the last step, looking at `most` rows: whether it did.
+
+        What it finds is complete; where it is given up, nothing has been found.
+        """
+        cdef uint32_t i, last = self.chain_length - 1
+        cdef uint32_t accepted = self.accepted_count
+        cdef Occurrence* occurrence = &self.occurrences[self.chain[last].occurrence]
+        cdef term_t* env = self.chain_env + self.cells
+        cdef int status
+        for i in range(1, self.chain_length):
+            if self.rows_before(i).first == self.rows_before(i).end:
+                return 1
+        if not self.row_kept:
+            self.keep_row(width)
+        self.chain_way, self.chain_width = way, width
+        self.trial, self.left = trial, most
+        memset(self.chain_labels, 0, self.chain_length * sizeof(Label*))
+        memset(env, 0, self.cells * sizeof(term_t))
+        status = bind(self, occurrence, self.row, env)
+        if status <= 0:
+            return _raised() if status < 0 else 1
+        self.conditions.uncounted = trial
+        try:
+            if self._fits(<uint64_t>1 << last, last, env):
+                status = self._join_more(1, <uint64_t>1 << last)
+        finally:
+            self.conditions.uncounted = False
+            if trial:
+                self.tried += most - self.left
+            else:
+                self.searched += most - self.left
+        if status == 0:
+            self.accepted_count = accepted
+        return status
+
+    cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1:
+        """The steps that are not joined yet: 1, or 0 where too much would be looked at."""
+        cdef uint32_t step, index
+        cdef uint64_t number
+        cdef uint32_t slot
+        cdef instant_t low, high
+        cdef term_t term
+        cdef KeptRows rows
+        if depth == self.chain_length:
+            return self._chained()
+        step = self._next_step(joined)
+        rows = <KeptRows>self.step_rows[step]
+        self._between(step, &low, &high)
+        index = self._index(step, self.chain_env + depth * self.cells, &term)
+        if index == <uint32_t>UNINDEXED:
+            number = rows.before(high)
+        else:
+            number = rows.newest_like(index, term)
+        while number >= rows.first:
+            slot = number & (rows.room - 1)
+            if rows.instants[slot] <= low:
+                break
+            if rows.instants[slot] < high:
+                if self.left == 0:
+                    return 0
+                self.left -= 1
+                if not self._try_row(depth, joined, step, rows.labels[slot]):
+                    return 0
+            number = number - 1 if index == <uint32_t>UNINDEXED else rows.older_like(index, number)
+        return 1
+
+    cdef uint32_t _next_step(self, uint64_t joined) noexcept:
+        """The step with the fewest rows between those that are joined."""
+        cdef uint32_t depth = 0, step, best = 0
+        cdef uint64_t count, fewest = <uint64_t>-1
+        cdef instant_t low, high
+        cdef term_t term
+        cdef KeptRows rows
+        for step in range(self.chain_length):
+            if (joined >> step) & 1:
+                depth += 1
+            else:
+                best = step
+        if depth + 1 == self.chain_length:
+            return best
+        for step in range(self.chain_length - 1):
+            if (joined >> step) & 1:
+                continue
+            rows = <KeptRows>self.step_rows[step]
+            self._between(step, &low, &high)
+            count = rows.before(high) - rows.before(low + 1)
+            if self._index(step, self.chain_env + depth * self.cells, &term) != (
+                <uint32_t>UNINDEXED
+            ) or self._filtered(joined, step):
+                count //= LEAVES
+            if count < fewest:
+                fewest, best = count, step
+        return best
+
+    cdef bint _filtered(self, uint64_t joined, uint32_t step) noexcept:
+        """Whether some filter can be asked as soon as a step is joined."""
+        cdef uint32_t i
+        cdef uint64_t own = <uint64_t>1 << step
+        for i in range(self.chain_test_count):
+            if self.chain_tests[i].needs & own and not (
+                self.chain_tests[i].needs & ~(joined | own)
+            ):
+                return True
+        return False
+
+    cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept:
+        """The instants that a row of a step must lie strictly between."""
+        cdef uint32_t i = step
+        low[0] = self.since - 1
+        high[0] = self.now
+        while i:
+            i -= 1
+            if self.chain_labels[i] != NULL:
+                low[0] = self.chain_labels[i].instant
+                break
+        for i in range(step + 1, self.chain_length - 1):
+            if self.chain_labels[i] != NULL:
+                high[0] = self.chain_labels[i].instant
+                break
+        return 0
+
+    cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept:
+        """An index of a step's rows by a term that is bound already, or none."""
+        cdef KeptRows rows = <KeptRows>self.step_rows[step]
+        cdef uint32_t columns = self.occurrences[self.chain[step].occurrence].binding_first
+        cdef uint32_t i
+        for i in range(rows.index_count):
+            term[0] = env[self.bindings[columns + rows.indexes[i].column].register]
+            if term[0]:
+                return i
+        return UNINDEXED
+
+    cdef int _try_row(
+        self, uint32_t depth, uint64_t joined, uint32_t step, Label* label
+    ) except -1:
+        """Join one row, if it fits, and go on from there: 1, or 0 where too much is looked at."""
+        cdef const term_t* env = self.chain_env + depth * self.cells
+        cdef term_t* after = self.chain_env + (depth + 1) * self.cells
+        cdef Occurrence* occurrence = &self.occurrences[self.chain[step].occurrence]
+        cdef int status
+        memcpy(after, env, self.cells * sizeof(term_t))
+        status = bind(self, occurrence, label.row, after)
+        if status <= 0:
+            occurrence.disagreed += not self.trial
+            return _raised() if status < 0 else 1
+        joined |= <uint64_t>1 << step
+        if not self._fits(joined, step, after):
+            return 1
+        self.chain_labels[step] = label
+        status = self._join_more(depth + 1, joined)
+        self.chain_labels[step] = NULL
+        return status
+
+    cdef bint _fits(self, uint64_t joined, uint32_t step, term_t* env) except -1:
+        """Whether the filters are true that can be asked now that a step is joined."""
+        cdef uint32_t i
+        cdef uint64_t own = <uint64_t>1 << step
+        cdef ChainTest* test
+        cdef int status
+        for i in range(self.chain_test_count):
+            test = &self.chain_tests[i]
+            if test.needs & own and not test.needs & ~joined:
+                status = self.conditions.test(self.conditions.context, test.number, env)
+                if status <= 0:
+                    return _raised() if status < 0 else False
+        return True
+
+    cdef int _chained(self) except -1:
+        """All steps are joined: a match is complete."""
+        cdef uint32_t i, last = self.chain_length - 1
+        cdef Node* node
+        if self.trial:
+            return 1
+        if self.chain_labels[last] == NULL:
+            self.label_row(self.chain_way, self.chain_width, &self.chain_labels[last])
+        node = self.tecs.extend(self.chain_labels[0], NULL, self.chain_labels[0].instant)
+        for i in range(1, self.chain_length):
+            node = self.tecs.extend(
+                self.chain_labels[i], self.tecs.add(NULL, -1, node, self.bound), node.latest
+            )
+        self.accept(node)
+        for i in range(self.chain_length):
+            self.places[self.chain[i].place].reached += i > 1
+            self.places[self.chain[i].place].joined += i > 0
+        return 1
+
+    # ---------------------------------------------------------------- turning
+
+    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1:
+        """The row at hand meets those who wait for it in one place."""
+        raise NotImplementedError
+
+    cdef int show(self) except -1:
+        """What came to wait becomes visible."""
+        raise NotImplementedError
+
+    cdef int take_chained(self, Way* way, uint32_t width) except -1:
+        """The row at hand is kept for those it may be joined with later, or joined."""
+        cdef uint32_t step = self.step_at[way.place]
+        cdef bint last = step + 1 == self.chain_length
+        cdef uint64_t before = 0, seen = self.searched
+        cdef Label* label = NULL
+        if self.lazy and self.fixed and not self.wanted:
+            self.turn_eager(width)
+        if step:
+            before = self.rows_before(step).end - self.rows_before(step).first
+        if not last and (before or not step):
+            self.keep_step(way, width, &label)
+        if self.lazy:
+            self.weights.eager += self.weights.each * before
+            if not last or self.search(way, width, False, self.allowed()):
+                self.weights.lazy += self.searched - seen
+                return 0
+            self.turn_eager(width)
+        elif last and not self.fixed:
+            self.try_lazily(way, width)
+        seen = self.places[way.place].visited
+        self.meet(way, width, &label)
+        if step:
+            self.weights.rows += before
+            self.weights.eager += self.places[way.place].visited - seen
+        return 0
+
+    cdef int turn_eager(self, uint32_t width) except -1:
+        """Make the groups of the rows of the window; the row at hand is none of them yet."""
+        cdef instant_t now = self.now, since = self.since
+        cdef const term_t* given = self.given
+        cdef uint64_t steps = self.steps_left
+        self.lazy, self.steps_left = False, NO_LIMIT
+        self._make_groups()
+        if self.now != now:
+            self.show()
+        self.now, self.since, self.steps_left = now, since, steps
+        take_row(self, given, width)
+        self.keep_row(width)
+        self.turns += 1
+        self.weights.settled = now
+        self.weights.eager = self.weights.lazy = self.weights.rows = self.weights.trial = 0
+        return 0
+
+    cdef int _make_groups(self) except -1:
+        """Take the rows that are kept, instant by instant, as if they came now."""
+        cdef list taken = [(<KeptRows>kept).first for kept in self.step_rows]
+        cdef uint32_t i, step = 0
+        cdef uint64_t number
+        cdef instant_t instant
+        cdef KeptRows rows
+        cdef Label* label
+        while True:
+            instant = -1
+            for i in range(self.chain_length - 1):
+                rows, number = <KeptRows>self.step_rows[i], taken[i]
+                if number < rows.end and (
+                    instant < 0 or rows.instants[number & (rows.room - 1)] < instant
+                ):
+                    instant, step = rows.instants[number & (rows.room - 1)], i
+            if instant < 0:
+                return 0
+            if instant != self.now:
+                self.show()
+                self.now = instant
+            rows, number = <KeptRows>self.step_rows[step], taken[step]
+            taken[step] = number + 1
+            if instant < self.bound:
+                continue
+            label = rows.labels[number & (rows.room - 1)]
+            take_row(self, label.row, label.width)
+            self.row_kept = True
+            self.since = self.partitions.since_at(label) if self.apart else since_of(self)
+            self.meet(&self.ways[self.chain[step].way], label.width, &label)
+
+    cdef int turn_lazy(self) except -1:
+        """Forget the groups: the rows of the window are kept."""
+        cdef Groups groups
+        cdef uint32_t i
+        for i in range(1, self.chain_length):
+            groups = <Groups>self.groups_at[self.chain[i].place]
+            while groups.living:
+                groups.drop(groups.alive[groups.living - 1])
+        self.pending_count = self.value_count = 0
+        self.lazy = True
+        self.turns += 1
+        if self.weights.rows:
+            self.weights.each = self.weights.eager / self.weights.rows
+        return 0
+
+    def join(self, lazily):
+        """Join lazily, or as rows come, from now on, whatever is observed; None: do observe."""
+        self.fixed = lazily is not None
+        self.wanted = bool(lazily)
+        if self.wanted and self.chain_length and not self.lazy:
+            self.turn_lazy()
+
+    # ---------------------------------------------------------------- weighing
+
+    cdef int try_lazily(self, Way* way, uint32_t width) except -1:
+        """What it would have cost to join the row at hand, of the last step, lazily."""
+        cdef Weights* weights = &self.weights
+        cdef double most = TRIALS * weights.eager + self.worth, spent
+        cdef uint64_t tried = self.tried
+        if weights.trial >= most:
+            weights.lazy += weights.mean
+            return 0
+        if self.search(way, width, True, <uint64_t>(most - weights.trial) + 1):
+            spent = self.tried - tried
+        else:
+            spent = MARGIN * (self.tried - tried)   # at least
+        weights.trial += self.tried - tried
+        weights.mean = spent if weights.mean == 0 else (3 * weights.mean + spent) / 4
+        weights.lazy += spent
+        return 0
+
+    cdef uint64_t allowed(self) noexcept:
+        """How many rows a search may look at before it costs more than groups would have."""
+        if self.fixed:
+            return <uint64_t>-1
+        return <uint64_t>max(self.weights.eager + self.worth - self.weights.lazy, 0)
+
+    cdef bint prefers_lazy(self) noexcept:
+        """Whether it is time to join lazily."""
+        cdef Weights* weights = &self.weights
+        return (
+            not self.fixed and not self.lazy and weights.settled < self.bound
+            and weights.eager >= self.worth and MARGIN * weights.lazy <= weights.eager
+        )
+
+    cdef int grow_old(self) noexcept:
+        """With each window that passes, what was counted before is worth less."""
+        cdef Weights* weights = &self.weights
+        if self.bound <= weights.since:
+            return 0
+        weights.since = self.now
+        weights.eager *= LASTING
+        weights.lazy *= LASTING
+        weights.rows *= LASTING
+        weights.trial *= LASTING
+        if self.lazy:
+            weights.each *= FADING
+        return 0
+
+
+cdef int _raised() except -1:
+    """Hand on the Python exception that a filter left."""
+    return -1
