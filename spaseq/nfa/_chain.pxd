@@ -47,6 +47,10 @@ cdef class Chain(Joins):
     cdef uint64_t left          # rows that may still be looked at
     cdef bint fixed             # there is no choice
     cdef bint wanted            # but this: whether rows are joined lazily
+    cdef bint bounded           # nor are the rows of the window kept
+    cdef bint one               # one match that a row completes says as much as all
+    cdef uint64_t match_worth   # rows looked at that a match counts as
+    cdef uint64_t charged       # what matches have been counted as
     cdef Weights weights
     cdef public double worth        # what is looked at before it is weighed, or given up
     cdef readonly bint lazy     # rows are joined when the last one comes; there are no groups

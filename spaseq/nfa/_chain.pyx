@@ -64,6 +64,7 @@ cdef class Chain(Joins):
         self.step_rows = [KeptRows(columns) for columns in found.columns[: self.chain_length - 1]]
         self.chain_env = <term_t*>zeroed((self.chain_length + 1) * self.cells, sizeof(term_t))
         self.chain_labels = <Label**>zeroed(self.chain_length, sizeof(Label*))
+        self.one, self.match_worth = found.one, found.match_worth
         self.weights.settled, self.worth = -1, 1024
 
     def __dealloc__(self):
@@ -134,6 +135,7 @@ cdef class Chain(Joins):
 
         What it finds is complete; where it is given up, nothing has been found.
         """
+        cdef uint64_t charged = self.charged
         cdef uint32_t i, last = self.chain_length - 1
         cdef uint32_t accepted = self.accepted_count
         cdef Occurrence* occurrence = &self.occurrences[self.chain[last].occurrence]
@@ -158,15 +160,16 @@ cdef class Chain(Joins):
         finally:
             self.conditions.uncounted = False
             if trial:
-                self.tried += most - self.left
+                self.tried += most - self.left - (self.charged - charged)
             else:
-                self.searched += most - self.left
+                self.searched += most - self.left - (self.charged - charged)
         if status == 0:
             self.accepted_count = accepted
-        return status
+        return status != 0
 
     cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1:
-        """The steps that are not joined yet: 1, or 0 where too much would be looked at."""
+        """The steps that are not joined yet: 1, 0 where too much is looked at, 2 where it will do."""
+        cdef int status
         cdef uint32_t step, index
         cdef uint64_t number
         cdef uint32_t slot
@@ -191,8 +194,9 @@ cdef class Chain(Joins):
                 if self.left == 0:
                     return 0
                 self.left -= 1
-                if not self._try_row(depth, joined, step, rows.labels[slot]):
-                    return 0
+                status = self._try_row(depth, joined, step, rows.labels[slot])
+                if status != 1:
+                    return status
             number = number - 1 if index == <uint32_t>UNINDEXED else rows.older_like(index, number)
         return 1
 
@@ -265,7 +269,7 @@ cdef class Chain(Joins):
     cdef int _try_row(
         self, uint32_t depth, uint64_t joined, uint32_t step, Label* label
     ) except -1:
-        """Join one row, if it fits, and go on from there: 1, or 0 where too much is looked at."""
+        """Join one row, if it fits, and go on from there; as `_join_more`."""
         cdef const term_t* env = self.chain_env + depth * self.cells
         cdef term_t* after = self.chain_env + (depth + 1) * self.cells
         cdef Occurrence* occurrence = &self.occurrences[self.chain[step].occurrence]
@@ -300,9 +304,12 @@ cdef class Chain(Joins):
     cdef int _chained(self) except -1:
         """All steps are joined: a match is complete."""
         cdef uint32_t i, last = self.chain_length - 1
+        cdef uint64_t charged = min(self.left, self.match_worth)
         cdef Node* node
+        self.left -= charged
+        self.charged += charged
         if self.trial:
-            return 1
+            return 2 if self.one else 1
         if self.chain_labels[last] == NULL:
             self.label_row(self.chain_way, self.chain_width, &self.chain_labels[last])
         node = self.tecs.extend(self.chain_labels[0], NULL, self.chain_labels[0].instant)
@@ -314,7 +321,7 @@ cdef class Chain(Joins):
         for i in range(self.chain_length):
             self.places[self.chain[i].place].reached += i > 1
             self.places[self.chain[i].place].joined += i > 0
-        return 1
+        return 2 if self.one else 1
 
     # ---------------------------------------------------------------- turning
 
@@ -330,18 +337,18 @@ cdef class Chain(Joins):
         """The row at hand is kept for those it may be joined with later, or joined."""
         cdef uint32_t step = self.step_at[way.place]
         cdef bint last = step + 1 == self.chain_length
-        cdef uint64_t before = 0, seen = self.searched
+        cdef uint64_t before = 0, seen = self.searched + self.charged
         cdef Label* label = NULL
         if self.lazy and self.fixed and not self.wanted:
             self.turn_eager(width)
         if step:
             before = self.rows_before(step).end - self.rows_before(step).first
-        if not last and (before or not step):
+        if not last and (before or not step) and (self.lazy or not self.bounded):
             self.keep_step(way, width, &label)
         if self.lazy:
             self.weights.eager += self.weights.each * before
             if not last or self.search(way, width, False, self.allowed()):
-                self.weights.lazy += self.searched - seen
+                self.weights.lazy += self.searched + self.charged - seen
                 return 0
             self.turn_eager(width)
         elif last and not self.fixed:
@@ -429,15 +436,15 @@ cdef class Chain(Joins):
         """What it would have cost to join the row at hand, of the last step, lazily."""
         cdef Weights* weights = &self.weights
         cdef double most = TRIALS * weights.eager + self.worth, spent
-        cdef uint64_t tried = self.tried
+        cdef bint fits
+        cdef uint64_t before = self.tried + self.charged, tried
         if weights.trial >= most:
             weights.lazy += weights.mean
             return 0
-        if self.search(way, width, True, <uint64_t>(most - weights.trial) + 1):
-            spent = self.tried - tried
-        else:
-            spent = MARGIN * (self.tried - tried)   # at least
-        weights.trial += self.tried - tried
+        fits = self.search(way, width, True, <uint64_t>(most - weights.trial) + 1)
+        tried = self.tried + self.charged - before
+        weights.trial += tried
+        spent = tried if fits else MARGIN * tried   # at least
         weights.mean = spent if weights.mean == 0 else (3 * weights.mean + spent) / 4
         weights.lazy += spent
         return 0

@@ -235,7 +235,9 @@ cdef class AutomatonCore(Chain):
         self.steps_left, self.sheds = steps, sheds
         self.sweep_at = min(self.sweep_at, groups)
         if groups < NO_LIMIT or steps < NO_LIMIT:
-            self.join(False)    # bounds speak of groups
+            # Bounds speak of groups; and rows of an event that is taken back would stay.
+            self.bounded = True
+            self.join(False)
 
     cdef int relieve(self) except -1:
         """The event at hand ran out of steps: undo it, and let half of the groups go it met."""

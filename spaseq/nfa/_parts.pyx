@@ -203,12 +203,12 @@ cdef class CoreParts:
                 yield gpm, self.core.whole[<uint32_t>gpm], <size_t>rows.labels[number & (rows.room - 1)]
 
     def chained(self):
-        """How a chain is joined: whether lazily, and what that is weighed by; None: there is none.
+        """How a chain is joined, whose rows are among those that are `kept`.
 
-        Its rows are among those that are `kept`.
+        That is whether lazily, and what that is weighed by; None where not all rows are kept.
         """
         cdef Weights* weights = &self.core.weights
-        if not self.core.chain_length:
+        if not self.core.chain_length or self.core.bounded and not self.core.lazy:
             return None
         return [
             self.core.lazy, weights.eager, weights.lazy, weights.rows, weights.each,

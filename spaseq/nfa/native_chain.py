@@ -19,6 +19,8 @@ from spaseq.plan.logical import Condition, Occurrence, QueryPlan
 
 FEWEST, MOST = 3, 32
 """Steps of a chain: with two, nothing is gained; the core has a bit for each."""
+LISTED, CHOSEN = 4, 256
+"""Rows that are looked at in the time that a match takes, also where it is only chosen among."""
 
 
 @dataclass(slots=True)
@@ -31,6 +33,10 @@ class ChainTables:
     """By step the columns that its rows are found by."""
     tests: list[tuple[int, int]] = field(default_factory=list)
     """(number among all residual filters, the steps that must be there before it can be asked)."""
+    one: bool = False
+    """Whether one match that a row completes says as much as all."""
+    match_worth: int = LISTED
+    """How many rows that are looked at a match counts as that is listed."""
 
 
 def tables(plan: QueryPlan, automaton: Automaton) -> ChainTables:
@@ -48,7 +54,9 @@ def tables(plan: QueryPlan, automaton: Automaton) -> ChainTables:
             assert needs is not None
             tests.append((numbers[occurrence.index] + position, needs))
     columns = [list(found_by(plan, occurrence.gpm)) for occurrence in order]
-    return ChainTables(steps, columns, tests)
+    chosen = plan.emit != "ALL" or plan.output.limit is not None
+    one = plan.output.form == "ask" and plan.emit == "ALL"
+    return ChainTables(steps, columns, tests, one, CHOSEN if chosen else LISTED)
 
 
 def weighed(plan: QueryPlan, automaton: Automaton) -> bool:

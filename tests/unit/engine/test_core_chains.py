@@ -56,6 +56,17 @@ def as_observed(program: spaseq.Program, case: Case, chance: random.Random) -> l
     return found + run.finish()
 
 
+def pushed(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
+    run = program.start()
+    native(run).core.worth = 2
+    found: list[Match] = []
+    for event in case.merged:
+        found += run.push(event.stream, event.time, event.facts)
+        if chance.random() < 0.1:
+            native(run).core.join(chance.choice((False, True, None)))
+    return found + run.finish()
+
+
 def turning(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
     """At any time, also between two events of one instant."""
     run = program.start()
@@ -80,7 +91,7 @@ def saved_after_each(program: spaseq.Program, case: Case, chance: random.Random)
     return found + run.finish()
 
 
-WAYS: list[Way] = [always(True), always(False), as_observed, turning, saved_after_each]
+WAYS: list[Way] = [always(True), always(False), as_observed, pushed, turning, saved_after_each]
 
 
 def drawn(seed: int) -> tuple[Case, spaseq.Program] | None:
