@@ -141,7 +141,6 @@ class Evaluation(Admission):
         query, index = self.queries[0], 0
         alone = (
             len(self.queries) == 1
-            and query.native is not None
             and query.plan.streams == (batch.stream,)
             and self._direct[0]
             and batch.dictionary is self.rows.matchers.dictionary
