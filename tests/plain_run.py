@@ -39,6 +39,10 @@ class PlainQueryRun(QueryRun):
         self.automaton = self.fresh()
         self.native = cast(NativeRun, _Automaton(self, run.rows.matchers))
 
+    def reads_only(self, stream: str) -> bool:
+        """Nobody takes its events elsewhere than one by one."""
+        return False
+
     @property
     def shed(self) -> int:
         plain = self.automaton

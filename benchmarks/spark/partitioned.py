@@ -5,9 +5,10 @@ On a machine that others use, look at the processor time: what is free decides t
 Readings of thousands of sensors, in a file of N-Quads and in one of Parquet with one row for
 each event. All count their matches, and the counts must agree. From N-Quads, a single process
 makes the rows of matches that `match` makes, which is the yardstick, or only finds the matches;
-`match` cuts the file into slices of time. From Parquet, the process only finds the matches, and
-`match` sends each event to the task of its key. Beside the times stand what Spark takes to start
-(with its workers, and a first match of few events), to read the rows and hand them to Python,
+`match` cuts the file into slices of time, and so do, without Spark, as many processes as there are
+cores, which shows what the machine has to give. From Parquet, the process only finds the matches,
+and `match` sends each event to the task of its key. Beside the times stand what Spark takes to
+start (with its workers, and a first match of few events), to read the rows and hand them to Python,
 and to divide them.
 
     python benchmarks/spark/partitioned.py --events 5000000
@@ -20,7 +21,10 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -37,6 +41,8 @@ from spaseq.spark import chunks, events, match, session
 from spaseq.spark.division import Division
 from spaseq.spark.feeding import Feeder
 from spaseq.spark.rows import columns_of
+from spaseq.spark.slices import Slices, cut, sliced
+from spaseq.spark.source import EventOptions
 from spaseq.spark.tasks import Dividing, Job, rows_of, undisturbed
 
 if TYPE_CHECKING:
@@ -144,8 +150,8 @@ def processors() -> float:
     return total
 
 
-def alone(query: str, folder: Path, repeat: int) -> dict[str, Cost]:
-    """The costs of one process."""
+def alone(query: str, folder: Path, cores: int, repeat: int) -> dict[str, Cost]:
+    """The costs of one process, and of some that share the work without Spark."""
 
     def rows() -> int:
         run = spaseq.compile(query).start()
@@ -163,7 +169,6 @@ def alone(query: str, folder: Path, repeat: int) -> dict[str, Cost]:
         return count + len(run.finish())
 
     def made() -> int:
-        job = Job(spaseq.compile(query), open_kb({}), columns, Division((), ((),)))
         run = job.start()
         source = Source(STREAM, [str(folder / "events.nq")], relevance=run.relevance)
 
@@ -174,15 +179,31 @@ def alone(query: str, folder: Path, repeat: int) -> dict[str, Cost]:
 
         return sum(map(len, undisturbed(rows_of(job, run, found(), job.division.own(0)))))
 
+    def shared() -> int:
+        assert slices is not None
+        with ProcessPoolExecutor(cores, get_context("fork")) as pool:
+            return sum(pool.map(partial(sliced_rows, job, slices), range(slices.count)))
+
     columns = columns_of(spaseq.compile(query), "timestamp")
+    job = Job(spaseq.compile(query), open_kb({}), columns, Division((), ((),)))
+    options = EventOptions.parse({"stream": STREAM, "path": str(folder / "events.nq")})
+    slices = cut(options, job, 2 * cores)
     quads = {STREAM: str(folder / "events.nq")}
-    return {
+    found = {
         "one process, to rows": timed(made, repeat),
         "one process, from N-Quads": timed(
             lambda: sum(1 for _ in spaseq.run(query, quads)), repeat
         ),
         "one process, from Parquet": timed(rows, repeat),
     }
+    if slices is not None:
+        found[f"{cores} processes, to rows"] = timed(shared, repeat)
+    return found
+
+
+def sliced_rows(job: Job, slices: Slices, number: int) -> int:
+    """How many rows a slice has."""
+    return sum(map(len, undisturbed(sliced(job, slices, number))))
 
 
 def on_spark(query: str, folder: Path, small: Path, cores: int, repeat: int) -> dict[str, Cost]:
@@ -246,7 +267,7 @@ def main() -> None:
         small.mkdir()
         written(folder, given.events, given.keys)
         written(small, 1000, given.keys)
-        costs = alone(query, folder, given.repeat)
+        costs = alone(query, folder, given.cores, given.repeat)
         costs |= on_spark(query, folder, small, given.cores, given.repeat)
     print(
         f"{given.events:,} events of {given.keys:,} sensors, query {given.query}, "
@@ -257,7 +278,7 @@ def main() -> None:
     for label, cost in costs.items():
         rate = f"{given.events / cost.seconds:,.0f}"
         ratio = first.seconds / cost.seconds
-        shown = f"{cost.count:,}" if label.startswith(("one", "match")) else ""
+        shown = f"{cost.count:,}" if not label.startswith(("  of", "beside")) else ""
         print(
             f"{label:28}{cost.seconds:9.1f}{cost.cpu:9.1f}{rate:>12}{ratio:8.2f}{shown:>10}".rstrip()
         )

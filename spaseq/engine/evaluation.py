@@ -15,6 +15,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from spaseq.engine._matches import Matches
+from spaseq.engine._pushing import Pushing
 from spaseq.engine.admission import Admission, timestamp_of
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.condensing import Condensing
@@ -22,7 +23,6 @@ from spaseq.engine.entailing import Entailment
 from spaseq.engine.limiting import check_limits
 from spaseq.engine.matching import EventRows, check_graphs
 from spaseq.engine.query_run import QueryRun
-from spaseq.engine.triples import facts_of, name_of
 from spaseq.errors import EventError, SpaseqError
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.limits import NO_LIMITS, Limits
@@ -78,29 +78,11 @@ class Evaluation(Admission):
         """Per registered stream: the time of its last event, and the next one's ordinal."""
         self.unreturned: list[Match] = []
         """The matches that a call had found before it failed."""
-        self._ahead: tuple[Matches, EventBatch, int] | None = None
-        """Matches that are being taken of a batch whose events are counted up to a number."""
+        self._ahead: tuple[Matches | Pushing, EventBatch, int] | None = None
+        """What takes events of a batch, of which those before a number have been counted."""
         self.skipped = 0
         """Events taken as empty, since a remote KB failed that they needed."""
         self.kb.begin()
-
-    def push(self, stream: str, timestamp: Any, graph: Any, name: Any = None) -> list[Match]:
-        """One event of one stream; the matches it completes.
-
-        `timestamp` is a datetime, a number of seconds or a `Timestamp`; `graph` an rdflib
-        graph, an iterable of pyoxigraph or rdflib triples or quads, or N-Triples bytes.
-
-        Raises:
-            EventError: for an unknown stream, or an event whose timestamp is closed.
-        """
-        self.settle()
-        self._check_stream(stream)
-        time = self._check_time(timestamp_of(timestamp), stream)
-        facts = facts_of(graph, f"e{self.events}")
-        ordinal = self._next_ordinal(stream, time)
-        found: list[Match] = []
-        self._take(Event(stream, time, ordinal, facts, name_of(name)), found)
-        return found
 
     @property
     def relevance(self) -> Relevance:
@@ -139,13 +121,8 @@ class Evaluation(Admission):
     def _push_encoded(self, batch: EventBatch) -> Iterator[Match]:
         """The events of a batch, as many at a time as the query can take without Python."""
         query, index = self.queries[0], 0
-        alone = (
-            len(self.queries) == 1
-            and query.plan.streams == (batch.stream,)
-            and self._direct[0]
-            and batch.dictionary is self.rows.matchers.dictionary
-        )
-        ready = alone
+        known = batch.dictionary is self.rows.matchers.dictionary
+        ready = alone = known and self._is_alone(batch.stream)
         while index < len(batch):
             after = index
             self._overtake()
@@ -168,6 +145,11 @@ class Evaluation(Admission):
                 yield from self._each(EncodedEvent(batch, index))
                 after += 1
             index = after
+
+    def _is_alone(self, stream: str) -> bool:
+        """Whether the events of a stream are for one query on the core, and for that at once."""
+        (query, *others), (direct, *_) = self.queries, self._direct
+        return not others and direct and query.reads_only(stream)
 
     def _run(self, query: QueryRun, batch: EventBatch, index: int) -> tuple[int, Iterable[Match]]:
         try:
@@ -197,7 +179,7 @@ class Evaluation(Admission):
                 self._overtake()
 
     def settle(self) -> None:
-        """Count the events that the matches being taken have come to."""
+        """Count the events that have been taken, by matches that are asked for or one by one."""
         if self._ahead is not None:
             matches, batch, first = self._ahead
             self._ahead = matches, batch, matches.after

@@ -105,6 +105,10 @@ class EventRows:
         errors = [join.prepare(batch, hold) for join in joins]
         return not any(errors)
 
+    def asks(self, stream: str) -> bool:
+        """Whether the KB may have to be asked for events of a stream."""
+        return bool(self._joins.get(stream))
+
     def ask(self, events: Sequence[Event]) -> None:
         """Ask the KB for what some events will need, in few requests."""
         for stream, joins in self._joins.items():

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from spaseq.engine._aggregates import NativeAggregates
 from spaseq.engine._matches import Matches, MatchMaker, Reading
+from spaseq.engine._pushing import Pushing
 from spaseq.engine._step import NativeStep
+from spaseq.engine.admission import Admission
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.fitness import choosing
 from spaseq.engine.residual import looks, tests, valuations
@@ -34,6 +36,7 @@ from spaseq.nfa.window import WindowClock
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._window import WindowTerms
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
 
@@ -185,6 +188,28 @@ class NativeRun:
         skip = self._plan.skip_past_last
         return self.matches.run(
             batch, first, *self._place(batch.stream, batch.file), position, skip, kb
+        )
+
+    def pushing(self, at: Admission, relevance: Relevance, kb: Knowledge) -> Pushing | None:
+        """What takes the events that follow one by one, for a run that makes matches so.
+
+        `at` is where the run has come to; the query reads one stream.
+        """
+        if self.matches is None or at.time is None or at.closed is None:
+            return None
+        (stream,) = self._plan.streams
+        return Pushing(
+            self.matches,
+            EventBatch(self.matchers.dictionary, stream),
+            relevance,
+            kb,
+            self._plan.skip_past_last,
+            *self._place(stream, ""),
+            at.events,
+            at.domain == DATE_TIME,
+            at.time.micros,
+            at.ordinals.get(stream, 0),
+            at.closed,
         )
 
     def _place(self, stream: str, file: str) -> tuple[int, int]:

@@ -115,6 +115,9 @@ class QueryRun:
     def reads(self, stream: str) -> bool:
         return stream in self.plan.streams
 
+    def reads_only(self, stream: str) -> bool:
+        return self.plan.streams == (stream,)
+
     @property
     def matched(self) -> int:
         """Matches so far."""

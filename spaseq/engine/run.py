@@ -7,11 +7,11 @@ from typing import Any
 from spaseq.engine import explain as explanation
 from spaseq.engine import progress
 from spaseq.engine.entailing import widened_patterns
-from spaseq.engine.evaluation import Evaluation
+from spaseq.engine.pushes import Pushes
 from spaseq.engine.state import save
 
 
-class Run(Evaluation):
+class Run(Pushes):
     """One evaluation of a `Program`; made by `Program.start`."""
 
     def save(self) -> bytes:

@@ -57,7 +57,9 @@ cdef class BasicJoin:
             flat.object = self._end(step.object)
         return 0
 
-    cdef int extend(self, const Rows* left, Rows* out, uint32_t first, uint32_t end) except -1 nogil:
+    cdef int extend(
+        self, const Rows* left, Rows* out, uint32_t first, uint32_t end
+    ) except -1 nogil:
         """Append to `out` each row of `left` extended by all ways to match a range of steps."""
         cdef Step* steps = &self.steps[first]
         cdef Cursor* cursors = &self.cursors[first]

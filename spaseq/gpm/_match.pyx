@@ -291,7 +291,7 @@ cdef class NativeMatcher:
         return 0
 
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1:
-        """Whether a row passes the local filters, at the event that the summary graph has loaded."""
+        """Whether a row passes the local filters, at the event that the summary graph holds."""
         self.serial = 0
         arena_reset(&self.scratch)
         self.seed = self.empty

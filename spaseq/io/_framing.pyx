@@ -83,7 +83,9 @@ cdef class EventReader:
 
     # ------------------------------------------------------------ files and batches
 
-    def start_file(self, str file, str kind, uint32_t size, tuple predicates, bint timed, bint inside):
+    def start_file(
+        self, str file, str kind, uint32_t size, tuple predicates, bint timed, bint inside
+    ):
         """Go on with another file; what was filled before has been handed out.
 
         `size`: of `triples:N`; `predicates`: of timestamps; `timed`: whether they are read.

@@ -176,7 +176,8 @@ cdef class LineReader(TermReader):
         """Behind a line that is one more fact of the open graph, and of no use to a query.
 
         NULL unless it is like the line before but for its predicate, the one expected, and
-        its object, and that is surely right. What `statement` finds is the same; it takes four times as long.
+        its object, and that is surely right. What `statement` finds is the same; it takes four
+        times as long.
         """
         cdef uint32_t slot = self.columns[self.column].next
         cdef Column* column = &self.columns[slot]

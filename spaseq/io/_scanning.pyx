@@ -277,7 +277,9 @@ cdef class TermReader:
             return NULL  # rdf:langString and the like are errors, which others explain
         if memchr(at, c"\\", size) != NULL:
             return NULL
-        if not is_iri(at + 1, size - 2, &self.beginning) and not self.name_or_label(at, size, True, &ignored):
+        if not is_iri(at + 1, size - 2, &self.beginning) and not self.name_or_label(
+            at, size, True, &ignored
+        ):
             return NULL
         column.datatype = at
         column.datatype_size = size

@@ -45,7 +45,8 @@ cdef extern from *:
         while (end - at >= 16) {
             __m128i block = _mm_loadu_si128((const __m128i *)at);
             __m128i mark = _mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, slash));
-            __m128i line = _mm_or_si128(_mm_cmpeq_epi8(block, feed), _mm_cmpeq_epi8(block, carriage));
+            __m128i line =
+                _mm_or_si128(_mm_cmpeq_epi8(block, feed), _mm_cmpeq_epi8(block, carriage));
             int found = _mm_movemask_epi8(_mm_or_si128(mark, line));
             if (found)
                 return at + __builtin_ctz(found);
@@ -77,7 +78,8 @@ cdef extern from *:
     #endif
     }
 
-    /* Behind the longest beginning of whole sixteens that is plain: words and -._~!$&'()*+,;=:@/? */
+    /* Behind the longest beginning of whole sixteens that is plain:
+       words and -._~!$&'()*+,;=:@/? */
     static inline const char *spaseq_plain(const char *at, const char *end) {
     #ifdef __SSE2__
         while (end - at >= 16) {
@@ -203,7 +205,8 @@ cdef extern from *:
                 at += 3;
             } else if (c >= 0xF0 && c <= 0xF4) {
                 uint8_t d;
-                if (end - at < 4 || ((uint8_t)at[2] & 0xC0) != 0x80 || ((uint8_t)at[3] & 0xC0) != 0x80)
+                if (end - at < 4 || ((uint8_t)at[2] & 0xC0) != 0x80
+                        || ((uint8_t)at[3] & 0xC0) != 0x80)
                     return at;
                 d = (uint8_t)at[1];
                 if ((d & 0xC0) != 0x80 || (c == 0xF0 && d < 0x90) || (c == 0xF4 && d > 0x8F))

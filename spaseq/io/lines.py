@@ -211,6 +211,8 @@ class Lines:
 
 
 def _is_regular(file: IO[bytes]) -> bool:
+    if isinstance(file, io.BytesIO):
+        return True
     try:
         return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
     except (AttributeError, OSError, io.UnsupportedOperation):

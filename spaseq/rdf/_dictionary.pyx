@@ -13,6 +13,10 @@ events are mostly not named as what is known of things; and some bits for each t
 look at, which is fetched (`awaited`) while a batch looks among its own terms. Else reading would
 wait for memory at each new term.
 
+A look-up that finds its term waits for a slot and then for the term's text, and for nothing else:
+a slot holds where the text lies, with some bits of its hash, and the term's number lies in front
+of the text. The record is for those who ask for more.
+
 Invariant: terms are only ever added; a batch remembers how many there were (`version`), and is
 made to fit again (`EventBatch.refit`) where there are more. Source of the filter: Putze, Sanders
 and Singler, *Cache-, hash- and space-efficient Bloom filters* (2009).
@@ -21,19 +25,13 @@ and Singler, *Cache-, hash- and space-efficient Bloom filters* (2009).
 import pyoxigraph as ox
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from spaseq.rdf._memory cimport arena_take, give_back, zeroed
 from spaseq.rdf._terms cimport (
     TermRecord,
     hash_of,
-    record_is,
     record_shape,
-    slots_free,
-    slots_grow,
-    slots_init,
-    slots_next,
-    slots_put,
     store_free,
     store_init,
     store_new,
@@ -77,12 +75,25 @@ cdef inline uint32_t family_of(const char* text, uint32_t size) noexcept nogil:
     return <uint32_t>(end * 0x9E3779B97F4A7C15u >> 55)
 
 
+cdef inline uint64_t slot_of(const Entry* entry, uint64_t hash) noexcept nogil:
+    """Where an entry is, of addresses the lower 52 bits, above the highest 16 bits of its hash.
+
+    Pieces of an arena are aligned to 16 bytes: the four bits that are lost are zero.
+    """
+    return <uint64_t><size_t>entry << 12 | hash >> 48
+
+
+cdef inline const Entry* entry_of(uint64_t slot) noexcept nogil:
+    return <const Entry*><size_t>(slot >> 16 << 4)
+
+
 cdef class Dictionary:
     """Permanent terms and their numbers."""
 
     def __cinit__(self):
         store_init(&self.permanent)
-        slots_init(&self.known, 256)
+        self.slot_mask = 255
+        self.slots = <uint64_t*>zeroed(256, sizeof(uint64_t))
         self.hint_mask = 31
         self.hints = <uint64_t*>zeroed(32, sizeof(uint64_t))
         self.objects = [None]
@@ -90,7 +101,7 @@ cdef class Dictionary:
     def __dealloc__(self):
         give_back(self.hints)
         store_free(&self.permanent)
-        slots_free(&self.known)
+        give_back(self.slots)
 
     def __len__(self):
         return self.permanent.count - 1
@@ -102,20 +113,26 @@ cdef class Dictionary:
 
     cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
         """The number of a permanent term, 0 where there is none."""
-        cdef uint32_t place = <uint32_t>hash
+        cdef uint32_t place = <uint32_t>hash & self.slot_mask
         cdef uint64_t hint = hint_of(hash)
         cdef uint32_t family = family_of(text, size)
-        cdef term_t term
+        cdef uint64_t slot
+        cdef const Entry* entry
         if not self.families[family >> 6] >> (family & 63) & 1:
             return 0
         # Both come at once, the one that is mostly enough and the one that is needed else.
-        prefetch(&self.known.slots[place & self.known.mask])
+        prefetch(&self.slots[place])
         if self.hints[(hash >> 40) & self.hint_mask] & hint != hint:
             return 0
         while True:
-            term = slots_next(&self.known, <uint32_t>hash, &place)
-            if term == 0 or record_is(&self.permanent.records[term], hash, text, size):
-                return term
+            slot = self.slots[place]
+            if slot == 0:
+                return 0
+            if slot & 0xFFFF == hash >> 48:
+                entry = entry_of(slot)
+                if entry.size == size and memcmp(<const char*>(entry + 1), text, size) == 0:
+                    return entry.term
+            place = (place + 1) & self.slot_mask
 
     cdef term_t enter(self, bytes text) except 0:
         """The number of the term with this text, which becomes permanent."""
@@ -123,24 +140,25 @@ cdef class Dictionary:
         cdef uint64_t hash = hash_of(text, size)
         cdef term_t term = self.find(hash, text, size)
         cdef TermRecord* record
-        cdef char* kept
+        cdef Entry* entry
         cdef uint32_t family
         if term:
             return term
-        if 2 * self.known.used > self.known.mask:
-            slots_grow(&self.known)
-        kept = <char*>arena_take(&self.permanent.bytes, size)
-        term = store_new(&self.permanent) if kept != NULL else 0
+        if 2 * <uint64_t>self.permanent.count > self.slot_mask:
+            self._grow_slots()
+        entry = <Entry*>arena_take(&self.permanent.bytes, sizeof(Entry) + size)
+        term = store_new(&self.permanent) if entry != NULL else 0
         if term == 0:
             raise MemoryError("no room for another permanent term")
-        memcpy(kept, <const char*>text, size)
+        entry.term = term
+        entry.size = size
         record = &self.permanent.records[term]
         memset(record, 0, sizeof(TermRecord))
         record.hash = hash
-        record.text = kept
+        record.text = <const char*>memcpy(entry + 1, <const char*>text, size)
         record.size = size
         record_shape(record)
-        slots_put(&self.known, <uint32_t>hash, term)
+        self._put(slot_of(entry, hash), hash)
         if term > 8 * (<uint64_t>self.hint_mask + 1):
             self._grow_hints()
         self.hints[(hash >> 40) & self.hint_mask] |= hint_of(hash)
@@ -149,14 +167,33 @@ cdef class Dictionary:
         self.objects.append(None)
         return term
 
+    cdef void _put(self, uint64_t slot, uint64_t hash) noexcept nogil:
+        """Enter what is not there; there must be room."""
+        cdef uint32_t place = <uint32_t>hash & self.slot_mask
+        while self.slots[place]:
+            place = (place + 1) & self.slot_mask
+        self.slots[place] = slot
+
+    cdef int _grow_slots(self) except -1:
+        """Twice the slots, and the terms so far entered again."""
+        cdef uint64_t count = 2 * (<uint64_t>self.slot_mask + 1)
+        cdef uint64_t* slots = <uint64_t*>zeroed(count, sizeof(uint64_t))
+        cdef const TermRecord* record
+        cdef uint32_t i
+        give_back(self.slots)
+        self.slots = slots
+        self.slot_mask = <uint32_t>(count - 1)
+        for i in range(1, self.permanent.count):
+            record = &self.permanent.records[i]
+            self._put(slot_of(<const Entry*>record.text - 1, record.hash), record.hash)
+        return 0
+
     cdef int _grow_hints(self) except -1:
         """Twice the words, and the terms so far entered again."""
         cdef uint64_t words = 2 * (<uint64_t>self.hint_mask + 1)
         cdef uint64_t* hints = <uint64_t*>zeroed(words, sizeof(uint64_t))
         cdef uint64_t hash
         cdef uint32_t i
-        if hints == NULL:
-            raise MemoryError
         give_back(self.hints)
         self.hints = hints
         self.hint_mask = <uint32_t>(words - 1)

@@ -52,7 +52,7 @@ ctypedef uint32_t term_t
 cdef enum:
     LOCAL = 0x80000000u         # one event batch
     WINDOWED = 0x40000000u      # the window's terms of a dictionary
-    PLACE = 0x3FFFFFFFu         # the rest is the number of its record; without either bit: permanent
+    PLACE = 0x3FFFFFFFu         # the rest is the number of its record; without a bit: permanent
 
 cdef enum:
     UNDECODED = 100             # the kind of a typed literal nobody has asked for yet
@@ -71,7 +71,7 @@ cdef struct TermRecord:
                         # the number it was last given for the window
     double real         # FLOAT, DOUBLE: the value; DECIMAL: the same as a double
     int64_t months      # SPAN
-    int128 exact        # BOOLEAN, INTEGER: the number; DECIMAL: times 10**18; POINT, SPAN: atto-seconds
+    int128 exact        # BOOLEAN, INTEGER: the number; DECIMAL: times 10**18; else atto-seconds
 
 # Invariant: records[0] is unused, so that no term has the number 0.
 cdef struct TermStore:

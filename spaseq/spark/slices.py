@@ -133,12 +133,17 @@ class Slices:
 
 def slices(df: DataFrame, job: Job, wanted: int) -> Slices | None:
     """The slices of a DataFrame; None where its rows are to be read as any others."""
+    options = scanned(df)
+    return None if options is None else cut(options, job, wanted)
+
+
+def cut(options: EventOptions, job: Job, wanted: int) -> Slices | None:
+    """The files that some options of the source name, in `wanted` slices or fewer; or None."""
     (plan, *others) = [query.plan for query in job.program.queries]
     back = "" if others else lookback(plan)
     if isinstance(back, str) or len(plan.streams) != 1:
         return None
-    options = scanned(df)
-    if options is None or options.stream != plan.streams[0]:
+    if options.stream != plan.streams[0]:
         return None
     if options.mode != "FAILFAST" or options.read.lateness is not None:
         return None
@@ -189,10 +194,10 @@ class Slicing:
         job = self._job.value
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from undisturbed(_sliced(job, self._slices, number))
+                yield from undisturbed(sliced(job, self._slices, number))
 
 
-def _sliced(job: Job, slices: Slices, number: int) -> Iterator[pa.RecordBatch]:
+def sliced(job: Job, slices: Slices, number: int) -> Iterator[pa.RecordBatch]:
     """The rows of the matches that end in a slice."""
     first, behind = slices.place(number), slices.place(number + 1)
     if (first.file, first.offset) == (behind.file, behind.offset):

@@ -107,4 +107,4 @@ def test_the_name_of_an_event_comes_out_again() -> None:
     assert match.events[0].graph is None
     with pytest.raises(EventError, match="no IRI"):
         run.push(S, 4, triples("k a 1"), "not an IRI")
-    assert run.events == 3
+    assert run.stats["events"] == 3
