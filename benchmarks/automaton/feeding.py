@@ -16,7 +16,6 @@ from streams import STREAM, Happening, Triples, encoded
 
 import spaseq
 from spaseq.engine.native_run import NativeRun
-from spaseq.engine.query_run import QueryRun
 
 Events = Sequence[Happening]
 
@@ -35,9 +34,7 @@ Feeding = Callable[[spaseq.Program, Events], Fed]
 
 def compiled(run: spaseq.Run) -> NativeRun:
     """The automaton of a run's only query on the compiled core."""
-    native = run.queries[0].native
-    assert native is not None
-    return native
+    return run.queries[0].native
 
 
 def tallied(program: spaseq.Program, events: Events, lazily: bool | None = None) -> Fed:
@@ -72,19 +69,6 @@ def matched(program: spaseq.Program, events: Events) -> Fed:
             found += 1
             witnesses += len(match.events)
     return Fed(process_time() - started, found, witnesses)
-
-
-def plainly(program: spaseq.Program, events: Events) -> Fed:
-    """As `matched`, by the automaton in Python."""
-    run = program.start()
-    run.queries = [
-        QueryRun(query, run.kb, run.rows.matchers, plainly=True) for query in program.queries
-    ]
-    batches = encoded(run, events)
-    gc.collect()
-    started = process_time()
-    found = sum(1 for batch in batches for _ in run.push_batch(batch))
-    return Fed(process_time() - started, found)
 
 
 def pushed(program: spaseq.Program, events: Events) -> Fed:

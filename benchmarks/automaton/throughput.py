@@ -109,7 +109,7 @@ def table(
 def ways(
     only: Sequence[str], events: int, sample: int, repeat: int, show: Callable[[str], None]
 ) -> None:
-    """The same query by batches and by events, or in Python; many matches, few of them taken."""
+    """The same query by batches and by events; many matches, few of them taken."""
     first_steps = next(w for w in workloads.TALLIED if w.name == "W1 n=3 all")
     take_first = partial(feeding.first_of_each, most=workloads.FIRST)
     few = min(events, sample)
@@ -123,7 +123,6 @@ def ways(
             workloads.RECOVERIES_LIMITED.name, workloads.RECOVERIES_LIMITED, few, feeding.matched
         ),
         Series(workloads.MEANS.name, workloads.MEANS, few // 5, feeding.matched),
-        Series("the same in Python", workloads.MEANS, few // 5, feeding.plainly),
     ]
     rows = [series for series in rows if chosen(only, series.workload)]
     if not rows:

@@ -27,9 +27,7 @@ class Condensing:
     def __init__(self, queries: Sequence[QueryRun], rows: EventRows):
         self._queries = queries
         self._rows = rows
-        self._endless = any(
-            query.native is not None and query.plan.window.kind == "unbounded" for query in queries
-        )
+        self._endless = any(query.plan.window.kind == "unbounded" for query in queries)
         self._next = 0
         self._most = 0
 
@@ -46,5 +44,5 @@ class Condensing:
         self._most = 2 * self._held()
 
     def _held(self) -> int:
-        cores = (query.native.core for query in self._queries if query.native is not None)
-        return sum(core.tecs.bytes for core in cores) + self._rows.matchers.window.bytes
+        held = sum(query.native.core.tecs.bytes for query in self._queries)
+        return held + self._rows.matchers.window.bytes

@@ -149,7 +149,7 @@ class Evaluation(Admission):
     def _is_alone(self, stream: str) -> bool:
         """Whether the events of a stream are for one query on the core, and for that at once."""
         (query, *others), (direct, *_) = self.queries, self._direct
-        return not others and query.native is not None and direct and query.reads_only(stream)
+        return not others and direct and query.reads_only(stream)
 
     def _run(self, query: QueryRun, batch: EventBatch, index: int) -> tuple[int, Iterable[Match]]:
         try:

@@ -32,10 +32,8 @@ def joining(
     return {"eager_because": reason, "last": last, "so_far": so_far}
 
 
-def joined_so_far(native: NativeRun | None) -> Data | None:
+def joined_so_far(native: NativeRun) -> Data:
     """How a run joins the rows of a query now, and what that has cost."""
-    if native is None:
-        return None
     core = native.core
     return {
         "lazily": core.lazy,

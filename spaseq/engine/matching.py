@@ -1,4 +1,4 @@
-"""The rows of events per task: each GPM is evaluated once per event, whoever asks."""
+"""What events are matched with: the matchers of all queries, and what the KB is asked for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from spaseq.gpm.binding import BindJoin
 from spaseq.gpm.graphs import NamedGraphs
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
-from spaseq.nfa.tecs import Row
 from spaseq.nfa.window import LAST_MOMENT
 from spaseq.nfa.wiring import windows_back
 from spaseq.rdf._batch import EventBatch
@@ -23,7 +22,7 @@ from spaseq.rdf.event import Event
 
 
 class EventRows:
-    """Evaluates tasks, and remembers the rows of the last event only."""
+    """The matchers of a run, each GPM once, whoever asks."""
 
     def __init__(self, program: CompiledQueries, kb: Knowledge, entailed: Entailed):
         plans = [query.plan for query in program.queries]
@@ -41,18 +40,6 @@ class EventRows:
         self.matchers = self._matchers(None)
         self._joins = self._by_stream()
         self._holders: Sequence[Holder] = ()
-        self._event: Event | None = None
-        self._known: dict[int, tuple[list[Row], list[Row]]] = {}
-
-    def of(self, event: Event, task: int) -> tuple[list[Row], list[Row]]:
-        """The rows of a task over an event: all of them, and those that pass its filters."""
-        if event is not self._event:
-            self._event = event
-            self._known = {}
-        known = self._known.get(task)
-        if known is None:
-            known = self._known[task] = self.matchers.rows(event, task)
-        return known
 
     def _matchers(self, before: Matchers | None) -> Matchers:
         """The matchers for the graphs as they are now."""
@@ -107,7 +94,6 @@ class EventRows:
             self.matchers.fill()
         self._joins = self._by_stream()
         look_ahead(self._holders, self.matchers.joins)
-        self._event = None
 
     def _take(self, closures: Mapping[Seen, tuple[NamedGraphs, Rules]]) -> None:
         for seen, (closed, rules) in closures.items():

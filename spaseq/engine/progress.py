@@ -201,7 +201,7 @@ class _Inquiry:
 
     def _joined_lazily(self) -> list[str]:
         native = self.query.native
-        if native is None or not native.core.turns:
+        if not native.core.turns:
             return []
         last = self.notation.names[-1]
         rows = _counted(native.core.searched, "row")
@@ -295,9 +295,7 @@ class _Inquiry:
     def _refusals(self, state: PlaceState) -> Iterator[str]:
         """What kept accepted rows from being joined."""
         if state.passed_over:
-            strict = self.query.native is not None and joins_strictly(
-                self.query.plan, self.notation.automaton
-            )
+            strict = joins_strictly(self.query.plan, self.notation.automaton)
             strategy = "EMIT STRICT" if strict else STRATEGIES[state.place.operator]
             yield f"{strategy} passed over {_counted(state.passed_over, 'candidate')}"
         if state.forbidden:

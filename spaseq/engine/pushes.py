@@ -58,7 +58,7 @@ class Pushes(Evaluation):
     def _push_on(self, stream: str) -> None:
         """Have the events that follow go straight to the core, where they can."""
         native = self.queries[0].native
-        if native is not None and self._is_alone(stream) and not self.rows.asks(stream):
+        if self._is_alone(stream) and not self.rows.asks(stream):
             pushing = native.pushing(self, self.rows.matchers.relevance, self.kb)
             if pushing is not None:
                 self._ahead = pushing, pushing.batch, 0

@@ -15,7 +15,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from spaseq.engine._matches import Matches
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
-from spaseq.engine.limiting import Held, exceeded
+from spaseq.engine.limiting import exceeded
 from spaseq.engine.matching import EventRows
 from spaseq.engine.native_run import NativeRun, native_run
 from spaseq.engine.native_state import adopt, snapshot
@@ -31,7 +31,7 @@ from spaseq.nfa.acceptor import Acceptor, Compiled
 from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.run import AutomatonRun
-from spaseq.nfa.tecs import Path, Row
+from spaseq.nfa.tecs import Path
 from spaseq.plan.logical import Occurrence
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event, Timestamp
@@ -66,16 +66,12 @@ class QueryRun:
         kb: CurrentGraphs,
         matchers: Matchers,
         limits: Limits = NO_LIMITS,
-        *,
-        plainly: bool = False,
     ):
-        """`plainly`: on the automaton in Python, which the tests compare the compiled one with."""
         plan = compiled.plan
         self.limits = limits
         self.plan = plan
         self.compiled = compiled
         self._kb = kb
-        self._keeps_facts = any(map(_looks_at_graphs, plan.occurrences))
         registers = RegisterFile(plan, RunningAggregates())
         slots = registers.slots()
         acceptors = [
@@ -95,14 +91,9 @@ class QueryRun:
             for occurrence in plan.occurrences
         ]
         self._registers, self._acceptors = registers, acceptors
-        self.native = None if plainly else self._on_the_core(matchers)
+        self.native = self._on_the_core(matchers)
         """The automaton on the compiled core."""
-        self._plain = None if self.native is not None else self.fresh()
         self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton)
-        self._readers = {
-            iri: tuple(n for n, gpm in enumerate(plan.gpms) if iri in gpm.streams)
-            for iri in plan.streams
-        }
         self._waits = self.output.waits
         self.time: Timestamp | None = None
         """The current timestamp, None before the first and after it has closed."""
@@ -122,7 +113,7 @@ class QueryRun:
         """What went because there was too much, before the run was resumed."""
 
     def reads(self, stream: str) -> bool:
-        return stream in self._readers
+        return stream in self.plan.streams
 
     def reads_only(self, stream: str) -> bool:
         return self.plan.streams == (stream,)
@@ -130,7 +121,7 @@ class QueryRun:
     @property
     def matched(self) -> int:
         """Matches so far."""
-        maker = None if self.native is None else self.native.matches
+        maker = self.native.matches
         return self.emitted + (0 if maker is None else maker.made)
 
     # ------------------------------------------------------------------ state
@@ -145,8 +136,6 @@ class QueryRun:
 
     def snapshot(self) -> AutomatonRun:
         """The automaton as it is, for those who only look at it."""
-        if self.native is None:
-            return self._automaton
         return snapshot(self.native, self.fresh(), self.time is not None)
 
     def arrived(
@@ -156,11 +145,6 @@ class QueryRun:
 
         Of the living, the newest first; at most `most` are looked at.
         """
-        if self.native is None:
-            state = self._automaton.places[place]
-            live = [state.place.live.index(register) for register in registers]
-            some = state.arrived(since, most)
-            return state.made, [tuple([values[c] for c in live]) for values in some]
         live = [self.compiled.automaton.places[place].live.index(r) for r in registers]
         made, numbers = self.native.parts.arrived(place, since, most)
         term = self.native.parts.term
@@ -169,53 +153,29 @@ class QueryRun:
     @property
     def shed(self) -> int:
         """How many groups and waiting matches went because there was too much."""
-        if self.native is None:
-            plain = self._automaton
-            return self.shed_before + plain.shed_matches + sum(s.shed for s in plain.places)
         return self.shed_before + self.native.core.shed()
 
     def adopt(self, automaton: AutomatonRun) -> None:
         """Go on from the state of an automaton, once the rest has been put back."""
         self.behind = sum(map(len, self.queued.values()))
-        if self.native is None:
-            self._plain = automaton
-        else:
-            adopt(self.native, automaton, self.opened)
+        adopt(self.native, automaton, self.opened)
 
     def renew(self, matchers: Matchers) -> None:
         """Go on where terms have become permanent that the compiled core knows as others."""
-        if self.native is not None:
-            automaton, self.emitted = self.snapshot(), self.matched
-            self.shed_before = self.shed
-            turns = self.native.core.turns
-            self.native = self._on_the_core(matchers)
-            self.adopt(automaton)
-            self.native.core.turns = turns
+        automaton, self.emitted = self.snapshot(), self.matched
+        self.shed_before, turns = self.shed, self.native.core.turns
+        self.native = self._on_the_core(matchers)
+        self.adopt(automaton)
+        self.native.core.turns = turns
 
     def exceeded(self, reached: LimitReached) -> LimitExceeded:
         """The error that says of a bound which place reached it, and why."""
-        native, time = self.native, self.time
-        if native is None:
-            plain = self._automaton
-            groups: Held = (
-                (state.number, values)
-                for state in plain.places
-                if not state.place.start
-                for values in state.groups
-            )
-            waiting = len(plain.waiting)
-        else:
-            core = native.core
-            groups = ((place, values) for place, values, _, _ in native.parts.waiting())
-            waiting = native.parts.awaited_count()
-            if core.now >= 0 and self.domain:
-                time = from_micros(core.micros, self.domain)
+        parts, core, time = self.native.parts, self.native.core, self.time
+        groups = ((place, values) for place, values, _, _ in parts.waiting())
+        waiting = parts.awaited_count()
+        if core.now >= 0 and self.domain:
+            time = from_micros(core.micros, self.domain)
         return exceeded(reached, self.limits, Notation(self.compiled), (groups, waiting), time)
-
-    @property
-    def _automaton(self) -> AutomatonRun:
-        assert self._plain is not None
-        return self._plain
 
     # ------------------------------------------------------------------ events
 
@@ -247,7 +207,7 @@ class QueryRun:
             self._close_timestamp(rows, found)
         else:
             domain = self.domain
-        for closing, paths in (self.native or self._automaton).due(before):
+        for closing, paths in self.native.due(before):
             self._emit(paths, from_micros(closing, domain), found)
 
     @_telling
@@ -255,11 +215,9 @@ class QueryRun:
         """Encoded events of the query's only stream; the number of the first one left out.
 
         With it come the matches, to be taken before the run goes on; `position` is how many
-        events it had before. For queries with a `native` automaton. Comes back after each event
-        that completes a match, and before one whose time or ordinal does not follow from the
-        last one's.
+        events it had before. Comes back after each event that completes a match, and before one
+        whose time or ordinal does not follow from the last one's.
         """
-        assert self.native is not None
         self.domain = self.domain or batch.time(first).domain
         after = self.native.run(batch, first, position)
         if after > first:
@@ -272,7 +230,7 @@ class QueryRun:
 
         `taken` must hear how far it came, before anything else is done with the run.
         """
-        if self.native is None or self.native.matches is None:
+        if self.native.matches is None:
             return None
         self.domain = self.domain or batch.time(first).domain
         return self.native.stream(batch, first, position, kb)
@@ -290,44 +248,29 @@ class QueryRun:
 
     def reached(self, first: int) -> int:
         """The first event that `run` did not take, when it failed on one from `first` on."""
-        return first if self.native is None else max(first, self.native.step.reached)
+        return max(first, self.native.step.reached)
 
     def _feed(self, event: Event, rows: EventRows, found: list[Match]) -> None:
         if not self.opened:
-            (self.native or self._automaton).open_instant(event.time.micros)
+            self.native.open_instant(event.time.micros)
             self.opened = True
             self.domain = event.time.domain
         rows.ready(event)
-        if self.native is not None:
-            self.native.feed(event)
-        else:
-            self._feed_rows(event, rows)
+        self.native.feed(event)
         if not self._waits:
             self._take(event.time, found)
-
-    def _feed_rows(self, event: Event, rows: EventRows) -> None:
-        automaton, tasks = self._automaton, self.compiled.tasks
-        unfiltered: dict[int, Sequence[Row]] = {}
-        filtered: dict[int, list[Row]] = {}
-        for gpm in filter(automaton.waits_for, self._readers[event.stream]):
-            unfiltered[gpm], filtered[gpm] = rows.of(event, tasks[gpm])
-        if not self._keeps_facts and any(filtered.values()):
-            # Partial matches outlive the event: only EXISTS still asks for its graph.
-            event = event.bare()
-        automaton.feed(event, unfiltered, filtered)
 
     def _take(self, end: Timestamp, found: list[Match]) -> None:
         """The matches that are complete by now."""
         found += self._completed(end)
 
     def _completed(self, end: Timestamp) -> Iterable[Match]:
-        if self.native is not None and self.native.matches is not None:
+        if self.native.matches is not None:
             if self.native.core.complete:
                 return self.native.matches.take(self.plan.skip_past_last, self._kb.version)
             return ()
         found: list[Match] = []
-        automaton = self.native or self._automaton
-        self._emit(list(automaton.take(one=self.output.any_will_do)), end, found)
+        self._emit(list(self.native.take(one=self.output.any_will_do)), end, found)
         return found
 
     def _feed_queued(self, rows: EventRows, found: list[Match]) -> None:
@@ -337,7 +280,7 @@ class QueryRun:
 
     def _close_instant(self, found: list[Match]) -> None:
         if self.opened:
-            (self.native or self._automaton).close_instant()
+            self.native.close_instant()
             assert self.time is not None
             self._take(self.time, found)
         self.opened = False
@@ -348,8 +291,6 @@ class QueryRun:
         while self.queued:
             self._feed_queued(rows, found)
             self._close_instant(found)
-        if self.native is None:
-            self._automaton.close_timestamp()
         self.time = None
         self.ordinal = 0
         self.delivered = dict.fromkeys(self.delivered, 0)
@@ -357,11 +298,10 @@ class QueryRun:
     def _emit(self, paths: list[Path], end: Timestamp, found: list[Match]) -> None:
         if not paths:
             return
-        automaton = self.native or self._automaton
-        matches, shown = self.output.batch(paths, end, automaton)
+        matches, shown = self.output.batch(paths, end, self.native)
         if self.plan.skip_past_last:
             for path in shown:
-                automaton.skip(path.key)
+                self.native.skip(path.key)
         self.emitted += len(matches)
         found += matches
 

@@ -8,8 +8,6 @@ fits extends the whole union by one node, whatever number of partial matches it 
 an instant brings becomes visible when it closes, for nothing follows an event of its own
 instant.
 
-Runs the automata that `spaseq.nfa.native.unfit` lets through.
-
 Invariants: terms in registers and labels are permanent or of the window; a group whose
 `latest` lies before the bound is dead, and nothing it refers to is followed. Cost of a row:
 constant for each group it meets. Source: Bucchi et al., CORE; Alevizos et al., Register Match

@@ -210,7 +210,7 @@ def rows_of(
 
 def _made_directly(job: Job, run: Run, rows: Rows, own: Own) -> None:
     native = run.queries[0].native
-    if len(run.queries) > 1 or native is None or job.columns.kind == "string":
+    if len(run.queries) > 1 or job.columns.kind == "string":
         return
     maker = native.made_by(RowMaker)
     if maker is not None:

@@ -8,11 +8,11 @@ from itertools import groupby
 
 import pyoxigraph as ox
 from engine_runs import EX, S
+from plain_run import run_plainly
 from strategies import Case
 
 import spaseq
 from spaseq.engine.native_run import NativeRun
-from spaseq.engine.query_run import QueryRun
 from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
 from spaseq.rdf._batch import EventBatch
@@ -30,11 +30,7 @@ def knowledge(case: Case) -> dict[str, list[ox.Triple]]:
 
 def in_python(program: spaseq.Program, kb: Knowledge | None = None) -> Run:
     """A new run, none of whose queries is on the core."""
-    run = program.start(kb=kb)
-    run.queries = [
-        QueryRun(query, run.kb, run.rows.matchers, plainly=True) for query in program.queries
-    ]
-    return run
+    return run_plainly(program.start(kb=kb))
 
 
 def resumed_in_python(program: spaseq.Program, blob: bytes, kb: Knowledge | None = None) -> Run:
@@ -95,9 +91,7 @@ def started(seq: str, gpms: Mapping[str, str], window: str = "1 HOUR") -> Run:
 
 def native(run: Run) -> NativeRun:
     """The automaton of a run's first query on the core."""
-    found = run.queries[0].native
-    assert found is not None
-    return found
+    return run.queries[0].native
 
 
 def pushed(run: Run, time: int, letter: str, key: int = 0, value: int = 0) -> int:

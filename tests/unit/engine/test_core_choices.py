@@ -26,14 +26,11 @@ def started(seq: str, clauses: str, end: str = "") -> Run:
 
 def in_partitions(seq: str, gpms: str, clauses: str = "") -> Run:
     query = text(seq, gpms, clauses=f"WITHIN 1 HOUR PARTITION BY ?k {clauses}")
-    run = spaseq.compile(query).start()
-    assert run.queries[0].native is not None
-    return run
+    return spaseq.compile(query).start()
 
 
 def best(run: Run) -> Best:
     native = run.queries[0].native
-    assert native is not None
     assert native.best is not None
     return native.best
 

@@ -49,7 +49,6 @@ def test_whom_a_guard_does_not_forbid_is_joined_at_once() -> None:
     for time in range(500):
         pushed(run, time, "a")
     native = run.queries[0].native
-    assert native is not None
     made = native.core.tecs.made
     assert pushed(run, 500, "b") == 500
     assert native.core.tecs.made == made + 1

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from core_runs import encoded, in_python
+from core_runs import encoded
 from engine_runs import EX, R, S, program, push, shown, triples
 from oracle import timestamp
+from plain_run import run_plainly
 
 import spaseq
-from spaseq.engine.query_run import QueryRun
 from spaseq.engine.run import Run
 from spaseq.errors import LimitExceeded, RunFailed
 from spaseq.nfa.limits import Limits
@@ -45,11 +45,7 @@ def compiled(of: spaseq.Program, limits: Limits) -> Run:
 
 
 def plain(of: spaseq.Program, limits: Limits) -> Run:
-    run = in_python(of)
-    run.queries = [
-        QueryRun(query, run.kb, run.rows.matchers, limits, plainly=True) for query in of.queries
-    ]
-    return run
+    return run_plainly(of.start(), limits)
 
 
 TWO_STREAMS = (

@@ -54,7 +54,6 @@ moments = st.one_of(
 def found(events: list[Event]) -> list[Match]:
     run = spaseq.compile(QUERY).start()
     matches = list(run.push_batch(encoded(run, events)))
-    assert run.queries[0].native is not None
     assert run.queries[0].native.matches is not None
     return matches
 

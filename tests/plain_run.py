@@ -1,0 +1,129 @@
+"""Queries on the automaton in plain Python, which the compiled core is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+from spaseq.engine._matches import Matches
+from spaseq.engine.limiting import exceeded
+from spaseq.engine.matching import EventRows
+from spaseq.engine.native_run import NativeRun
+from spaseq.engine.notation import Notation
+from spaseq.engine.query_run import QueryRun
+from spaseq.engine.run import Run
+from spaseq.errors import LimitExceeded
+from spaseq.gpm.match import Matchers
+from spaseq.kb.knowledge import Knowledge
+from spaseq.nfa.contiguity import Contiguity
+from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
+from spaseq.nfa.run import AutomatonRun
+from spaseq.nfa.tecs import Key, Path, Row
+from spaseq.nfa.window import WindowClock
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.event import Event
+from spaseq.results import Match
+
+
+def run_plainly(run: Run, limits: Limits = NO_LIMITS) -> Run:
+    """Let a new run go without the compiled core."""
+    run.queries = [PlainQueryRun(query, run, limits) for query in run.queries]
+    return run
+
+
+class PlainQueryRun(QueryRun):
+    """One query: events reach its automaton one by one, as terms."""
+
+    def __init__(self, query: QueryRun, run: Run, limits: Limits):
+        super().__init__(query.compiled, query._kb, run.rows.matchers, limits)
+        self.automaton = self.fresh()
+        self.native = cast(NativeRun, _Automaton(self, run.rows.matchers))
+
+    def reads_only(self, stream: str) -> bool:
+        """Nobody takes its events elsewhere than one by one."""
+        return False
+
+    @property
+    def shed(self) -> int:
+        plain = self.automaton
+        return self.shed_before + plain.shed_matches + sum(s.shed for s in plain.places)
+
+    def snapshot(self) -> AutomatonRun:
+        return self.automaton
+
+    def adopt(self, automaton: AutomatonRun) -> None:
+        self.behind = sum(map(len, self.queued.values()))
+        self.automaton = automaton
+
+    def renew(self, matchers: Matchers) -> None:
+        pass
+
+    def arrived(
+        self, place: int, registers: Sequence[int], since: int, most: int
+    ) -> tuple[int, list[tuple[object, ...]]]:
+        state = self.automaton.places[place]
+        live = [state.place.live.index(register) for register in registers]
+        some = state.arrived(since, most)
+        return state.made, [tuple([values[c] for c in live]) for values in some]
+
+    def exceeded(self, reached: LimitReached) -> LimitExceeded:
+        places = [state for state in self.automaton.places if not state.place.start]
+        groups = ((state.number, values) for state in places for values in state.groups)
+        held = groups, len(self.automaton.waiting)
+        return exceeded(reached, self.limits, Notation(self.compiled), held, self.time)
+
+    def run(self, batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:
+        return first, ()
+
+    def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches | None:
+        return None
+
+    def reached(self, first: int) -> int:
+        return first
+
+    def _close_timestamp(self, rows: EventRows, found: list[Match]) -> None:
+        super()._close_timestamp(rows, found)
+        self.automaton.close_timestamp()
+
+
+class _Automaton:
+    """What a query asks of its automaton, of one in plain Python."""
+
+    matches = best = None
+
+    def __init__(self, query: PlainQueryRun, matchers: Matchers):
+        self._query = query
+        self._matchers = matchers
+
+    def open_instant(self, micros: int) -> None:
+        self._query.automaton.open_instant(micros)
+
+    def feed(self, event: Event) -> None:
+        query = self._query
+        unfiltered: dict[int, Sequence[Row]] = {}
+        filtered: dict[int, list[Row]] = {}
+        for number, gpm in enumerate(query.plan.gpms):
+            if event.stream in gpm.streams and query.automaton.waits_for(number):
+                found = self._matchers.rows(event, query.compiled.tasks[number])
+                unfiltered[number], filtered[number] = found
+        query.automaton.feed(event, unfiltered, filtered)
+
+    def close_instant(self) -> None:
+        self._query.automaton.close_instant()
+
+    def take(self, *, one: bool = False) -> Iterator[Path]:
+        return self._query.automaton.take(one=one)
+
+    def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
+        return self._query.automaton.due(before)
+
+    def skip(self, key: Key) -> None:
+        self._query.automaton.skip(key)
+
+    @property
+    def clock(self) -> WindowClock:
+        return self._query.automaton.clock
+
+    @property
+    def contiguity(self) -> Contiguity:
+        return self._query.automaton.contiguity
