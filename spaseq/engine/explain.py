@@ -32,7 +32,7 @@ def to_dict(
     program: CompiledQueries,
     observed: Sequence[Observed] | None = None,
     widened: Sequence[Sequence[Data]] | None = None,
-    joined: Sequence[Data | None] | None = None,
+    joined: Sequence[Data] | None = None,
 ) -> Data:
     """The plan as data that JSON can hold.
 
@@ -213,7 +213,7 @@ def explain(
     program: CompiledQueries,
     observed: Sequence[Observed] | None = None,
     widened: Sequence[Sequence[Data]] | None = None,
-    joined: Sequence[Data | None] | None = None,
+    joined: Sequence[Data] | None = None,
 ) -> str:
     """The plan as text, with what `to_dict` says of a run."""
     data = to_dict(program, observed, widened, joined)

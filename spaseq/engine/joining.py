@@ -16,9 +16,7 @@ from spaseq.nfa.native_chain import eager_because, visits_groups
 Data = dict[str, Any]
 
 
-def joining(
-    program: CompiledQueries, number: int, joined: Sequence[Data | None] | None
-) -> Data | None:
+def joining(program: CompiledQueries, number: int, joined: Sequence[Data] | None) -> Data | None:
     """Whether a query may be joined lazily, or why not; None where nobody would ask.
 
     `joined`: of each query what `joined_so_far` says.
