@@ -39,6 +39,7 @@ RANK = {stage: rank for rank, stages in enumerate(ORDER) for stage in stages}
 
 BUDGETS = {".py": 400, ".pyx": 600}
 TEST_BUDGET = 800
+LONGEST = 100
 TEXTS = {".py", ".pyx", ".pxd", ".pyi", ".lark", ".md", ".toml", ".rq", ".sh", ".txt"}
 BUILT = {"build", "dist", "site"}
 
@@ -148,6 +149,17 @@ def test_the_docstring_of_the_package_shows_the_order() -> None:
 
 
 # ------------------------------------------------------------------ sizes
+
+
+def test_lines_of_compiled_modules_have_the_length_of_all_others() -> None:
+    """ruff sees to those of Python."""
+    long = [
+        f"{shown(path)}:{number}"
+        for path in sources(".pyx", ".pxd")
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if len(line) > LONGEST
+    ]
+    assert not long
 
 
 def test_no_file_has_outgrown_one_idea() -> None:

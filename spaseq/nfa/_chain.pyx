@@ -168,7 +168,7 @@ cdef class Chain(Joins):
         return status != 0
 
     cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1:
-        """The steps that are not joined yet: 1, 0 where too much is looked at, 2 where it will do."""
+        """Join the steps that are left: 1; 0 where too much is looked at; 2 where it will do."""
         cdef int status
         cdef uint32_t step, index
         cdef uint64_t number

@@ -37,7 +37,9 @@ cdef class AutomatonCore(Chain):
         self, Way* way, uint32_t width, Label** label, double least, double most
     ) except -1
     cdef int _see(self, Sighting* sighting, uint32_t width) except -1
-    cdef int _end(self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width) except -1
+    cdef int _end(
+        self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width
+    ) except -1
     cdef int _take(self, Way* way, uint32_t group, uint32_t width, Label** label) except -1
     cdef uint64_t _living(self) noexcept
     cdef int _sweep(self) except -1

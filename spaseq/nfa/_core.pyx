@@ -379,7 +379,7 @@ cdef class AutomatonCore(Chain):
     cdef int _take_whole(
         self, Way* way, uint32_t width, Label** label, double least, double most
     ) except -1:
-        """A row takes all groups less than `least`, or greater than `most`; whether there are any."""
+        """A row takes all groups below `least` or above `most`; whether there are any."""
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
         cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
@@ -483,7 +483,8 @@ cdef class AutomatonCore(Chain):
             return _raised() if status < 0 else 0
         if group != NULL and (
             group.latest < 0 or self.tracked and place.operator == c","
-            and not place.manner & CONJOINED and group.members.node.label.instant < self.partitions.before
+            and not place.manner & CONJOINED
+            and group.members.node.label.instant < self.partitions.before
         ):
             place.passed_over += 1
             return 0

@@ -20,7 +20,8 @@ cdef class Frontier:
     cdef uint32_t next          # that is followed
 
     cdef int push(
-        self, uint32_t place, instant_t last, const term_t* env, const uint32_t* live, uint32_t width
+        self, uint32_t place, instant_t last, const term_t* env, const uint32_t* live,
+        uint32_t width,
     ) except -1
     cdef int clear(self) noexcept
     cdef int _grow(self) except -1

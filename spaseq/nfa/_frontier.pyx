@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""What is still to be followed inside a guarded unit: (place, last instant, environment), once each.
+"""What is still to be followed inside a guarded unit: (place, instant, environment), once each.
 
 Two ways that wait in one place since one instant with equal registers go on alike. Entries are
 numbered as they come and are followed in that order. Cost: constant for each.

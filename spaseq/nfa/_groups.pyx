@@ -2,9 +2,9 @@
 """The configurations of one place: a group for each valuation of its live registers.
 
 A group is found by all its registers, or, through an index, by those that some edge shares
-with the rows it takes, and by the order of one that a filter compares. Groups that went leave their places to others, so memory is that of
-the most groups there ever were. Cost: constant for each of them; where there is an order,
-logarithmic.
+with the rows it takes, and by the order of one that a filter compares. Groups that went leave
+their places to others, so memory is that of the most groups there ever were. Cost: constant for
+each of them; where there is an order, logarithmic.
 """
 
 from cpython.ref cimport PyObject

@@ -57,7 +57,9 @@ cdef class CoreParts:
         """
         cdef instant_t i
         cdef instant_t end = self.core.bound if self.core.endless else self.core.now + 1
-        times = [(i, self.core.times[i & self.core.times_mask]) for i in range(self.core.bound, end)]
+        times = [
+            (i, self.core.times[i & self.core.times_mask]) for i in range(self.core.bound, end)
+        ]
         bounds = []
         if self.core.bounds != NULL:
             bounds = [
@@ -113,12 +115,14 @@ cdef class CoreParts:
         cdef Groups groups = <Groups>self.core.groups[place]
         cdef uint32_t i, k, end = groups.living
         cdef Group* group
+        cdef const term_t* values
         found = []
         if groups.made > since:
             for i in range(end - min(most, end), end):
                 group = &groups.groups[groups.alive[i]]
                 if group.serial > since and group.latest >= self.core.bound:
-                    found.append([values_of(groups, groups.alive[i])[k] for k in range(groups.width)])
+                    values = values_of(groups, groups.alive[i])
+                    found.append([values[k] for k in range(groups.width)])
         found.reverse()
         return groups.made, found
 
@@ -200,7 +204,8 @@ cdef class CoreParts:
             rows = found
             rows.forget(self.core.reach)
             for number in range(rows.first, rows.end):
-                yield gpm, self.core.whole[<uint32_t>gpm], <size_t>rows.labels[number & (rows.room - 1)]
+                label = <size_t>rows.labels[number & (rows.room - 1)]
+                yield gpm, self.core.whole[<uint32_t>gpm], label
 
     def chained(self):
         """How a chain is joined, whose rows are among those that are `kept`.

@@ -13,8 +13,8 @@ free it. When the window has passed over an epoch's last instant, every match th
 its nodes has expired, and the epoch's memory goes as a whole.
 
 Cost: extending is constant, and so is uniting two unions; adding is constant where starts come
-in order, else amortised logarithmic. Source: Bucchi, Grez, Quintana, Riveros, Vansummeren: CORE, VLDB 2022, section
-5, with heaps in the place of union lists.
+in order, else amortised logarithmic. Source: Bucchi, Grez, Quintana, Riveros, Vansummeren: CORE,
+VLDB 2022, section 5, with heaps in the place of union lists.
 """
 
 from libc.string cimport memset

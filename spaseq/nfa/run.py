@@ -1,13 +1,14 @@
-"""The run of one automaton: rows of events in, complete matches out.
+"""The run of one automaton in plain Python: rows of events in, complete matches out.
 
-`open_instant`, `feed`, `close_instant` (and `close_timestamp`) follow the instants of the
-streams; `due` yields the matches that had to wait for their window to close. What `feed`
-adds becomes visible at the close of the instant. One event costs the groups its rows
-reach (an index where the row shares bound variables with them), not the partial matches
-in them; a complete match is enumerated only when somebody asks.
+Queries run on the compiled core. Its state takes this form to be saved, counted and explained
+(`spaseq/engine/native_state.py`), and tests compare it with this run (`tests/plain_run.py`).
 
-Invariants: every node in a group has `last` < the open instant; buffers hold the rows
-since the window's first instant.
+`open_instant`, `feed`, `close_instant` (and `close_timestamp`) follow the instants of the streams;
+`due` yields the matches that had to wait for their window to close. What `feed` adds becomes
+visible at the close of the instant. Cost: the groups that the rows of an event reach.
+
+Invariants: every node in a group has `last` < the open instant; buffers hold the rows since the
+window's first instant.
 """
 
 from __future__ import annotations
@@ -237,8 +238,6 @@ class AutomatonRun:
 
     def bound(self, key: Key) -> int:
         """The least start of a match of this partition that ends now."""
-        if not self.skipped:
-            return self.clock.bound
         return max(self.clock.bound, self.skipped.get(key, 0))
 
     # ------------------------------------------------------------------ one event
