@@ -236,8 +236,7 @@ class AutomatonRun:
         """AFTER MATCH SKIP PAST LAST EVENT: only what starts later may still match."""
         self.skipped[key] = self.clock.now + 1
 
-    def bound(self, key: Key) -> int:
-        """The least start of a match of this partition that ends now."""
+    def bound(self, key: Key) -> int:  # the least start of a match of this partition that ends now
         return max(self.clock.bound, self.skipped.get(key, 0))
 
     # ------------------------------------------------------------------ one event
