@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import cast
 
 from spaseq.engine._matches import Matches
@@ -90,6 +91,8 @@ class _Automaton:
     """What a query asks of its automaton, of one in plain Python."""
 
     matches = best = None
+    core = SimpleNamespace(lazy=False, turns=0, searched=0, tried=0)
+    """It joins rows as they come."""
 
     def __init__(self, query: PlainQueryRun, matchers: Matchers):
         self._query = query

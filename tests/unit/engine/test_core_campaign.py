@@ -2,7 +2,7 @@
 
 Drawn queries of single steps, of any sort, and of sorts that are drawn too rarely. Each is run
 event by event, in batches, in encoded batches, with its state put down and taken up after each
-event, and on the automaton in Python. `SPASEQ_EXAMPLES` is the number of cases (default 300),
+event, and on the automaton in Python. `SPASEQ_EXAMPLES` is the number of cases (default 150),
 `SPASEQ_SEED` the first.
 """
 
@@ -31,9 +31,9 @@ from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact
 from spaseq.results import Match
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
-CHUNK = 100
+CHUNK = 50
 
 Way = Callable[[spaseq.Program, Case, random.Random], list[Match]]
 

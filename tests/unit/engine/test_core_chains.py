@@ -3,7 +3,7 @@
 Drawn chains whose steps are correlated by what no index serves, with rates that change. Each is run
 event by event, in batches, in encoded batches and with its state put down and taken up after each
 event, while the core turns whenever it likes. `SPASEQ_EXAMPLES` is the number of cases (default
-300), `SPASEQ_SEED` the first.
+150), `SPASEQ_SEED` the first.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from spaseq.nfa.native_chain import weighed
 from spaseq.parser import parse
 from spaseq.results import Match
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
-CHUNK = 100
+CHUNK = 50
 
 Way = Callable[[spaseq.Program, Case, random.Random], list[Match]]
 turned = 0
