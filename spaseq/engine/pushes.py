@@ -38,6 +38,7 @@ class Pushes(Evaluation):
                 raise
             if taken is not None:
                 return taken
+            self._overtake()
         self.settle()
         self._check_stream(stream)
         time = self._check_time(timestamp_of(timestamp), stream)

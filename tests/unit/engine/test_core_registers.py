@@ -234,7 +234,7 @@ def test_nothing_expires_without_a_window() -> None:
     assert push(shedding, 100, "k99 b 1") == ["A@99 B@100"]
 
 
-@pytest.mark.parametrize("way", ["by events", "in batches"])
+@pytest.mark.parametrize("way", ["pushed", "by events", "in batches"])
 def test_without_a_window_memory_is_that_of_what_may_still_match(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,8 +254,11 @@ def test_without_a_window_memory_is_that_of_what_may_still_match(
             key, letter = number // 4, "abbc"[number % 4]
             fact = (ox.NamedNode(f"{EX}k{key}"), ox.NamedNode(EX + letter), ox.Literal(number % 7))
             events.append(Event(S, timestamp(number * 1_000_000, NUMBER), 0, [fact]))
-        given = encoded(run, events) if way == "in batches" else events
-        ours, theirs = list(run.push_batch(given)), list(plain.push_batch(events))
+        if way == "pushed":
+            ours = [match for each in events for match in run.push(S, each.time, each.facts)]
+        else:
+            ours = list(run.push_batch(encoded(run, events) if way == "in batches" else events))
+        theirs = list(plain.push_batch(events))
         assert sorted(comparable(ours), key=repr) == sorted(comparable(theirs), key=repr)
         found += len(ours)
         held.append(native(run).core.tecs.bytes + native(run).matchers.window.bytes)
