@@ -92,7 +92,9 @@ cdef class WindowTerms:
         gone = self.oldest
         # The ring must have room for one more epoch, whatever the positions are.
         while gone < self.current and (
-            position - self.epochs[gone % EPOCHS].last > self.horizon
+            # Positions do not fall, but two may be further apart than a signed number can say.
+            <uint64_t>position - <uint64_t>self.epochs[gone % EPOCHS].last
+            > <uint64_t>self.horizon
             or self.current - gone >= EPOCHS - 1
         ):
             gone += 1
