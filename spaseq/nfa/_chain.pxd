@@ -2,8 +2,8 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from spaseq.nfa._joins cimport Joins
 from spaseq.nfa._kept cimport KeptRows
+from spaseq.nfa._meeting cimport Meeting
 from spaseq.nfa._tables cimport Way
 from spaseq.nfa._tecs cimport Label, instant_t
 from spaseq.rdf._terms cimport term_t
@@ -32,7 +32,7 @@ cdef struct Weights:
     instant_t settled   # the instant of the last change to joining eagerly
 
 
-cdef class Chain(Joins):
+cdef class Chain(Meeting):
     cdef uint32_t chain_length  # 0: nothing is ever joined lazily
     cdef ChainStep* chain
     cdef ChainTest* chain_tests
@@ -57,10 +57,6 @@ cdef class Chain(Joins):
     cdef readonly uint64_t searched # rows that were looked at lazily, and in trials
     cdef readonly uint64_t tried
     cdef public uint64_t turns      # how often it changed
-
-    # What the core does with a row in the one way or the other.
-    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1
-    cdef int show(self) except -1
 
     cdef bint may_follow(self, uint32_t gpm) noexcept
     cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1

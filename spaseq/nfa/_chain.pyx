@@ -42,7 +42,7 @@ cdef double FADING = 63.0 / 64
 cdef uint32_t LEAVES = 8
 
 
-cdef class Chain(Joins):
+cdef class Chain(Meeting):
     """What of a core is joined lazily."""
 
     def __cinit__(self, rows, *others):
@@ -324,14 +324,6 @@ cdef class Chain(Joins):
         return 2 if self.one else 1
 
     # ---------------------------------------------------------------- turning
-
-    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1:
-        """The row at hand meets those who wait for it in one place."""
-        raise NotImplementedError
-
-    cdef int show(self) except -1:
-        """What came to wait becomes visible."""
-        raise NotImplementedError
 
     cdef int take_chained(self, Way* way, uint32_t width) except -1:
         """The row at hand is kept for those it may be joined with later, or joined."""

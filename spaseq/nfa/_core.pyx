@@ -14,29 +14,19 @@ constant for each group it meets. Source: Bucchi et al., CORE; Alevizos et al., 
 Automata.
 """
 
-from libc.math cimport INFINITY, fabs
-from libc.string cimport memcpy, memset
-
-from spaseq.nfa._clock cimport Awaited, since_of, tick
+from spaseq.nfa._clock cimport since_of, tick
 from spaseq.nfa._event cimport EventAtHand, spend, take_row
-from spaseq.nfa._groups cimport NOBODY, Group, latest_of
-from spaseq.nfa._instant cimport Touched, arrive
-from spaseq.nfa._order cimport Rank, Span, class_of, rank_of
+from spaseq.nfa._groups cimport NOBODY, Group
+from spaseq.nfa._instant cimport Touched
 from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._shedding cimport held, shed
-from spaseq.nfa._sums cimport Sum, sum_of
-from spaseq.nfa._tables cimport CLOSING, CONJOINED, More, Relation, assign, bind, enter
-from spaseq.rdf._batch cimport record_of
+from spaseq.nfa._tables cimport CLOSING, CONJOINED, More, assign, bind
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._window cimport WindowTerms
 
 from spaseq.nfa.limits import NO_LIMIT, LimitReached
 
 cdef uint32_t FEWEST_SWEPT = 256
-# More than rounding to a float moves a number: of its size, and where it is hardly any.
-cdef double ROUNDING = 2.0 ** -20
-cdef double LEAST_FLOAT = 1e-37
 
 
 cdef class AutomatonCore(Chain):
@@ -46,7 +36,6 @@ cdef class AutomatonCore(Chain):
         self, tables, WindowTerms window not None, Dictionary dictionary not None, term_t truth,
         term_t falsehood,
     ):
-        self.walk = Walk()
         self.truth = truth
         self.falsehood = falsehood
         self.most_groups = self.kept_groups = NO_LIMIT
@@ -55,10 +44,6 @@ cdef class AutomatonCore(Chain):
         self.passes = not self.tracked and any(place[0] == "," for place in tables.places)
         if tables.width:
             self.partitions = Partitions(tables, self, window, dictionary)
-        self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
-
-    def __dealloc__(self):
-        give_back(self.key)
 
     # ---------------------------------------------------------------- instants
 
@@ -99,18 +84,6 @@ cdef class AutomatonCore(Chain):
                 self._sweep()
         return 0
 
-    cdef int show(self) except -1:
-        """What came to wait becomes visible."""
-        cdef uint32_t i
-        for i in range(self.pending_count):
-            self._enter(
-                self.pending[i].target,
-                self.pending_values + self.pending[i].values,
-                self.pending[i].node,
-            )
-        self.pending_count = self.value_count = 0
-        return 0
-
     cdef uint64_t _living(self) noexcept:
         """How many groups and waiting matches there are, even if the window has passed them."""
         cdef uint64_t found = self.awaited_count
@@ -138,68 +111,6 @@ cdef class AutomatonCore(Chain):
                 group.members = NULL
                 if groups.dated:
                     groups.dates[groups.alive[i]].newest = NULL
-        return 0
-
-    cdef int _enter(self, uint32_t target, const term_t* values, Node* node) except -1:
-        """A partial match comes to wait."""
-        cdef Groups groups = <Groups>self.groups_at[target]
-        cdef uint32_t number = groups.find(values)
-        cdef Group* group
-        if number != NOBODY and latest_of(&groups.groups[number]) < self.bound:
-            # The numbers of its registers may stand for other terms by now.
-            groups.drop(number)
-            number = NOBODY
-        if number == NOBODY:
-            number = groups.make(values)
-            self.most_living += 1
-        else:
-            groups.spoil(number)
-        group = &groups.groups[number]
-        if self.places[target].operator == CLOSING:
-            self._await(target, number, node)
-        else:
-            if (
-                self.tracked and self.places[target].operator == c"," and group.members != NULL
-                and not self.places[target].manner & CONJOINED
-                and group.members.node.label.instant < node.label.instant
-            ):
-                # An event of their partition has passed over the others.
-                group.members, group.latest = NULL, -1
-                if groups.dated:
-                    groups.dates[number].newest = NULL
-            group.members = self.tecs.add(group.members, group.latest, node, self.bound)
-        if node.latest > group.latest:
-            group.latest = node.latest
-        if groups.dated:
-            groups.date(self.tecs, number, node, self.bound)
-        self.places[target].reached += 1
-        return 0
-
-    cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1:
-        """The matches that end in a node wait for their windows to close."""
-        self.walk.begin(node, self.since_at(node))
-        while self.walk.advance():
-            self._put_awaited(place, group, self.walk)
-            self.waited += 1
-        return 0
-
-    cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1:
-        """The match that a walk is at waits."""
-        cdef uint32_t i
-        cdef Awaited** head = &self.awaited[walk.start & self.times_mask]
-        cdef Awaited* match = <Awaited*>self.tecs.take(
-            sizeof(Awaited) + (walk.length - 1) * sizeof(Label*)
-        )
-        match.next = head[0]
-        match.place = place
-        match.group = group
-        match.serial = (<Groups>self.groups_at[place]).groups[group].serial
-        match.length = walk.length
-        for i in range(walk.length):
-            match.labels[i] = walk.path[walk.length - 1 - i]
-        head[0] = match
-        self.awaited_count += 1
-        self.most_living += 1
         return 0
 
     cdef int _sweep(self) except -1:
@@ -317,90 +228,6 @@ cdef class AutomatonCore(Chain):
                 self.meet(way, width, &label)
         return 0
 
-    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1:
-        """The row at hand meets those who wait for it in one place."""
-        cdef Edge* edge = &self.edges[way.edge]
-        cdef Place* place = &self.places[way.place]
-        cdef Groups groups
-        cdef uint32_t i, group
-        if edge.occurrence == NOBODY:
-            return self.conjoin(way)
-        if not place.operator:
-            return self._take(way, NOBODY, width, label)
-        groups = <Groups>self.groups_at[way.place]
-        if edge.compared >= 0:
-            return self._take_ordered(way, width, label)
-        if edge.index:
-            for i in range(edge.key_first, edge.key_end):
-                self.key[i - edge.key_first] = self.row[self.numbers[i]]
-            group = groups.first(edge.index, self.key)
-            if group == NOBODY and groups.living:
-                place.unjoined += 1
-            while group != NOBODY:
-                self._take(way, group, width, label)
-                group = groups.next_of(edge.index, group, self.key)
-        else:
-            for i in range(groups.living):
-                self._take(way, groups.alive[i], width, label)
-        return 0
-
-    cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1:
-        """A row meets the groups whose registers its filter may find less, equal or greater."""
-        cdef Edge* edge = &self.edges[way.edge]
-        cdef Groups groups = <Groups>self.groups_at[way.place]
-        cdef double value = 0, least = -INFINITY, most = INFINITY, margin
-        cdef bint found = False
-        cdef Rank rank
-        cdef Span span
-        cdef uint32_t i, group
-        if self.row[edge.compared] == 0:
-            return 0
-        rank = rank_of(record_of(self.batch, self.row[edge.compared]), &value)
-        if rank == Rank.NUMERIC and fabs(value) < INFINITY:
-            margin = ROUNDING * fabs(value) + LEAST_FLOAT
-            if edge.relation != Relation.LESS or edge.whole:
-                most = value + margin
-            if edge.relation != Relation.GREATER or edge.whole:
-                least = value - margin
-            if edge.whole:
-                found = self._take_whole(way, width, label, least, most)
-        elif rank == Rank.TEXT and edge.relation == Relation.EQUAL:
-            least = most = value
-        for i in range(edge.key_first, edge.key_end):
-            self.key[i - edge.key_first] = self.row[self.numbers[i]]
-        group = groups.first_in(edge.index, self.key, rank, least, most, &span)
-        if group == NOBODY and groups.living and not found:
-            self.places[way.place].unjoined += 1
-        while group != NOBODY:
-            self._take(way, group, width, label)
-            group = groups.next_in(edge.index, &span)
-        return 0
-
-    cdef int _take_whole(
-        self, Way* way, uint32_t width, Label** label, double least, double most
-    ) except -1:
-        """A row takes all groups below `least` or above `most`; whether there are any."""
-        cdef Edge* edge = &self.edges[way.edge]
-        cdef Place* place = &self.places[way.place]
-        cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
-        cdef Sum wanted
-        wanted.alike = class_of(0, Rank.NUMERIC)
-        wanted.above = edge.relation == Relation.LESS
-        wanted.bound = most if wanted.above else least
-        sum_of(<Groups>self.groups_at[way.place], edge.index, self.tecs, self.since, &wanted)
-        if wanted.cell == NULL or not spend(self, way.place):
-            return 0
-        memset(self.env, 0, self.cells * sizeof(term_t))
-        if occurrence.more & More.KEEPS and not self.row_kept:
-            self.keep_row(width)
-        if bind(self, occurrence, self.row, self.env) < 0:
-            return _raised()
-        self.label_row(way, width, label)
-        place.visited += 1
-        place.joined += 1
-        arrive(self, edge, self.tecs.extend(label[0], wanted.cell, wanted.latest))
-        return 1
-
     cdef int _see(self, Sighting* sighting, uint32_t width) except -1:
         """A row that a guard looks for: it ends the groups it agrees with."""
         cdef Groups groups = <Groups>self.groups_at[sighting.place]
@@ -443,60 +270,6 @@ cdef class AutomatonCore(Chain):
             return _raised() if status < 0 else 0
         self.places[sighting.place].ended += 1
         return self.touch(sighting.place, number)
-
-    cdef int _take(self, Way* way, uint32_t number, uint32_t width, Label** label) except -1:
-        """A group and a row that its place may take."""
-        cdef Edge* edge = &self.edges[way.edge]
-        cdef Place* place = &self.places[way.place]
-        cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
-        cdef instant_t bound = self.since
-        cdef Groups groups
-        cdef Group* group = NULL
-        cdef int status
-        place.visited += 1
-        if number != NOBODY:
-            groups = <Groups>self.groups_at[way.place]
-            group = &groups.groups[number]
-            if latest_of(group) < bound:
-                place.outside += 1
-                return 0
-            if not spend(self, way.place):
-                return 0
-            self.remember(self.env, place, groups, number)
-        else:
-            if self.now < bound:
-                return 0
-            memset(self.env, 0, self.cells * sizeof(term_t))
-        enter(self, edge, self.env)
-        if occurrence.more & More.KEEPS and not self.row_kept:
-            self.keep_row(width)
-        status = bind(self, occurrence, self.row, self.env)
-        if status <= 0:
-            occurrence.disagreed += 1
-            return _raised() if status < 0 else 0
-        if occurrence.more & More.ASSIGNS and not assign(
-            self, edge.occurrence, self.env, self.row + width
-        ):
-            return 0
-        status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
-        if status <= 0:
-            return _raised() if status < 0 else 0
-        if group != NULL and (
-            group.latest < 0 or self.tracked and place.operator == c","
-            and not place.manner & CONJOINED
-            and group.members.node.label.instant < self.partitions.before
-        ):
-            place.passed_over += 1
-            return 0
-        if place.manner:
-            return self.take_guarded(way, number, width, label)
-        self.label_row(way, width, label)
-        place.joined += 1
-        if group == NULL:
-            return arrive(self, edge, self.tecs.extend(label[0], NULL, self.now))
-        if place.operator == c";" and group.taken != self.now:
-            self.touch(way.place, number)
-        return arrive(self, edge, self.tecs.extend(label[0], group.members, group.latest))
 
     # ---------------------------------------------------------------- for Python
 

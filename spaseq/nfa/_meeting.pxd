@@ -1,0 +1,26 @@
+"""Rows and those who wait for them; see _meeting.pyx."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.nfa._joins cimport Joins
+from spaseq.nfa._tables cimport Way
+from spaseq.nfa._tecs cimport Label, Node, Walk
+from spaseq.rdf._terms cimport term_t
+
+
+cdef class Meeting(Joins):
+    cdef Walk walk
+    cdef term_t* key
+    cdef uint64_t most_living       # there are no more groups and waiting matches than these
+    cdef public uint64_t waited     # waiting matches there have been
+
+    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1
+    cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1
+    cdef int _take_whole(
+        self, Way* way, uint32_t width, Label** label, double least, double most
+    ) except -1
+    cdef int _take(self, Way* way, uint32_t group, uint32_t width, Label** label) except -1
+    cdef int show(self) except -1
+    cdef int _enter(self, uint32_t target, const term_t* values, Node* node) except -1
+    cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1
+    cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1
