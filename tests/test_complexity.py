@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterator
+from itertools import islice
 
 import pyoxigraph as ox
 import pytest
 
 import spaseq
-from spaseq.nfa import tecs
-from spaseq.nfa.automaton import Edge
-from spaseq.nfa.tecs import Chain, Node, Step
+from spaseq.rdf._batch import EventBatch
 
 EX = "http://example.org/"
 S = EX + "s"
@@ -50,7 +47,7 @@ def fed(text: str | list[str], letters: str, keys: int = 1) -> spaseq.Run:
 
 def visited(run: spaseq.Run) -> int:
     """Groups that rows were compared with."""
-    return sum(state.visited for query in run.queries for state in query.snapshot().places)
+    return sum(state.visited for query in run.queries for state in query.standing().places)
 
 
 def places(text: str) -> int:
@@ -138,24 +135,17 @@ def test_what_is_kept_is_bounded_by_the_window() -> None:
     for time in range(20_000):
         run.push(S, time, event("abanca"[time % 6], time % 5, time))
         if time % 2_500 == 2_499:
-            garbage = run.stats
-            for query_run in run.queries:
-                query_run.snapshot().sweep()
             stats = run.stats
             kept.append((stats["groups"], stats["nodes"], stats["buffered_rows"]))
-            # Between two sweeps lie 1,024 instants at most.
-            assert garbage["groups"] <= stats["groups"] + 300 * len(ENDLESS)
-            assert garbage["buffered_rows"] <= stats["buffered_rows"] + 1100 * len(ENDLESS)
     for sizes in zip(*kept, strict=True):
         # The longest window holds 60 events.
         assert max(sizes) <= 60 * len(ENDLESS)
         assert max(sizes) - min(sizes) <= 3 * len(ENDLESS)
     for query_run in run.queries:
-        automaton = query_run.snapshot()
-        assert len(automaton.touched) <= 10
-        assert len(automaton.waiting) <= 60
-        assert sum(map(len, automaton.contiguity.instants.values())) <= 60
-        assert not automaton.skipped
+        state = query_run.state()
+        assert len(state.awaited) <= 60
+        assert sum(len(partition.instants) for partition in state.partitions) <= 60
+        assert not any(partition.skipped for partition in state.partitions)
 
 
 def test_strictly_waiting_partial_matches_are_those_of_the_last_instant() -> None:
@@ -163,83 +153,54 @@ def test_strictly_waiting_partial_matches_are_those_of_the_last_instant() -> Non
     assert run.stats["nodes"] <= 2
 
 
+def test_a_state_is_as_large_as_what_is_shared() -> None:
+    """Of n² partial matches that wait in one group, n are written; once, wherever they stand."""
+    for count in (50, 200):
+        run = fed(query("A : B : C", APART, "1 DAY"), "a" * count + "b" * count)
+        state = run.queries[0].state()
+        assert len(state.graph) <= 4 * 2 * count
+        assert len(state.labels) == 2 * count
+        resumed = run.program.resume(run.save())
+        assert len(resumed.queries[0].state().graph) == len(state.graph)
+        assert resumed.stats["bytes"] == run.stats["bytes"] > 100 * count
+
+
 # ------------------------------------------------------------------ enumeration
 
 
-def ladder(depth: int, width: int) -> Node:
-    """`width` to the power of `depth` matches in `depth` times `width` nodes."""
-    before: Chain | None = None
-    for level in range(depth):
-        members = [Node(Step(Edge(n), ()), before, level, 0) for n in range(width)]
-        before = None
-        for node in members:
-            before = Chain(node, before)
-    return Node(Step(Edge(0), ()), before, depth, 0)
+def encoded(run: spaseq.Run, letters: str) -> EventBatch:
+    """An event a second, as readers hand them over."""
+    batch = EventBatch(run.rows.matchers.dictionary, stream=S)
+    for time, letter in enumerate(letters):
+        facts = [(fact.subject, fact.predicate, fact.object) for fact in event(letter)]
+        batch.add(facts, time * 1_000_000, 0, None, ox.Literal(time), False)
+    return batch
 
 
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
-    """The nodes that enumeration reads."""
-    seen: list[Node] = []
-    plain = tecs.nodes
-
-    def counted(chain: Chain | None, bound: int) -> Iterator[Node]:
-        for node in plain(chain, bound):
-            seen.append(node)
-            yield node
-
-    monkeypatch.setattr(tecs, "nodes", counted)
-    return seen
+def test_the_first_matches_do_not_wait_for_the_others() -> None:
+    """Of 2 to the power of 200, taken from a batch."""
+    text = query("A+ : B", APART, "1 DAY").replace("ASK", "SELECT *")
+    run = spaseq.compile(text).start()
+    some = list(islice(run.push_batch(encoded(run, "a" * 200 + "b")), 10))
+    assert len(some) == len({match.to_json() for match in some}) == 10
+    assert run.queries[0].matched <= 11
 
 
-def test_enumeration_reads_no_more_than_it_gives(reads: list[Node]) -> None:
-    for depth, width in ((3, 4), (6, 3), (12, 2)):
-        reads.clear()
-        found = list(tecs.paths(ladder(depth, width), 0))
-        assert len(found) == width**depth
-        assert len(reads) <= sum(len(steps) for _, steps in found)
-
-
-def test_the_first_match_does_not_wait_for_the_others(reads: list[Node]) -> None:
-    found = tecs.paths(ladder(40, 2), 0)
-    _, steps = next(found)
-    assert len(steps) == 41
-    assert len(reads) <= 2 * 40
-
-
-def test_what_has_left_the_window_is_not_read(reads: list[Node]) -> None:
-    old = [Node(Step(Edge(0), ()), None, start, start) for start in range(1000)]
-    chain: Chain | None = None
-    for node in old:
-        chain = Chain(node, chain)
-    end = Node(Step(Edge(1), ()), chain, 1000, 999)
-    assert {start for start, _ in tecs.paths(end, 998)} == {999, 998}
-    assert len(reads) == 2
-
-
-def test_strict_contiguity_reads_the_last_instant_of_a_partition_only(reads: list[Node]) -> None:
-    run = fed(query("A , B", GPMS, "1 DAY", "PARTITION BY ?k"), "a" * 2000, keys=2)
-    reads.clear()
+def test_strict_contiguity_meets_the_last_instant_of_a_partition_only() -> None:
+    text = query("A , B", GPMS, "1 DAY", "PARTITION BY ?k").replace("ASK", "SELECT *")
+    run = fed(text, "a" * 2000, keys=2)
+    before = visited(run)
     assert len(run.push(S, 2000, event("b", 0))) == 1
-    assert len(reads) <= 6
+    assert visited(run) - before <= 2
 
 
 def test_iterations_keep_no_more_than_the_window() -> None:
     """What a run holds under `B+` follows the window, not the stream."""
-    run = spaseq.compile(
-        "PREFIX : <http://example.org/> SELECT ?x WITHIN 10 SECONDS FROM STREAM s :s WHERE { "
-        "SEQ(A ; B+) DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y } }"
-    ).start()
-
-    def alive() -> int:
-        gc.collect()
-        return sum(isinstance(thing, Node) for thing in gc.get_objects())
-
-    sizes, before = [], alive()
-    for time in range(6000):
-        predicate = ox.NamedNode("http://example.org/" + "ab"[time % 2])
-        fact = (ox.NamedNode("http://example.org/x"), predicate, ox.Literal(time))
-        run.push("http://example.org/s", time, [fact])
-        if time % 2000 == 1999:
-            sizes.append(alive() - before)
-    assert max(sizes) < 2 * 1024 + 100
+    run = spaseq.compile(query("A ; B+", APART, "10 SECONDS").replace("ASK", "SELECT ?x")).start()
+    sizes = []
+    for time in range(60_000):
+        run.push(S, time, event("ab"[time % 2], value=time))
+        if time % 2_000 == 1_999:
+            sizes.append(run.queries[0].native.core.tecs.bytes)
+    assert max(sizes) < 1 << 20
+    assert max(sizes[15:]) <= max(sizes[:15])

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 import pyoxigraph as ox
 import pytest
 from hypothesis import HealthCheck, given, settings
+from model.queries import run_plainly
+from model.run import AutomatonRun
 from oracle import Reference, comparable, evaluate
-from plain_run import run_plainly
 from strategies import EXAMPLE, Case, cases, random_case, random_chain, smaller
 
 import spaseq
 from spaseq.engine.run import Run
 from spaseq.errors import QueryError
-from spaseq.nfa.run import AutomatonRun
 from spaseq.parser import parse
 from spaseq.rdf.event import Event
 from spaseq.results import Match

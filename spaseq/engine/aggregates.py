@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from spaseq.gpm import aggregate
-from spaseq.nfa.registers import OPEN, VOID
 from spaseq.rdf.event import Term
 
 
@@ -44,20 +42,3 @@ class RunningAggregates:
 
     def finish(self, state: Running) -> Term | None:
         return aggregate.finish(state.state)
-
-
-def saved_state(cell: Any) -> Any:
-    """What a register holds as plain values, for saved state."""
-    if isinstance(cell, Running):
-        return ("aggregate", cell.state, cell.taken)
-    return cell
-
-
-def restored_state(cell: Any) -> Any:
-    """What `saved_state` made plain, as registers hold it."""
-    if isinstance(cell, tuple):
-        _, state, taken = cell
-        return Running(state, taken)
-    if isinstance(cell, str):
-        return OPEN if cell == OPEN else VOID
-    return cell

@@ -25,14 +25,14 @@ from spaseq.nfa._best import Best
 from spaseq.nfa._complete import due, take
 from spaseq.nfa._core import AutomatonCore
 from spaseq.nfa._parts import CoreParts
-from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import Link
 from spaseq.nfa.limits import NO_LIMITS, Limits
+from spaseq.nfa.linked import LinkedOccurrence
 from spaseq.nfa.native import CoreTables
 from spaseq.nfa.native_registers import bound_by
+from spaseq.nfa.path import Key, Path, Step, Witnessed
 from spaseq.nfa.registers import FALSE, TRUE, RegisterFile
-from spaseq.nfa.tecs import Key, Path, Step, Witnessed
-from spaseq.nfa.window import WindowClock
+from spaseq.nfa.window import WindowTimes
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf._batch import EventBatch
@@ -52,7 +52,7 @@ EVENTS_REMEMBERED = 4096
 def native_run(
     compiled: CompiledQuery,
     registers: RegisterFile,
-    acceptors: Sequence[Acceptor],
+    occurrences: Sequence[LinkedOccurrence],
     matchers: Matchers,
     limits: Limits = NO_LIMITS,
 ) -> NativeRun:
@@ -60,14 +60,14 @@ def native_run(
     plan = compiled.plan
     slots = registers.slots()
     filters = [
-        tests(acceptor, asked, slots, matchers)
-        for acceptor, asked in zip(acceptors, compiled.asked, strict=True)
+        tests(occurrence, asked, slots, matchers)
+        for occurrence, asked in zip(occurrences, compiled.asked, strict=True)
     ]
-    assigned = [valuations(acceptor, slots) for acceptor in acceptors]
+    assigned = [valuations(occurrence, slots) for occurrence in occurrences]
     tables = native.tables(plan, compiled.automaton, registers)
     looking = {
-        acceptor.gpm
-        for acceptor, *some in zip(acceptors, filters, assigned, strict=True)
+        occurrence.gpm
+        for occurrence, *some in zip(occurrences, filters, assigned, strict=True)
         if any(map(looks, chain(*some)))
     }
     recalled = [
@@ -119,7 +119,7 @@ def _views(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[tuple[
 
 
 class NativeRun:
-    """The automaton of one query: what `AutomatonRun` is, for encoded events."""
+    """The automaton of one query on its core: events in, complete matches out."""
 
     def __init__(
         self,
@@ -301,14 +301,19 @@ class NativeRun:
         sightings = tuple(sighting.guard for sighting in link.sightings)
         return len(automaton.places) + position, registers, sightings
 
+    @property
+    def files(self) -> list[str]:
+        """What labels call by their positions."""
+        return list(self._files)
+
     def file_number(self, name: str) -> int:
         """What labels call a file."""
         return self._files.setdefault(name, len(self._files))
 
     @property
-    def clock(self) -> WindowClock:
+    def clock(self) -> WindowTimes:
         """When windows open and close."""
-        return WindowClock(self._plan.window)
+        return WindowTimes(self._plan.window)
 
     # ------------------------------------------------------------------ decoding
 

@@ -17,12 +17,12 @@ from spaseq.gpm.aggregate import order_key
 from spaseq.gpm.expression import Scope, compile_expression
 from spaseq.gpm.graphs import CurrentGraphs
 from spaseq.gpm.terms import constant
-from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import Automaton
 from spaseq.nfa.emission import Contiguous, choose
+from spaseq.nfa.linked import LinkedOccurrence
+from spaseq.nfa.path import Path, Witnessed
 from spaseq.nfa.registers import Environment, RegisterFile
-from spaseq.nfa.tecs import Path, Witnessed
-from spaseq.nfa.window import WindowClock
+from spaseq.nfa.window import WindowTimes
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, QueryPlan
 from spaseq.rdf.event import Fact, Term, Timestamp
@@ -33,7 +33,7 @@ class Finder(Protocol):
     """What choosing among matches asks of the automaton that found them."""
 
     @property
-    def clock(self) -> WindowClock: ...
+    def clock(self) -> WindowTimes: ...
 
     @property
     def contiguity(self) -> Contiguous: ...
@@ -58,13 +58,13 @@ class OutputStage:
         self,
         plan: QueryPlan,
         registers: RegisterFile,
-        acceptors: Sequence[Acceptor],
+        occurrences: Sequence[LinkedOccurrence],
         kb: CurrentGraphs,
         automaton: Automaton,
     ):
         self._plan = plan
         self._registers = registers
-        self._acceptors = acceptors
+        self._occurrences = occurrences
         self._kb = kb
         self._scope = Scope(None, kb, plan.kb_graphs)
         self._streams = {iri: number for number, iri in enumerate(plan.streams)}
@@ -127,7 +127,7 @@ class OutputStage:
             self.shown.update((result.solution, end.micros) for result in results)
         return [self._match(result, end) for result in results], [r.path for r in results]
 
-    def _derived(self, paths: Iterable[Path], now: int, clock: WindowClock) -> list[_Result]:
+    def _derived(self, paths: Iterable[Path], now: int, clock: WindowTimes) -> list[_Result]:
         """A match is its witnesses and its solution: other derivations add nothing.
 
         Not even later: one that had to wait for its window to close may be complete already.
@@ -141,7 +141,7 @@ class OutputStage:
             solution = self._solution(path)
             facts = frozenset(
                 (a.name, w.instant, w.event.stream, tuple(_mapping(a, w).items()))
-                for a, w in ((self._acceptors[w.occurrence], w) for w in witnesses)
+                for a, w in ((self._occurrences[w.occurrence], w) for w in witnesses)
             )
             found.setdefault((self._shown(solution), facts), _Result(path, witnesses, solution))
         if self._remembers:
@@ -171,7 +171,7 @@ class OutputStage:
         values = dict(zip(names, solution, strict=True))
         return _instantiate(self._plan.output.template, values, number)
 
-    def _remember(self, found: Mapping[Identity, _Result], now: int, clock: WindowClock) -> None:
+    def _remember(self, found: Mapping[Identity, _Result], now: int, clock: WindowTimes) -> None:
         if len(self.complete) > self._purge_at:
             self.complete = {i: closing for i, closing in self.complete.items() if closing >= now}
             self._purge_at = 2 * len(self.complete) + 256
@@ -185,7 +185,7 @@ class OutputStage:
         if self._bindings_only:
             for step in path.steps:
                 for witness in step.witnesses:
-                    numbers = self._acceptors[witness.occurrence].numbers
+                    numbers = self._occurrences[witness.occurrence].numbers
                     for number, value in zip(numbers, witness.row, strict=True):
                         if value is not None:
                             env[number] = value
@@ -194,7 +194,7 @@ class OutputStage:
             for action in step.edge.actions:
                 self._registers.enter(env, action.unit, action.again)
             for witness in step.witnesses:
-                self._acceptors[witness.occurrence].replay(env, witness.row)
+                self._occurrences[witness.occurrence].replay(env, witness.row)
         return env
 
     def _solution(self, path: Path) -> Solution:
@@ -283,22 +283,22 @@ class OutputStage:
         )
 
     def _witness(self, witness: Witnessed) -> Witness:
-        acceptor = self._acceptors[witness.occurrence]
+        occurrence = self._occurrences[witness.occurrence]
         event = witness.event
         return Witness(
-            gpm=acceptor.name,
+            gpm=occurrence.name,
             stream=event.stream,
             time=event.time,
             ordinal=event.ordinal,
             graph=event.name,
-            bindings=_mapping(acceptor, witness),
+            bindings=_mapping(occurrence, witness),
         )
 
 
-def _mapping(acceptor: Acceptor, witness: Witnessed) -> dict[str, Term]:
+def _mapping(occurrence: LinkedOccurrence, witness: Witnessed) -> dict[str, Term]:
     return {
         name: value
-        for name, value in zip(acceptor.variables, witness.row, strict=True)
+        for name, value in zip(occurrence.variables, witness.row, strict=True)
         if value is not None
     }
 

@@ -7,7 +7,6 @@ what happened at places and filters is counted since the run was started or resu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from spaseq.engine.cost import conditions
@@ -15,19 +14,9 @@ from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.notation import STRATEGIES, Notation
 from spaseq.engine.query_run import QueryRun
 from spaseq.nfa.automaton import Edge
-from spaseq.nfa.group import PlaceState
 from spaseq.nfa.native import joins_strictly
-from spaseq.nfa.run import AutomatonRun
-from spaseq.nfa.tecs import Chain, Node
+from spaseq.nfa.standing import PlaceStanding
 from spaseq.plan.logical import Occurrence
-
-# What a part of the state takes in CPython, its share of containers included. A term is
-# counted wherever it stands, though equal ones are mostly one object.
-_BYTES_PER_NODE = 480
-_BYTES_PER_GROUP = 560
-_BYTES_PER_ROW = 320
-_BYTES_PER_CELL = 72
-_BYTES_PER_MATCH = 1200
 
 _SIGNS = {"less": "<=", "equal": "=", "greater": ">="}
 
@@ -35,66 +24,45 @@ _SIGNS = {"less": "<=", "equal": "=", "greater": ">="}
 # ------------------------------------------------------------------ statistics
 
 
-@dataclass(slots=True)
-class _Census:
-    """What one automaton holds."""
-
-    groups: int = 0
-    nodes: int = 0
-    rows: int = 0
-    cells: int = 0
-    matches: int = 0
-    """Those that wait for their window to close, and those remembered to be told once."""
-
-    @property
-    def bytes(self) -> int:
-        return (
-            self.nodes * _BYTES_PER_NODE
-            + self.groups * _BYTES_PER_GROUP
-            + self.rows * _BYTES_PER_ROW
-            + self.cells * _BYTES_PER_CELL
-            + self.matches * _BYTES_PER_MATCH
-        )
-
-
 def statistics(run: Evaluation) -> dict[str, Any]:
     """Counters of a run; taking them costs time linear in the state it holds.
 
-    `groups` are groups of partial matches, `nodes` the steps they share, `buffered_rows` what
+    `groups` are groups of partial matches, `nodes` the events they share, `buffered_rows` what
     guards and conjunctions look back at, `bytes` an estimate of what these take, and the
     matches that wait or must not be told twice.
     `shed_groups` went because there were too many (`max_groups`, `max_steps`).
     `late_events` is always 0: a run refuses late events, readers count them.
     """
-    automata = [query.snapshot() for query in run.queries]
-    censuses = list(map(_census, run.queries, automata))
+    standings = [query.standing() for query in run.queries]
+    holdings = [query.held() for query in run.queries]
+    waiting = [sum(place.groups for place in standing.places) for standing in standings]
     queries = {}
-    for query, compiled, automaton, census in zip(
-        run.queries, run.program.queries, automata, censuses, strict=True
+    for query, compiled, standing, held, groups in zip(
+        run.queries, run.program.queries, standings, holdings, waiting, strict=True
     ):
         notation = Notation(compiled)
         queries[query.plan.name] = {
             "matches": query.matched,
-            "groups": census.groups,
-            "nodes": census.nodes,
-            "buffered_rows": census.rows,
-            "waiting_for_closing": len(automaton.waiting),
-            "bytes": census.bytes,
+            "groups": groups,
+            "nodes": held.nodes,
+            "buffered_rows": held.rows,
+            "waiting_for_closing": standing.waiting,
+            "bytes": held.bytes,
             "shed_groups": query.shed,
             "places": {
-                notation.title(place): len(automaton.places[place].groups)
+                notation.title(place): standing.places[place].groups
                 for place in notation.order
-                if not automaton.places[place].place.start
+                if not standing.places[place].place.start
             },
         }
     return {
         "events": run.events,
         "triples": run.triples,
         "matches": sum(query.matched for query in run.queries),
-        "groups": sum(census.groups for census in censuses),
-        "nodes": sum(census.nodes for census in censuses),
-        "buffered_rows": sum(census.rows for census in censuses),
-        "bytes": sum(census.bytes for census in censuses),
+        "groups": sum(waiting),
+        "nodes": sum(held.nodes for held in holdings),
+        "buffered_rows": sum(held.rows for held in holdings),
+        "bytes": sum(held.bytes for held in holdings),
         "late_events": 0,
         "shed_groups": sum(query.shed for query in run.queries),
         "evaluated_gpms": run.rows.evaluated(),
@@ -110,41 +78,6 @@ def _asked(run: Evaluation) -> dict[str, Any]:
         return {}
     failed = {"failed_refreshes": run.kb.failed_refreshes, "skipped_events": run.skipped}
     return {"kb": {"version": run.kb.version, **failed, "sources": asked}}
-
-
-def _census(query: QueryRun, run: AutomatonRun) -> _Census:
-    """Everything that groups, waiting matches and buffers hold, each thing once."""
-    output = query.output
-    census = _Census(matches=len(run.waiting) + len(output.complete) + len(output.shown))
-    stack: list[Chain | Node] = [accepted.node for accepted in run.accepted]
-    for state in run.places:
-        if not state.place.start:
-            census.groups += len(state.groups)
-        for group in state.groups.values():
-            if group.chain is not None:
-                stack.append(group.chain)
-    for _, members in run.pending.values():
-        stack += members
-    seen: set[int] = set()
-    while stack:
-        item = stack.pop()
-        if id(item) in seen or item.latest < run.clock.bound:
-            continue
-        seen.add(id(item))
-        if isinstance(item, Chain):
-            stack.append(item.node)
-            if item.rest is not None:
-                stack.append(item.rest)
-            continue
-        census.nodes += 1
-        census.cells += sum(len(witness.row) for witness in item.step.witnesses)
-        if item.before is not None:
-            stack.append(item.before)
-    for buffer in run.buffers:
-        for entry in buffer.kept():
-            census.rows += len(entry.rows)
-            census.cells += sum(map(len, entry.rows))
-    return census
 
 
 # ------------------------------------------------------------------ why there is no match
@@ -174,14 +107,14 @@ class _Inquiry:
         self.run = run
         self.query: QueryRun = run.queries[number]
         self.tasks = run.program.queries[number].tasks
-        self.automaton = self.query.snapshot()
+        self.standing = self.query.standing()
         self.notation = Notation(run.program.queries[number])
 
     def report(self) -> Iterator[str]:
         matched = _counted(self.query.matched, "match", "matches")
         yield f"query {self.query.plan.name}: {matched} in {_counted(self.run.events, 'event')}"
         yield f"  {self.notation.sequence()}"
-        states = [self.automaton.places[place] for place in self.notation.order]
+        states = [self.standing.places[place] for place in self.notation.order]
         titles = [self.notation.title(state.number) for state in states]
         width = max(map(len, titles))
         for title, state in zip(titles, states, strict=True):
@@ -210,16 +143,16 @@ class _Inquiry:
             f"rows were joined lazily when {last} came: {rows} looked at; now {now}",
         ]
 
-    def _progress(self, state: PlaceState) -> str:
+    def _progress(self, state: PlaceStanding) -> str:
         if state.place.start:
             return f"begun {_counted(state.joined, 'time')}"
-        waiting = len(state.groups)
+        waiting = state.groups
         return (
             f"reached {_counted(state.reached, 'time')}, went on {_counted(state.joined, 'time')}, "
             f"{_counted(waiting, 'group')} of partial matches waiting"
         )
 
-    def _reasons(self, state: PlaceState) -> Iterator[str]:
+    def _reasons(self, state: PlaceStanding) -> Iterator[str]:
         for position, edge in enumerate(state.place.edges):
             yield self._needed(state, edge, self.notation.index(state.number, position))
             for number in self.notation.automaton.atoms[edge.atom].occurrences:
@@ -237,7 +170,7 @@ class _Inquiry:
                 yield from self._rejections(self.query.plan.occurrences[number])
         yield from self._refusals(state)
 
-    def _index(self, state: PlaceState) -> str:
+    def _index(self, state: PlaceStanding) -> str:
         edges = range(len(state.place.edges))
         names = [name for edge in edges for name in self.notation.index(state.number, edge)]
         for order in filter(None, state.place.orders):
@@ -245,7 +178,7 @@ class _Inquiry:
             names.append(f"?{order[1]} {_SIGNS[order[2]]} {register}")
         return ", ".join(dict.fromkeys(names))
 
-    def _needed(self, state: PlaceState, edge: Edge, index: list[str]) -> str:
+    def _needed(self, state: PlaceStanding, edge: Edge, index: list[str]) -> str:
         parts = [f"needed: {self.notation.atom(edge.atom)}"]
         if not state.place.start:
             parts.append(f"after the last event ({STRATEGIES[state.place.operator]})")
@@ -283,16 +216,17 @@ class _Inquiry:
 
     def _rejections(self, occurrence: Occurrence) -> Iterator[str]:
         """How often partial matches turned its rows down."""
-        acceptor = self.automaton.acceptors[occurrence.index]
-        if acceptor.disagreed:
-            times = _counted(acceptor.disagreed, "time")
-            yield f"{acceptor.name}: disagreed with a partial match on a shared variable {times}"
+        name = self.query.plan.gpms[occurrence.gpm].name
+        disagreed = self.standing.disagreed[occurrence.index]
+        if disagreed:
+            times = _counted(disagreed, "time")
+            yield f"{name}: disagreed with a partial match on a shared variable {times}"
         residual = [text for text, _ in conditions(occurrence)][len(occurrence.assignments) :]
-        for text, untrue in zip(residual, acceptor.untrue, strict=True):
+        for text, untrue in zip(residual, self.standing.untrue[occurrence.index], strict=True):
             if untrue:
-                yield f"{acceptor.name}: {text} was not true {_counted(untrue, 'time')}"
+                yield f"{name}: {text} was not true {_counted(untrue, 'time')}"
 
-    def _refusals(self, state: PlaceState) -> Iterator[str]:
+    def _refusals(self, state: PlaceStanding) -> Iterator[str]:
         """What kept accepted rows from being joined."""
         if state.passed_over:
             strict = joins_strictly(self.query.plan, self.notation.automaton)
@@ -313,20 +247,20 @@ class _Inquiry:
 
     def _at_the_end(self, held_up: bool) -> Iterator[str]:
         plan = self.query.plan
-        if not (held_up or self.query.matched or self.automaton.waited):
+        if not (held_up or self.query.matched or self.standing.waited or self.standing.waiting):
             clauses = [f"EMIT {plan.emit}"] * (plan.emit != "ALL")
             clauses += ["AFTER MATCH SKIP PAST LAST EVENT"] * plan.skip_past_last
             through = " and ".join(clauses) or "the numbers of iterations"
             yield f"every step was taken, but {through} let no match through"
-        if self.automaton.forbidden:
-            times = _counted(self.automaton.forbidden, "match", "matches")
+        if self.standing.forbidden:
+            times = _counted(self.standing.forbidden, "match", "matches")
             yield f"{times} forbidden by what must not follow"
-        if self.automaton.waiting:
-            times = _counted(len(self.automaton.waiting), "match", "matches")
+        if self.standing.waiting:
+            times = _counted(self.standing.waiting, "match", "matches")
             yield f"{times} waiting for the window to close"
 
 
-def _reached(state: PlaceState) -> bool:
+def _reached(state: PlaceStanding) -> bool:
     return state.place.start or bool(state.reached or state.groups)
 
 

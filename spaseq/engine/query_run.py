@@ -8,7 +8,8 @@ depend on how streams interleave.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -16,27 +17,29 @@ from spaseq.engine._matches import Matches
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.limiting import exceeded
+from spaseq.engine.linking import linked
 from spaseq.engine.matching import EventRows
 from spaseq.engine.native_run import NativeRun, native_run
-from spaseq.engine.native_state import adopt, snapshot
+from spaseq.engine.native_state import count_on, put_back, taken_out
 from spaseq.engine.notation import Notation
 from spaseq.engine.output import OutputStage
-from spaseq.engine.residual import looks_at_graphs
 from spaseq.errors import LimitExceeded
-from spaseq.gpm.expression import Scope, compile_expression, compile_filter
-from spaseq.gpm.graphs import CurrentGraphs, NamedGraphs
+from spaseq.gpm.graphs import CurrentGraphs
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
-from spaseq.nfa.acceptor import Acceptor, Compiled
 from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
+from spaseq.nfa.linked import LinkedOccurrence
+from spaseq.nfa.path import Path
 from spaseq.nfa.registers import RegisterFile
-from spaseq.nfa.run import AutomatonRun
-from spaseq.nfa.tecs import Path
-from spaseq.plan.logical import Occurrence
+from spaseq.nfa.standing import Holding, PlaceStanding, Standing
+from spaseq.nfa.state import AutomatonState, NodeState
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
+
+BYTES_PER_RESULT = 1200
+"""What a result that must not be told twice takes in CPython, about."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,28 +75,11 @@ class QueryRun:
         self.plan = plan
         self.compiled = compiled
         self._kb = kb
-        registers = RegisterFile(plan, RunningAggregates())
-        slots = registers.slots()
-        acceptors = [
-            Acceptor(
-                plan,
-                occurrence,
-                registers,
-                Compiled(
-                    tuple(
-                        compile_expression(a.value.expression, slots)
-                        for a in occurrence.assignments
-                    ),
-                    tuple(compile_filter(c.expression, slots) for c in occurrence.residual),
-                ),
-                _scopes(occurrence, kb, plan.kb_graphs),
-            )
-            for occurrence in plan.occurrences
-        ]
-        self._registers, self._acceptors = registers, acceptors
+        self._registers = RegisterFile(plan, RunningAggregates())
+        self._occurrences = linked(plan, self._registers, kb, LinkedOccurrence)
         self.native = self._on_the_core(matchers)
         """The automaton on the compiled core."""
-        self.output = OutputStage(plan, registers, acceptors, kb, compiled.automaton)
+        self.output = OutputStage(plan, self._registers, self._occurrences, kb, compiled.automaton)
         self._waits = self.output.waits
         self.time: Timestamp | None = None
         """The current timestamp, None before the first and after it has closed."""
@@ -126,17 +112,50 @@ class QueryRun:
 
     # ------------------------------------------------------------------ state
 
-    def fresh(self) -> AutomatonRun:
-        """The automaton before any event."""
-        automaton = self.compiled.automaton
-        return AutomatonRun(self.plan, automaton, self._registers, self._acceptors, self.limits)
-
     def _on_the_core(self, matchers: Matchers) -> NativeRun:
-        return native_run(self.compiled, self._registers, self._acceptors, matchers, self.limits)
+        return native_run(self.compiled, self._registers, self._occurrences, matchers, self.limits)
 
-    def snapshot(self) -> AutomatonRun:
-        """The automaton as it is, for those who only look at it."""
-        return snapshot(self.native, self.fresh(), self.time is not None)
+    def state(self) -> AutomatonState:
+        """What the automaton remembers, which stays as it is."""
+        return taken_out(self.native, over=self.time is None)
+
+    def standing(self) -> Standing:
+        """How the automaton is doing."""
+        core, step, automaton = self.native.core, self.native.step, self.compiled.automaton
+        occurrences = range(len(self.plan.occurrences))
+        groups = Counter(place for place, _ in self.groups())
+        return Standing(
+            places=[
+                PlaceStanding(number, place, groups[number], **core.counters(number))
+                for number, place in enumerate(automaton.places)
+            ],
+            waiting=len(self.native.parts.awaiting()),
+            waited=core.waited,
+            forbidden=self.native.parts.ended(),
+            disagreed=list(map(core.disagreed, occurrences)),
+            untrue=list(map(step.untrue_counts, occurrences)),
+        )
+
+    def held(self) -> Holding:
+        """What the automaton holds, and the results that must not be told twice."""
+        state = self.state()
+        remembered = len(self.output.complete) + len(self.output.shown)
+        return Holding(
+            nodes=sum(isinstance(item, NodeState) for item in state.graph),
+            rows=len(state.kept),
+            bytes=state.bytes + remembered * BYTES_PER_RESULT,
+        )
+
+    def groups(self) -> Iterator[tuple[int, Sequence[int]]]:
+        """(place, registers) of the groups that wait."""
+        for place, values, *_ in self.native.parts.groups(self.time is None):
+            yield place, values
+
+    def next_closing(self) -> int | None:
+        """When the next window closes that a match waits for, in microseconds."""
+        parts = self.native.parts
+        starts = parts.awaiting() if self.compiled.automaton.waits else ()
+        return min((self.native.clock.closing(parts.time_of(s)) for s in starts), default=None)
 
     def arrived(
         self, place: int, registers: Sequence[int], since: int, most: int
@@ -155,27 +174,26 @@ class QueryRun:
         """How many groups and waiting matches went because there was too much."""
         return self.shed_before + self.native.core.shed()
 
-    def adopt(self, automaton: AutomatonRun) -> None:
+    def adopt(self, state: AutomatonState) -> None:
         """Go on from the state of an automaton, once the rest has been put back."""
         self.behind = sum(map(len, self.queued.values()))
-        adopt(self.native, automaton, self.opened)
+        put_back(self.native, state)
 
     def renew(self, matchers: Matchers) -> None:
         """Go on where terms have become permanent that the compiled core knows as others."""
-        automaton, self.emitted = self.snapshot(), self.matched
-        self.shed_before, turns = self.shed, self.native.core.turns
+        before, state, self.emitted = self.native, self.state(), self.matched
+        self.shed_before = self.shed
         self.native = self._on_the_core(matchers)
-        self.adopt(automaton)
-        self.native.core.turns = turns
+        self.adopt(state)
+        count_on(self.native, before)
 
     def exceeded(self, reached: LimitReached) -> LimitExceeded:
         """The error that says of a bound which place reached it, and why."""
         parts, core, time = self.native.parts, self.native.core, self.time
-        groups = ((place, values) for place, values, _, _ in parts.waiting())
-        waiting = parts.awaited_count()
+        held = self.groups(), parts.awaited_count()
         if core.now >= 0 and self.domain:
             time = from_micros(core.micros, self.domain)
-        return exceeded(reached, self.limits, Notation(self.compiled), (groups, waiting), time)
+        return exceeded(reached, self.limits, Notation(self.compiled), held, time)
 
     # ------------------------------------------------------------------ events
 
@@ -304,17 +322,3 @@ class QueryRun:
                 self.native.skip(path.key)
         self.emitted += len(matches)
         found += matches
-
-
-def _scopes(
-    occurrence: Occurrence, kb: NamedGraphs, kb_graphs: tuple[str, ...] | None
-) -> Callable[[Event], Scope]:
-    """What the occurrence's expressions are evaluated over; only EXISTS asks for the event."""
-    if not _looks_at_graphs(occurrence):
-        constant = Scope(None, kb, kb_graphs)
-        return lambda event: constant
-    return lambda event: Scope(event, kb, kb_graphs)
-
-
-def _looks_at_graphs(occurrence: Occurrence) -> bool:
-    return any(looks_at_graphs(condition.expression) for condition in occurrence.conditions)

@@ -19,7 +19,7 @@ from spaseq.gpm.bytecode import ExpressionCode, NotNative, compile_code
 from spaseq.gpm.match import Matchers
 from spaseq.gpm.native import Pattern, compile_pattern
 from spaseq.gpm.program import GpmProgram
-from spaseq.nfa.acceptor import Acceptor
+from spaseq.nfa.linked import LinkedOccurrence
 from spaseq.nfa.registers import Environment
 from spaseq.parser import ast
 from spaseq.rdf.event import Event, Term
@@ -76,34 +76,34 @@ def valued_in_python(expression: ast.Expr) -> str | None:
     return left_to_python(expression, None)
 
 
-def valuations(acceptor: Acceptor, slots: Mapping[str, int]) -> Sequence[Valuation]:
+def valuations(occurrence: LinkedOccurrence, slots: Mapping[str, int]) -> Sequence[Valuation]:
     """The stateful BINDs of an occurrence, over environments with these cells."""
     found: list[Valuation] = []
-    for position, assignment in enumerate(acceptor.assigned):
+    for position, assignment in enumerate(occurrence.assigned):
         expression = assignment.value.expression
         if valued_in_python(expression) is None:
             found.append(compile_code(expression, slots).code)
         else:
             cells = tuple(slots[name] for name in _names(expression) if name in slots)
             looks_at = looks_at_graphs(expression)
-            found.append(Question(acceptor.valuation(position), cells, looks_at))
+            found.append(Question(occurrence.valuation(position), cells, looks_at))
     return found
 
 
 def tests(
-    acceptor: Acceptor, asked: Sequence[int], slots: Mapping[str, int], matchers: Matchers
+    occurrence: LinkedOccurrence, asked: Sequence[int], slots: Mapping[str, int], matchers: Matchers
 ) -> Sequence[ResidualTest]:
     """The residual filters of an occurrence, over environments with these cells.
 
     `asked` has the numbers of the patterns of those that look at graphs, -1 for the others.
     """
     found: list[ResidualTest] = []
-    for position, (condition, number) in enumerate(zip(acceptor.residual, asked, strict=True)):
+    for position, (condition, number) in enumerate(zip(occurrence.residual, asked, strict=True)):
         expression = condition.expression
         pattern = None if number < 0 else matchers.patterns[number]
         if left_to_python(expression, pattern) is not None:
             cells = tuple(slots[name] for name in _names(expression) if name in slots)
-            found.append(Question(acceptor.question(position), cells, pattern is not None))
+            found.append(Question(occurrence.question(position), cells, pattern is not None))
         elif pattern is None:
             found.append(compile_code(expression, slots).code)
         else:

@@ -15,18 +15,17 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from spaseq.engine.aggregates import restored_state, saved_state
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.query_run import QueryRun
 from spaseq.errors import StateError
-from spaseq.nfa.state import StateReader, StateWriter
+from spaseq.nfa import state as automata
 from spaseq.parser import format_query
 from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.event import Term
 
 MAGIC = b"spaseq-run\0"
-VERSION = 1
+VERSION = 2
 
 
 def fingerprint(program: CompiledQueries) -> str:
@@ -151,7 +150,7 @@ def _save_query(query: QueryRun, writer: Writer) -> dict[str, Any]:
             for (solution, facts), closing in query.output.complete.items()
         ],
         "constructed": query.output.constructed,
-        "automaton": StateWriter(query.snapshot(), writer, saved_state).write(),
+        "automaton": query.state().written(writer),
     }
 
 
@@ -162,7 +161,7 @@ def _restore_query(query: QueryRun, data: dict[str, Any], reader: Reader) -> Non
     query.opened = data["opened"]
     query.domain = data["domain"]
     query.emitted = data["matched"]
-    query.shed_before = data.get("shed", 0)
+    query.shed_before = data["shed"]
     query.queued = {
         ordinal: [reader.event(number) for number in events] for ordinal, events in data["queued"]
     }
@@ -174,6 +173,4 @@ def _restore_query(query: QueryRun, data: dict[str, Any], reader: Reader) -> Non
         for solution, facts, closing in data["complete"]
     }
     query.output.constructed = data["constructed"]
-    automaton = query.fresh()
-    StateReader(automaton, reader, restored_state).read(data["automaton"])
-    query.adopt(automaton)
+    query.adopt(automata.read(data["automaton"], reader))

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The instants of one automaton, numbered densely, and the window over them.
 
-What `spaseq.nfa.window` is for the run in Python, with a ring over the instants inside the
-window: for each its time (or its number of events), and the matches that start there and wait
-for their window to close. A step skipped in front of an earlier start is looked for in the window
-as it was then: where that may be asked, the ring reaches as many windows back.
+A ring over the instants inside the window has for each its time (or its number of events), and
+the matches that start there and wait for their window to close. A step skipped in front of an
+earlier start is looked for in the window as it was then: where that may be asked, the ring
+reaches as many windows back.
 
 Invariant: `bound` never falls, and no match that ends now may start before it; nor does `reach`,
 which is never greater. Cost: amortised constant for each instant.

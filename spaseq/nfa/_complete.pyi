@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 from spaseq.nfa._core import AutomatonCore
-from spaseq.nfa.tecs import Step
+from spaseq.nfa.path import Step
 
 Steps = tuple[Step, ...]
 StepOf = Callable[[tuple[int, ...]], Step]

@@ -5,7 +5,6 @@ They are decided when what follows them is at hand (post-processing negation): t
 window are kept, so filters may name variables of both sides. The answer is the latest instant
 at which an occurrence begins; whoever waits with an older last event is forbidden, the others
 are not. Cost: the rows looked at; a unit costs no more than its rows by its places.
-Source: `spaseq.nfa.guards`, which says the same of Python objects.
 """
 
 from libc.string cimport memcpy, memset

@@ -1,9 +1,7 @@
 """The state of a compiled automaton, part by part; see _parts.pyx."""
 
-from libc.stdint cimport uint32_t
-
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._groups cimport Groups
+from spaseq.nfa._groups cimport Dates
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport term_t
 
@@ -12,5 +10,7 @@ cdef class CoreParts:
     cdef AutomatonCore core
     cdef Dictionary dictionary
 
-    cdef uint32_t _group(self, Groups groups, values)
+    cdef tuple _dates(self, Dates* dates, bint over)
+    cdef int _put_dates(self, Dates* dates, told) except -1
+    cdef int _set_key(self, values) except -1
     cpdef object term(self, term_t number)

@@ -9,9 +9,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.nfa._chain cimport Weights
 from spaseq.nfa._clock cimport Awaited
-from spaseq.nfa._complete cimport steps_of
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._groups cimport NOBODY, Dates, Group, Groups, floor_of, values_of
+from spaseq.nfa._groups cimport Dates, Group, Groups, Stretch, values_of
 from spaseq.nfa._instant cimport wait
 from spaseq.nfa._joins cimport Beginning
 from spaseq.nfa._kept cimport KeptRows
@@ -34,19 +33,24 @@ cdef class CoreParts:
             return self.core.window.term(number)
         return self.dictionary.term(number) if number else None
 
-    def label(self, size_t address):
+    def fields(self, size_t address):
         """What the label at an address says: the edge taken, the event, the row.
 
         That is (place, position of its edge, instant, micros, whether a date, line, stream,
-        file, ordinal, graph's name or None, literal of a numeric time or None, which pattern
-        of the edge, terms).
+        file, ordinal, graph's name, literal of a numeric time, which pattern of the edge, of how
+        many events, terms), terms by their numbers.
         """
         cdef Label* label = <Label*>address
         return (
             label.place, label.position, label.instant, label.micros, label.domain, label.line,
-            label.stream, label.file, label.ordinal, self.term(label.name), self.term(label.stamp),
-            label.part, tuple([self.term(label.row[i]) for i in range(label.width)]),
+            label.stream, label.file, label.ordinal, label.name, label.stamp, label.part,
+            label.parts, [label.row[i] for i in range(label.width)],
         )
+
+    def label(self, size_t address):
+        """The same with pyoxigraph terms or None, and without how many events its step has."""
+        *event, name, stamp, part, _, row = self.fields(address)
+        return (*event, self.term(name), self.term(stamp), part, tuple(map(self.term, row)))
 
     def clock(self):
         """(now, bound, first instant of the timestamp, its time, times, bounds).
@@ -91,21 +95,48 @@ cdef class CoreParts:
         # What is put back lives as long as if it had come now.
         self.core.tecs.begin(now, self.core.reach)
 
-    def waiting(self):
-        """The groups: (place, registers, address of the union, whether taken just now)."""
+    def groups(self, bint over):
+        """The groups: (place, registers, address of the union, whether taken just now, dates).
+
+        `over`: nothing more comes at the last timestamp. Dates are told of dated places: (oldest
+        last instant, floor, taken, taken in, [(last instant, greatest start, union)] from the
+        newest), see _groups.pxd; None elsewhere.
+        """
         cdef Groups groups
-        cdef uint32_t i, j, k
         cdef Group* group
+        cdef uint32_t i, j, k, number
         for i in range(self.core.place_count):
             if not self.core.places[i].operator or self.core.places[i].operator == CLOSING:
                 continue
             groups = <Groups>self.core.groups_at[i]
             for j in range(groups.living):
-                group = &groups.groups[groups.alive[j]]
-                if group.latest >= self.core.bound:
-                    values = [values_of(groups, groups.alive[j])[k] for k in range(groups.width)]
-                    taken = group.taken == self.core.now and self.core.touched_count > 0
-                    yield i, values, <size_t>group.members, taken
+                number = groups.alive[j]
+                group = &groups.groups[number]
+                if group.latest < self.core.bound:
+                    continue
+                dates = None
+                if groups.dated:
+                    dates = self._dates(&groups.dates[number], over)
+                    stretches = dates[4]
+                    if not stretches or stretches[0][0] < dates[1]:
+                        continue  # all have been taken
+                values = [values_of(groups, number)[k] for k in range(groups.width)]
+                taken = group.taken == self.core.now and self.core.touched_count > 0
+                yield i, values, <size_t>group.members, taken, dates
+
+    cdef tuple _dates(self, Dates* dates, bint over):
+        cdef Stretch* stretch = dates.newest
+        cdef instant_t start = self.core.now + 1 if over else self.core.timestamp_start
+        cdef bint before = dates.taken_in < start
+        stretches = []
+        while stretch != NULL:
+            if stretch.latest >= self.core.bound:
+                stretches.append((stretch.last, stretch.latest, <size_t>stretch.members))
+            stretch = stretch.older if stretch.older_latest >= self.core.bound else NULL
+        return (
+            dates.oldest, max(dates.floor, dates.taken) if before else dates.floor,
+            -1 if before else dates.taken, -1 if before else dates.taken_in, stretches,
+        )
 
     def arrived(self, uint32_t place, uint64_t since, uint32_t most):
         """How many groups a place ever made, and the registers of those after the first `since`.
@@ -126,28 +157,6 @@ cdef class CoreParts:
         found.reverse()
         return groups.made, found
 
-    def floors(self, uint32_t place, values):
-        """Of a group: which members a `;` place has taken, and which with this timestamp.
-
-        Those whose last event is older than the instants; -1: nobody.
-        """
-        cdef Groups groups = <Groups>self.core.groups_at[place]
-        cdef Dates* dates
-        cdef instant_t going = -1
-        if not groups.dated:
-            return -1, -1
-        dates = &groups.dates[self._group(groups, values)]
-        if dates.taken_in == self.core.timestamp_start:
-            going = dates.taken
-        return floor_of(dates, self.core.timestamp_start), going
-
-    cdef uint32_t _group(self, Groups groups, values):
-        """The group with some registers."""
-        cdef uint32_t i
-        for i, value in enumerate(values):
-            self.core.key[i] = value
-        return groups.find(self.core.key)
-
     def pended(self):
         """What becomes visible when the instant closes: (place, registers, node)."""
         cdef uint32_t i, j
@@ -161,7 +170,7 @@ cdef class CoreParts:
             yield self.core.pending[i].target, values, <size_t>self.core.pending[i].node
 
     def awaited(self):
-        """The matches that wait for their windows to close: (place, registers, start, steps).
+        """The matches that wait for their windows to close: (place, registers, start, labels).
 
         None in place of those that a guard has ended.
         """
@@ -177,15 +186,41 @@ cdef class CoreParts:
                 group = &groups.groups[match.group]
                 if group.alive and group.serial == match.serial and group.taken != self.core.now:
                     values = [values_of(groups, match.group)[i] for i in range(groups.width)]
-                    yield match.place, values, start, steps_of(match)
+                    labels = [<size_t>match.labels[i] for i in range(match.length)]
+                    yield match.place, values, start, labels
                 else:
                     yield None
                 match = match.next
 
-    def kept(self):
-        """What guards and conjunctions look back at: (graph pattern, whether whole, label).
+    def awaiting(self):
+        """The starts of the matches that wait for their windows to close.
 
-        And the rows of a chain, those of each graph pattern once.
+        Those are among them that come to wait when the instant closes.
+        """
+        cdef uint32_t i
+        cdef Node* node
+        found = [match[2] for match in self.awaited() if match is not None]
+        for i in range(self.core.pending_count):
+            if self.core.places[self.core.pending[i].target].operator == CLOSING:
+                node = self.core.pending[i].node
+                self.core.walk.begin(node, self.core.since_at(node))
+                while self.core.walk.advance():
+                    found.append(self.core.walk.start)
+        return found
+
+    def ended(self):
+        """How many matches guards have ended before their windows closed."""
+        return self.core.forbidden + sum([match is None for match in self.awaited()])
+
+    def time_of(self, instant_t instant):
+        """The time of an instant inside the window."""
+        return self.core.times[instant & self.core.times_mask]
+
+    def kept(self):
+        """What guards and conjunctions look back at: (graph pattern, whether keyed, label).
+
+        Keyed: it binds all partition variables. And the rows of a chain, those of each graph
+        pattern once.
         """
         cdef KeptRows rows
         cdef uint64_t number
@@ -204,8 +239,8 @@ cdef class CoreParts:
             rows = found
             rows.forget(self.core.reach)
             for number in range(rows.first, rows.end):
-                label = <size_t>rows.labels[number & (rows.room - 1)]
-                yield gpm, self.core.whole[<uint32_t>gpm], label
+                step = <uint32_t>(number & (rows.room - 1))
+                yield gpm, bool(rows.keyed[step]), <size_t>rows.labels[step]
 
     def chained(self):
         """How a chain is joined, whose rows are among those that are `kept`.
@@ -240,43 +275,27 @@ cdef class CoreParts:
         return [<size_t>self.core.accepted[i] for i in range(self.core.accepted_count)]
 
     def node(self, size_t address):
-        """(labels of its step, union before it or 0, latest start) of the node that ends one."""
+        """(label, union before it or 0, greatest start) of a node."""
         cdef Node* node = <Node*>address
-        cdef instant_t latest = node.latest
-        cdef uint32_t more = node.label.parts
-        labels = [<size_t>node.label]
-        while more > 1:
-            node = node.before.node
-            labels.append(<size_t>node.label)
-            more -= 1
         alive = node.before != NULL and node.before_latest >= self.core.bound
-        return tuple(reversed(labels)), <size_t>node.before if alive else 0, latest
+        return <size_t>node.label, <size_t>node.before if alive else 0, node.latest
 
-    def members(self, size_t address):
-        """The living nodes of a union, by instant."""
-        found = []
-        todo = [address]
-        cdef Cell* cell
-        while todo:
-            cell = <Cell*><size_t>todo.pop()
-            if cell.node != NULL:
-                found.append((cell.node.label.instant, <size_t>cell.node))
-            if cell.left != NULL and cell.left_latest >= self.core.bound:
-                todo.append(<size_t>cell.left)
-            if cell.right != NULL and cell.right_latest >= self.core.bound:
-                todo.append(<size_t>cell.right)
-        found.sort()
-        return [node for _, node in found]
+    def union(self, size_t address):
+        """(greatest start, node or 0, left side or 0, right side or 0) of a union."""
+        cdef Cell* cell = <Cell*>address
+        left = cell.left != NULL and cell.left_latest >= self.core.bound
+        right = cell.right != NULL and cell.right_latest >= self.core.bound
+        return (
+            cell.latest, <size_t>cell.node, <size_t>cell.left if left else 0,
+            <size_t>cell.right if right else 0,
+        )
 
     def put_label(
         self, uint32_t place, uint32_t position, instant_t instant, int64_t micros,
         uint32_t domain, uint64_t line, uint32_t stream, uint32_t file, uint32_t ordinal,
-        term_t name, term_t stamp, row, uint8_t part=0, uint8_t parts=1,
+        term_t name, term_t stamp, uint8_t part, uint8_t parts, row,
     ):
-        """The address of a new label; the parts are those that `label` gives, terms by number.
-
-        `parts` is how many events its step has.
-        """
+        """The address of a new label of these `fields`."""
         cdef Label* label = self.core.tecs.label(<uint32_t>len(row))
         label.place, label.position, label.instant, label.micros = place, position, instant, micros
         label.domain, label.line, label.stream, label.file = domain, line, stream, file
@@ -286,41 +305,71 @@ cdef class CoreParts:
             label.row[<uint32_t>i] = term
         return <size_t>label
 
-    def put_union(self, nodes):
-        """The address of a union of nodes."""
-        cdef Cell* cell = NULL
-        for node in nodes:
-            cell = self.core.tecs.add(
-                cell, cell.latest if cell != NULL else -1, <Node*><size_t>node, self.core.bound
-            )
+    def put_node(self, size_t label, size_t before, instant_t start):
+        """The address of a new node on top of a union (0: of nothing)."""
+        return <size_t>self.core.tecs.extend(<Label*>label, <Cell*>before, start)
+
+    def put_union(self, instant_t latest, size_t node, size_t left, size_t right):
+        """The address of a new union, of what `union` gives."""
+        cdef Cell* cell = <Cell*>self.core.tecs.take(sizeof(Cell))
+        cell.latest, cell.node = latest, <Node*>node
+        cell.left, cell.right = <Cell*>left, <Cell*>right
+        cell.left_latest = cell.left.latest if left else -1
+        cell.right_latest = cell.right.latest if right else -1
         return <size_t>cell
 
-    def put_node(self, size_t label, size_t before, instant_t latest):
-        """The address of a new node on top of a union (0: of nothing)."""
-        return <size_t>self.core.tecs.extend(<Label*>label, <Cell*>before, latest)
-
-    def put_waiting(self, uint32_t place, values, nodes, bint taken, bint pending):
-        """Let nodes wait in a place, now or when the instant closes."""
-        cdef uint32_t i
+    def put_group(self, uint32_t place, values, size_t union, bint taken, dates):
+        """A group of which `groups` has told, none of whose place has its registers yet."""
         cdef Groups groups = <Groups>self.core.groups_at[place]
+        cdef Cell* members = <Cell*>union
+        cdef uint32_t number
+        self._set_key(values)
+        number = groups.make(self.core.key)
+        groups.groups[number].members, groups.groups[number].latest = members, members.latest
+        self.core.most_living += 1
+        if dates is not None:
+            self._put_dates(&groups.dates[number], dates)
+        if taken:
+            self.core.touch(place, number)
+
+    cdef int _put_dates(self, Dates* dates, told) except -1:
+        cdef Stretch* newest = NULL
+        cdef Stretch* stretch
+        dates.oldest, dates.floor, dates.taken, dates.taken_in, stretches = told
+        for last, latest, union in reversed(stretches):
+            stretch = <Stretch*>self.core.tecs.take(sizeof(Stretch))
+            stretch.last, stretch.latest = last, latest
+            stretch.members, stretch.older = <Cell*><size_t>union, newest
+            stretch.older_latest = -1
+            if newest != NULL:
+                stretch.older_latest = max(newest.latest, newest.older_latest)
+            newest = stretch
+        dates.newest = newest
+        return 0
+
+    cdef int _set_key(self, values) except -1:
+        cdef uint32_t i
+        for i, value in enumerate(values):
+            self.core.key[i] = value
+        return 0
+
+    def put_pended(self, uint32_t place, values, size_t node):
+        """A node that comes to wait when the instant closes."""
+        cdef uint32_t i
         for i, value in enumerate(values):
             self.core.env[self.core.numbers[self.core.places[place].live_first + i]] = value
-            self.core.key[i] = value
-        for node in nodes:
-            if pending:
-                wait(self.core, place, <Node*><size_t>node)
-            else:
-                self.core._enter(place, self.core.key, <Node*><size_t>node)
-        if taken and nodes:
-            self.core.touch(place, groups.find(self.core.key))
+        wait(self.core, place, <Node*>node)
 
-    def put_taken(self, uint32_t place, values, instant_t taken):
-        """A `;` place with steps of several events has taken what is older at this timestamp."""
-        cdef Groups groups = <Groups>self.core.groups_at[place]
-        cdef uint32_t number = self._group(groups, values)
-        if number != NOBODY:
-            groups.dates[number].taken = taken
-            groups.dates[number].taken_in = self.core.timestamp_start
+    def put_awaited(self, uint32_t place, values, instant_t start, labels):
+        """A match that waits for its window to close; those of one start in their order."""
+        cdef Node* node = NULL
+        cdef Cell* before = NULL
+        for label in labels:
+            if node != NULL:
+                before = self.core.tecs.add(NULL, -1, node, self.core.bound)
+            node = self.core.tecs.extend(<Label*><size_t>label, before, start)
+        self._set_key(values)
+        self.core._enter(place, self.core.key, node)
 
     def put_kept(self, uint32_t gpm, size_t label, bint keyed):
         """Let somebody look back at a row, where anybody does; the oldest comes first."""

@@ -9,8 +9,7 @@ which an index or such a filter leaves little goes before others.
 
 Invariants: a search changes nothing but its own scratch; rows are looked at newest first, so
 the first way to take an edge of one pattern is the latest. Cost: the rows looked at, counted
-in `looked`, and as steps of the event (`spaseq.nfa.limits`). Source: `spaseq.nfa.candidates`,
-which says the same of Python objects.
+in `looked`, and as steps of the event (`spaseq.nfa.limits`).
 """
 
 from libc.string cimport memcpy, memset

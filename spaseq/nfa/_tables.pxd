@@ -137,7 +137,7 @@ cdef struct Place:
     uint32_t live_end
     uint32_t edge_first
     uint32_t manner     # Manner: what `spaseq.nfa._search` has a say in
-    uint64_t reached    # counters for people, as in spaseq.nfa.group.PlaceState
+    uint64_t reached    # counters for people, as in spaseq.nfa.standing.PlaceStanding
     uint64_t early
     uint64_t unkeyed
     uint64_t unjoined

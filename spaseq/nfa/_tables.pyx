@@ -111,7 +111,7 @@ cdef class Tables:
         give_back(self.compared)
 
     def counters(self, uint32_t place):
-        """What happened in a place: see `spaseq.nfa.group.PlaceState`."""
+        """What happened in a place: see `spaseq.nfa.standing.PlaceStanding`."""
         cdef Place* at = &self.places[place]
         return {
             "reached": at.reached, "early": at.early, "unjoined": at.unjoined,

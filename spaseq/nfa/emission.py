@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from spaseq.nfa.tecs import Key, Path
+from spaseq.nfa.path import Key, Path
 
 EventSet = frozenset[tuple[int, int]]
 """Events as (instant number, position of the stream among those declared)."""

@@ -61,30 +61,3 @@ class LimitReached(Exception):
         self.kind = kind
         self.place = place
         super().__init__(kind, place)
-
-
-class Meter:
-    """Counts the steps of one event.
-
-    Invariant: `left` is never negative.
-    """
-
-    __slots__ = ("left", "limits")
-
-    def __init__(self, limits: Limits):
-        self.limits = limits
-        self.left = limits.most_steps
-
-    def begin(self) -> None:
-        """Another event comes."""
-        self.left = self.limits.most_steps
-
-    def take(self, steps: int, place: int = -1, kind: Kind = "steps") -> None:
-        """Some steps more.
-
-        Raises:
-            LimitReached: if they are too many.
-        """
-        if steps > self.left:
-            raise LimitReached(kind, place)
-        self.left -= steps

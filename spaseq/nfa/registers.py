@@ -9,14 +9,13 @@ Invariant: views are filled in only by `refresh`, just before an expression read
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 import pyoxigraph as ox
 
-from spaseq.nfa.automaton import Bound
 from spaseq.plan.logical import QueryPlan, Register
-from spaseq.plan.references import IS_FIRST, iteration_register
+from spaseq.plan.references import IS_FIRST
 from spaseq.rdf.event import Term
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
@@ -128,18 +127,6 @@ class RegisterFile:
                 env[other] = self._aggregates.add(env[other], value)
             elif env[other] is OPEN:
                 env[other] = value
-        return True
-
-    def key(self, env: Environment) -> tuple[Term | None, ...]:
-        """The partition of a partial match; empty without `PARTITION BY`."""
-        return tuple(env[number] for number in self.partition)
-
-    def within(self, bounds: Sequence[Bound], env: Environment) -> bool:
-        """Whether the iteration numbers satisfy a link's bounds."""
-        for bound in bounds:
-            number = env[self.number[iteration_register(bound.unit)]]
-            if number < bound.least or (bound.below is not None and number >= bound.below):
-                return False
         return True
 
     def _initial(self, register: Register) -> Any:

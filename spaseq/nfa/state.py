@@ -1,282 +1,218 @@
-"""The state of an `AutomatonRun` ↔ JSON-able data.
+"""What one automaton remembers, as plain data: to be saved, and to be put into another core.
 
-Shared structure stays shared: steps, nodes and chains are written once each, in an order
-in which every reference points backwards, so that reading needs no recursion. Partial
-matches that the window has passed over are left out.
+What is shared is written once: labels, nodes and unions stand in lists, and others refer to them by
+their positions. See `spaseq/nfa/_tecs.pxd` and `spaseq/nfa/_groups.pxd` for what they mean.
+
+Invariants: a reference points backwards, so reading needs no recursion; of what the window has
+passed over nothing is there; no number depends on the run it came from.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from spaseq.nfa.automaton import Edge
-from spaseq.nfa.buffer import Entry
-from spaseq.nfa.candidates import Candidate
-from spaseq.nfa.registers import Environment
-from spaseq.nfa.run import AutomatonRun
-from spaseq.nfa.tecs import Accepted, Chain, Node, Path, Step, Waiting, Witnessed
 from spaseq.rdf.codec import Reader, Writer
+from spaseq.rdf.event import Event, Term
 
-Cells = Callable[[Any], Any]
+Number = int
+"""A term as its position among the terms plus 1, 0 for none, or less for what is no term."""
+Cell = int | list[Any]
+"""What a register holds: a number, a count, or the cells of an aggregate that has several."""
+NOTHING = -1
+"""In place of a position."""
+
+Dates = tuple[int, int, int, int, Sequence[Sequence[int]]]
+"""The members of a group by their last instants; see `CoreParts.groups`."""
 
 
-class StateWriter:
-    """Writes one run; `cell` turns what a register holds into plain values."""
+class ClockState(NamedTuple):
+    """Instants, and the window over them; see `CoreParts.clock`."""
 
-    def __init__(self, run: AutomatonRun, writer: Writer, cell: Cells):
-        self._run = run
-        self._writer = writer
-        self._cell = cell
-        self._edges: dict[Edge, list[int]] = {}
-        for number, place in enumerate(run.automaton.places):
-            for position, edge in enumerate(place.edges):
-                self._edges.setdefault(edge, [number, position])
-        self._steps: list[Any] = []
-        self._graph: list[list[Any]] = []
-        """Nodes [step, before, last, latest] and chains [node, rest], references backwards."""
-        self._numbers: dict[int, int] = {}
-        self._kept: list[object] = []
+    now: int
+    bound: int
+    start: int
+    micros: int
+    times: Sequence[Sequence[int]]
+    bounds: Sequence[Sequence[int]]
 
-    def write(self) -> dict[str, Any]:
-        run = self._run
-        run.sweep()
-        groups = [
-            [
-                state.number,
-                self._values(group.values),
-                self._chain(group.chain),
-                group.oldest,
-                list(group.taken),
-                group.taken_first,
-                id(group) in run.touched,
-            ]
-            for state in run.places
-            if not state.place.start
-            for group in state.groups.values()
-        ]
+
+class LabelState(NamedTuple):
+    """An event that met a place of the sequence, with one of its rows."""
+
+    place: int
+    position: int
+    instant: int
+    micros: int
+    dated: int
+    line: int
+    stream: int
+    file: int
+    ordinal: int
+    name: Number
+    stamp: Number
+    part: int
+    parts: int
+    row: Sequence[Number]
+
+
+class NodeState(NamedTuple):
+    """All partial matches that end with a label."""
+
+    label: int
+    before: int
+    start: int
+
+
+class UnionState(NamedTuple):
+    """A union of nodes: one of its own, and two sides."""
+
+    latest: int
+    node: int
+    left: int
+    right: int
+
+
+class GroupState(NamedTuple):
+    """The partial matches that wait in a place with equal registers."""
+
+    place: int
+    values: Sequence[Cell]
+    members: int
+    taken: bool
+    dates: Dates | None
+
+
+class NodeAt(NamedTuple):
+    """A node that comes to wait, or to begin, in a place when the instant closes."""
+
+    place: int
+    values: Sequence[Cell]
+    node: int
+
+
+class AwaitedState(NamedTuple):
+    """A match that waits for its window to close."""
+
+    place: int
+    values: Sequence[Cell]
+    start: int
+    labels: Sequence[int]
+
+
+class KeptRow(NamedTuple):
+    """A row that is looked back at; `keyed`: it binds all partition variables."""
+
+    gpm: int
+    keyed: bool
+    label: int
+
+
+class PartitionState(NamedTuple):
+    """The instants of a partition, and the least start of a match there."""
+
+    key: Sequence[Number]
+    instants: Sequence[int]
+    skipped: int
+
+
+@dataclass(slots=True)
+class AutomatonState:
+    """The state of one automaton."""
+
+    clock: ClockState
+    skipped: int
+    """No match may start before that instant."""
+    waited: int
+    """Matches that ever waited for their windows to close."""
+    forbidden: int
+    """Those of them that a guard has ended."""
+    terms: list[Term] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    labels: list[LabelState] = field(default_factory=list)
+    graph: list[NodeState | UnionState] = field(default_factory=list)
+    groups: list[GroupState] = field(default_factory=list)
+    pending: list[NodeAt] = field(default_factory=list)
+    begun: list[NodeAt] = field(default_factory=list)
+    awaited: list[AwaitedState] = field(default_factory=list)
+    complete: list[int] = field(default_factory=list)
+    """Nodes that end matches nobody has taken yet."""
+    kept: list[KeptRow] = field(default_factory=list)
+    """The oldest of each graph pattern first."""
+    recalled: list[tuple[int, int, Event]] = field(default_factory=list)
+    """(instant, stream, event) of those that filters may look at."""
+    partitions: list[PartitionState] = field(default_factory=list)
+    chained: list[float] | None = None
+    """How a chain is joined; see `CoreParts.chained`."""
+
+    @property
+    def bytes(self) -> int:
+        """About what it takes in a core, indexes included, terms not."""
+        cells = sum(len(label.row) for label in self.labels)
+        registers = sum(len(group.values) for group in self.groups)
+        waiting = sum(len(match.labels) for match in self.awaited)
+        return (
+            sum(_BYTES[type(item)] for item in self.graph)
+            + len(self.labels) * _BYTES[LabelState]
+            + len(self.groups) * _BYTES[GroupState]
+            + len(self.awaited) * _BYTES[AwaitedState]
+            + len(self.kept) * _BYTES[KeptRow]
+            + 4 * (cells + registers)
+            + 8 * waiting
+        )
+
+    def written(self, writer: Writer) -> dict[str, Any]:
+        """As JSON-able data."""
         return {
-            "clock": run.clock.state(),
-            "chained": run.chained,
-            "buffers": [[self._entry(e) for e in buffer.kept()] for buffer in run.buffers],
-            "contiguity": [
-                [self._values(key), instants] for key, instants in run.contiguity.instants.items()
+            **{name: getattr(self, name) for name in ("skipped", "waited", "forbidden", "files")},
+            **{name: list(map(list, getattr(self, name))) for name in ("graph", *_ROWS)},
+            "clock": list(self.clock),
+            "terms": list(map(writer.term, self.terms)),
+            "complete": self.complete,
+            "chained": self.chained,
+            "recalled": [
+                [instant, stream, writer.event(event)] for instant, stream, event in self.recalled
             ],
-            "groups": groups,
-            "pending": [
-                [place, self._env(env), [self._node(node) for node in members]]
-                for (place, _), (env, members) in run.pending.items()
-            ],
-            "accepted": [[self._node(a.node), self._values(a.key)] for a in run.accepted],
-            "waiting": [
-                [closing, number, self._waiting(waiting)]
-                for closing, number, waiting in run.waiting
-            ],
-            "waited": run.waited,
-            "skipped": [[self._values(key), bound] for key, bound in run.skipped.items()],
-            "beginnings": [
-                [
-                    state.number,
-                    self._edge(c.edge),
-                    self._env(c.env),
-                    self._step(c.step),
-                    c.first,
-                    c.last,
-                ]
-                for state, _, c in run.beginnings
-            ],
-            "steps": self._steps,
-            "graph": self._graph,
         }
 
-    def _edge(self, edge: Edge) -> list[int]:
-        return self._edges[edge]
 
-    def _values(self, values: tuple[Any, ...]) -> list[Any]:
-        return [self._writer.value(self._cell(value)) for value in values]
-
-    def _env(self, env: Environment) -> list[Any]:
-        return self._values(tuple(env[: len(self._run.registers.registers)]))
-
-    def _entry(self, entry: Entry) -> list[Any]:
-        return [
-            entry.instant,
-            self._writer.event(entry.event),
-            [self._values(row) for row in entry.rows],
-        ]
-
-    def _waiting(self, waiting: Waiting) -> list[Any]:
-        path = waiting.path
-        return [
-            path.start,
-            self._values(path.key),
-            [self._step(step) for step in path.steps],
-            self._env(waiting.env),
-            list(waiting.guards),
-            waiting.last,
-        ]
-
-    def _step(self, step: Step) -> int:
-        known = self._numbers.get(id(step))
-        if known is None:
-            witnesses = [
-                [
-                    w.occurrence,
-                    self._writer.event(w.event, facts=False),
-                    self._values(w.row),
-                    w.instant,
-                ]
-                for w in step.witnesses
-            ]
-            known = self._new(step, self._steps, [self._edge(step.edge), witnesses])
-        return known
-
-    def _node(self, node: Node) -> int:
-        self._write(node)
-        return self._numbers[id(node)]
-
-    def _chain(self, chain: Chain | None) -> int | None:
-        if chain is None:
-            return None
-        self._write(chain)
-        return self._numbers[id(chain)]
-
-    def _write(self, top: Node | Chain) -> None:
-        """Write a node or chain and everything under it, deepest first, without recursion."""
-        stack: list[tuple[Node | Chain, bool]] = [(top, False)]
-        while stack:
-            item, ready = stack.pop()
-            if id(item) in self._numbers:
-                continue
-            parts = self._parts(item)
-            if not ready:
-                stack.append((item, True))
-                stack += [(part, False) for part in parts]
-                continue
-            numbers = [self._numbers[id(part)] for part in parts]
-            if isinstance(item, Chain):
-                self._new(item, self._graph, [numbers[0], numbers[1] if numbers[1:] else None])
-            else:
-                before = numbers[0] if numbers else None
-                row = [self._step(item.step), before, item.last, item.latest]
-                self._new(item, self._graph, row)
-
-    def _parts(self, item: Node | Chain) -> list[Node | Chain]:
-        if isinstance(item, Node):
-            return [] if item.before is None else [item.before]
-        rest = item.rest
-        alive = rest is not None and rest.latest >= self._run.clock.bound
-        return [item.node, rest] if rest is not None and alive else [item.node]
-
-    def _new(self, item: object, table: list[Any], row: list[Any]) -> int:
-        number = len(table)
-        self._numbers[id(item)] = number
-        self._kept.append(item)
-        table.append(row)
-        return number
+_BYTES = {
+    NodeState: 32,
+    UnionState: 48,
+    LabelState: 80,
+    GroupState: 80,
+    AwaitedState: 40,
+    KeptRow: 24,
+}
+"""Of each, the terms and labels of variable number left out; see _tecs.pxd and _groups.pxd."""
+_ROWS: dict[str, type[Any]] = {
+    "labels": LabelState,
+    "groups": GroupState,
+    "pending": NodeAt,
+    "begun": NodeAt,
+    "awaited": AwaitedState,
+    "kept": KeptRow,
+    "partitions": PartitionState,
+}
+_GRAPH: dict[int, type[NodeState | UnionState]] = {3: NodeState, 4: UnionState}
+"""By how many fields there are."""
 
 
-class StateReader:
-    """Puts what a `StateWriter` wrote into a fresh run of the same automaton."""
-
-    def __init__(self, run: AutomatonRun, reader: Reader, cell: Cells):
-        self._run = run
-        self._reader = reader
-        self._cell = cell
-        self._steps: list[Step] = []
-        self._graph: list[Node | Chain] = []
-
-    def read(self, data: dict[str, Any]) -> None:
-        run = self._run
-        run.clock.restore(data["clock"])
-        run.chained = data.get("chained")
-        for buffer, entries in zip(run.buffers, data["buffers"], strict=True):
-            for entry in entries:
-                buffer.append(self._entry(entry))
-        run.contiguity.instants = {
-            self._values(key): list(instants) for key, instants in data["contiguity"]
-        }
-        self._steps = [
-            Step(self._edge(edge), tuple(self._witness(w) for w in witnesses))
-            for edge, witnesses in data["steps"]
-        ]
-        self._read_graph(data["graph"])
-        for row in data["groups"]:
-            self._read_group(row)
-        for place, cells, members in data["pending"]:
-            env = self._env(cells)
-            values = tuple(env[n] for n in run.places[place].place.live)
-            run.pending[(place, values)] = (env, [self._node(number) for number in members])
-        run.accepted = [Accepted(self._node(n), self._values(key)) for n, key in data["accepted"]]
-        run.waiting = [
-            (closing, number, self._waiting(waiting))
-            for closing, number, waiting in data["waiting"]
-        ]
-        heapq.heapify(run.waiting)
-        run.waited = data["waited"]
-        run.skipped = {self._values(key): bound for key, bound in data["skipped"]}
-        for place, edge, cells, step, first, last in data["beginnings"]:
-            state = run.places[place]
-            candidate = Candidate(
-                self._edge(edge), self._env(cells), self._steps[step], first, last, ()
-            )
-            run.beginnings.append((state, state.groups[()], candidate))
-
-    def _read_graph(self, rows: list[list[Any]]) -> None:
-        for row in rows:
-            if len(row) == 2:
-                node, rest = row
-                self._graph.append(Chain(self._node(node), self._chain(rest)))
-            else:
-                step, before, last, latest = row
-                self._graph.append(Node(self._steps[step], self._chain(before), last, latest))
-
-    def _read_group(self, row: list[Any]) -> None:
-        place, values, chain, oldest, taken, taken_first, touched = row
-        state = self._run.places[place]
-        env = self._run.registers.blank()
-        for number, value in zip(state.place.live, self._values(values), strict=True):
-            env[number] = value
-        group = state.group(env)
-        group.chain, group.oldest = self._chain(chain), oldest
-        group.taken, group.taken_first = [tuple(took) for took in taken], taken_first
-        if touched:
-            self._run.touched[id(group)] = (place, group)
-
-    def _edge(self, place_and_position: list[int]) -> Edge:
-        place, position = place_and_position
-        return self._run.automaton.places[place].edges[position]
-
-    def _values(self, cells: list[Any]) -> tuple[Any, ...]:
-        return tuple(self._cell(self._reader.value(cell)) for cell in cells)
-
-    def _env(self, cells: list[Any]) -> Environment:
-        env = self._run.registers.blank()
-        env[: len(cells)] = self._values(cells)
-        return env
-
-    def _entry(self, row: list[Any]) -> Entry:
-        instant, event, rows = row
-        return Entry(instant, self._reader.event(event), tuple(map(self._values, rows)))
-
-    def _witness(self, row: list[Any]) -> Witnessed:
-        occurrence, event, values, instant = row
-        return Witnessed(occurrence, self._reader.event(event), self._values(values), instant)
-
-    def _waiting(self, row: list[Any]) -> Waiting:
-        start, key, steps, cells, guards, last = row
-        path = Path(start, self._values(key), tuple(self._steps[step] for step in steps))
-        return Waiting(path, self._env(cells), tuple(guards), last)
-
-    def _node(self, number: int) -> Node:
-        node = self._graph[number]
-        assert isinstance(node, Node)
-        return node
-
-    def _chain(self, number: int | None) -> Chain | None:
-        if number is None:
-            return None
-        chain = self._graph[number]
-        assert isinstance(chain, Chain)
-        return chain
+def read(data: dict[str, Any], reader: Reader) -> AutomatonState:
+    """What `AutomatonState.written` wrote."""
+    return AutomatonState(
+        clock=ClockState(*data["clock"]),
+        skipped=data["skipped"],
+        waited=data["waited"],
+        forbidden=data["forbidden"],
+        terms=list(map(reader.term, data["terms"])),
+        files=data["files"],
+        graph=[_GRAPH[len(row)](*row) for row in data["graph"]],
+        complete=data["complete"],
+        chained=data["chained"],
+        recalled=[
+            (instant, stream, reader.event(number)) for instant, stream, number in data["recalled"]
+        ],
+        **{name: [kind(*row) for row in data[name]] for name, kind in _ROWS.items()},
+    )

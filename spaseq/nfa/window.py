@@ -1,8 +1,4 @@
-"""Windows as one comparison: the least instant number a match ending now may start at.
-
-Instants are numbered densely as they open. `bound` never falls, so a partial match whose
-latest start lies before it is dead. Cost: amortised constant per instant.
-"""
+"""When the window of a match opens and closes."""
 
 from __future__ import annotations
 
@@ -12,71 +8,11 @@ LAST_MOMENT = 2**63 - 1
 """The greatest timestamp there is: windows that reach beyond it close then."""
 
 
-class WindowClock:
-    """Instant numbers, and the first one still inside the window."""
+class WindowTimes:
+    """The times of a window of microseconds; of one that counts events they say nothing."""
 
-    def __init__(self, window: Window, windows: int = 1):
-        """`windows`: how many windows back somebody may look."""
+    def __init__(self, window: Window):
         self.window = window
-        self._windows = windows
-        self.now = -1
-        """The number of the open (or last) instant."""
-        self.bound = 0
-        self.timestamp_start = 0
-        """The first instant of the current timestamp."""
-        self.micros: int | None = None
-        """The current timestamp."""
-        self._inside: dict[int, int] = {}
-        """For each instant bound … now: its time, or for `n EVENTS` its number of events."""
-        self._total = 0
-        self._bounds: dict[int, int] = {}
-        """For each instant somebody may look back to: the window's first one as it was then."""
-
-    def open(self, micros: int) -> int:
-        """Start the next instant, at a time not before the last; its number."""
-        self.now += 1
-        if self.micros != micros:
-            self.timestamp_start = self.now
-            self.micros = micros
-        if self.window.kind == "events":
-            self._inside[self.now] = 0
-        elif self.window.kind != "unbounded":
-            self._inside[self.now] = micros
-            earliest = self.opening(micros)
-            while self._inside[self.bound] < earliest:
-                del self._inside[self.bound]
-                self.bound += 1
-        self._remember()
-        return self.now
-
-    def count(self) -> None:
-        """One more event at the open instant."""
-        if self.window.kind != "events" or self.bound > self.now:
-            return
-        self._inside[self.now] += 1
-        self._total += 1
-        while self._total > self.window.size:
-            self._total -= self._inside.pop(self.bound)
-            self.bound += 1
-        self._remember()
-
-    def _remember(self) -> None:
-        if self.window.kind != "unbounded":
-            self._bounds[self.now] = self.bound
-            reach = self.looked_back_to()
-            for instant in range(next(iter(self._bounds)), reach):
-                del self._bounds[instant]
-
-    def bound_at(self, instant: int) -> int:
-        """The least start of a match that ends at an instant somebody may look back to."""
-        return self._bounds.get(instant, 0 if self.window.kind == "unbounded" else self.bound)
-
-    def looked_back_to(self) -> int:
-        """The least instant that somebody may look back to."""
-        reach = self.bound
-        for _ in range(1, self._windows):
-            reach = self._bounds.get(reach, reach)
-        return reach
 
     def opening(self, micros: int) -> int:
         """The earliest time of a match that ends at `micros`."""
@@ -88,22 +24,3 @@ class WindowClock:
         size = self.window.size
         closing = micros + size if self.window.kind == "span" else (micros // size + 1) * size
         return min(closing, LAST_MOMENT)
-
-    def state(self) -> list[object]:
-        return [
-            self.now,
-            self.bound,
-            self.timestamp_start,
-            self.micros,
-            sorted(self._inside.items()),
-            self._total,
-            sorted(self._bounds.items()),
-        ]
-
-    def restore(self, state: list[object]) -> None:
-        now, bound, start, micros, inside, total, bounds = state
-        self.now, self.bound, self.timestamp_start = now, bound, start  # type: ignore[assignment]
-        self.micros = micros  # type: ignore[assignment]
-        self._inside = dict(inside)  # type: ignore[call-overload]
-        self._total = total  # type: ignore[assignment]
-        self._bounds = dict(bounds)  # type: ignore[call-overload]

@@ -147,12 +147,8 @@ def _first(table: pa.Table) -> int | None:
 
 def _next_closing(run: Run) -> int | None:
     """When the next window closes that a match waits for."""
-    closings = [
-        waiting[0][0]
-        for query in run.queries
-        if query.compiled.automaton.waits and (waiting := query.snapshot().waiting)
-    ]
-    return min(closings, default=None)
+    closings = (query.next_closing() for query in run.queries)
+    return min((closing for closing in closings if closing is not None), default=None)
 
 
 def _keeps(plan: QueryPlan) -> int | None:

@@ -8,13 +8,12 @@ from itertools import groupby
 
 import pyoxigraph as ox
 from engine_runs import EX, S
-from plain_run import run_plainly
+from model.queries import run_plainly
 from strategies import Case
 
 import spaseq
 from spaseq.engine.native_run import NativeRun
 from spaseq.engine.run import Run
-from spaseq.engine.state import SavedState
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, Event
 
@@ -31,12 +30,6 @@ def knowledge(case: Case) -> dict[str, list[ox.Triple]]:
 def in_python(program: spaseq.Program, kb: Knowledge | None = None) -> Run:
     """A new run, none of whose queries is on the core."""
     return run_plainly(program.start(kb=kb))
-
-
-def resumed_in_python(program: spaseq.Program, blob: bytes, kb: Knowledge | None = None) -> Run:
-    run = in_python(program, kb)
-    SavedState(blob).restore(run)
-    return run
 
 
 def encoded(run: Run, events: Sequence[Event]) -> EventBatch:

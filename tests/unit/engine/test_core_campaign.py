@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import pyoxigraph as ox
 import pytest
-from core_runs import Taken, batches, encoded, in_python, knowledge, resumed_in_python
+from core_runs import Taken, batches, encoded, in_python, knowledge
 from oracle import Reference, comparable, evaluate, timestamp
 from strategies import DAY, Case, iri, plain_case, random_case, smaller
 
@@ -83,19 +83,6 @@ def saved_after_each(program: spaseq.Program, case: Case, chance: random.Random)
     return found + run.finish()
 
 
-def here_and_there(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
-    """The state goes from the core to the automaton in Python and back."""
-    run = program.start(kb=knowledge(case))
-    found: list[Match] = []
-    for event in case.merged:
-        found += run.push_batch([event])
-        if chance.random() < 0.5:
-            run = resumed_in_python(program, run.save(), knowledge(case))
-        else:
-            run = program.resume(run.save(), kb=knowledge(case))
-    return found + run.finish()
-
-
 def plainly(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
     run = in_python(program, knowledge(case))
     found = [match for event in case.merged for match in run.push_batch([event])]
@@ -107,7 +94,6 @@ WAYS: list[Way] = [
     in_batches,
     in_encoded_batches,
     saved_after_each,
-    here_and_there,
     plainly,
 ]
 

@@ -87,7 +87,7 @@ def test_the_iteration_before_is_compared_through_an_index(operator: str, seed: 
 
 
 def visited(run: spaseq.Run) -> int:
-    return sum(state.visited for state in run.queries[0].snapshot().places)
+    return sum(state.visited for state in run.queries[0].standing().places)
 
 
 def test_what_does_not_fit_is_not_visited() -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 from core_runs import encoded
 from engine_runs import EX, R, S, program, push, shown, triples
+from model.queries import run_plainly
 from oracle import timestamp
-from plain_run import run_plainly
 
 import spaseq
 from spaseq.engine.run import Run

@@ -43,24 +43,34 @@ class Building:
 
     def node(self, union: int = 0, below: Paths = frozenset(), start: int = 0) -> tuple[int, Paths]:
         instant = next(self.instants)
-        label = self.parts.put_label(self.place, 0, instant, 0, 0, 0, 0, 0, 0, 0, 0, [])
+        label = self.label(instant)
         if not union:
             return self.parts.put_node(label, 0, start), frozenset({(start, (instant,))})
         paths = frozenset((first, (*path, instant)) for first, path in below)
         return self.parts.put_node(label, union, max(first for first, _ in below)), paths
 
+    def label(self, instant: int) -> int:
+        return self.parts.put_label(self.place, 0, instant, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, [])
+
+    def wait(self, group: int, node: int) -> None:
+        self.parts.put_pended(self.place, [group, group], node)
+        self.core.close()
+
     def add(self, group: int, node: tuple[int, Paths]) -> None:
         """Let a node join a group, whose union is a new one from then on."""
         before = self.union(group)
-        self.parts.put_waiting(self.place, [group, group], [node[0]], False, False)
+        self.wait(group, node[0])
         self.unions.append((self.address(group), before | node[1]))
 
     def address(self, group: int) -> int:
-        (found,) = (u for _, values, u, _ in self.parts.waiting() if values == [group, group])
+        (found,) = (u for _, values, u, *_ in self.groups() if values == [group, group])
         return found
 
+    def groups(self) -> list[tuple[int, list[int], int, bool, object]]:
+        return list(self.parts.groups(over=False))
+
     def union(self, group: int) -> Paths:
-        if all(values != [group, group] for _, values, _, _ in self.parts.waiting()):
+        if all(values != [group, group] for _, values, *_ in self.groups()):
             return frozenset()
         return dict(self.unions)[self.address(group)]
 
@@ -105,7 +115,7 @@ def test_starts_in_order_cost_one_cell_each() -> None:
     sizes = []
     for start in range(3000):
         before = built.core.tecs.bytes
-        built.parts.put_waiting(built.place, [1, 1], [built.node(start=start)[0]], False, False)
+        built.wait(1, built.node(start=start)[0])
         sizes.append(built.core.tecs.bytes - before)
     assert len(set(sizes)) == 1
 
@@ -115,12 +125,10 @@ def test_starts_out_of_order_cost_logarithmically_many() -> None:
     starts = list(range(4000))
     random.Random(3).shuffle(starts)
     for start in starts:
-        built.parts.put_waiting(built.place, [1, 1], [built.node(start=start)[0]], False, False)
+        built.wait(1, built.node(start=start)[0])
     in_order = Building()
     for start in range(4000):
-        in_order.parts.put_waiting(
-            in_order.place, [1, 1], [in_order.node(start=start)[0]], False, False
-        )
+        in_order.wait(1, in_order.node(start=start)[0])
     assert built.core.tecs.bytes < 6 * in_order.core.tecs.bytes
 
 
@@ -129,8 +137,8 @@ def test_a_long_path_is_enumerated_without_recursion() -> None:
     address, start = built.node(start=7)[0], 7
     for _ in range(50_000):
         instant = next(built.instants)
-        label = built.parts.put_label(built.place, 0, instant, 0, 0, 0, 0, 0, 0, 0, 0, [])
-        address = built.parts.put_node(label, built.parts.put_union([address]), start)
+        union = built.parts.put_union(start, address, 0, 0)
+        address = built.parts.put_node(built.label(instant), union, start)
     built.parts.put_complete(address)
     ((first, steps, _),) = take(built.core, lambda at: built.parts.label(at[0])[2], False)  # type: ignore[arg-type, return-value]
     assert first == 7
@@ -141,25 +149,18 @@ def test_a_long_path_is_enumerated_without_recursion() -> None:
 def test_groups_are_a_dictionary_of_their_registers(seed: int) -> None:
     """Made, found and dropped, at random; their table grows and what went is used again."""
     chance = random.Random(seed)
-    built = Building()
+    run = spaseq.compile(QUERY).start()
     model: dict[tuple[int, int], int] = {}
     most = chance.choice([3, 12, 40])
     for _ in range(1500):
-        values = chance.randrange(most), chance.randrange(most)
-        drop = chance.random() < 0.45
-        if drop and not model:
-            continue
-        if drop and chance.random() < 0.8:
-            values = chance.choice(list(model))
-        node = built.node(start=1)[0]
-        built.parts.put_waiting(built.place, values, [node], drop, False)
-        model[values] = model.get(values, 0) + 1
-        if drop:
-            built.core.close()
-            del model[values]
-        assert sum(1 for _ in built.parts.waiting()) == len(model)
-    found = {
-        tuple(values): len(built.parts.members(union))
-        for _, values, union, _ in built.parts.waiting()
-    }
-    assert found == model
+        key, value = chance.randrange(most), chance.randrange(most)
+        drops = chance.random() < 0.2
+        letter = ox.NamedNode("http://example.org/" + "ab"[drops])
+        fact = (ox.NamedNode(f"http://a/{key}"), letter, ox.Literal(value))
+        found = run.push("http://example.org/s", 1, [fact])
+        if drops:
+            fits = [group for group in model if group[0] == key and group[1] < value]
+            assert len(found) == sum(model.pop(group) for group in fits)
+        else:
+            model[key, value] = model.get((key, value), 0) + 1
+        assert run.stats["groups"] == len(model)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyoxigraph as ox
 import pytest
+from model.contiguity import Contiguity
 from nfa_queries import planned, register_file
 
 from spaseq.nfa.automaton import Edge
-from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.emission import choose
-from spaseq.nfa.tecs import Path, Step, Witnessed
+from spaseq.nfa.path import Path, Step, Witnessed
 from spaseq.rdf.event import NUMBER, Event, Timestamp
 
 STREAMS = {"urn:first": 0, "urn:second": 1}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pyoxigraph as ox
+from model.registers import Registers
 from nfa_queries import planned, register_file
 
+from spaseq.engine.aggregates import RunningAggregates
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.plan.logical import QueryPlan
 
@@ -150,7 +152,7 @@ def test_the_partition_is_the_key() -> None:
     one = Sheet(plan)
     one.bind("j", 1)
     one.bind("k", 2)
-    assert one.file.key(one.env) == (number(2), number(1))
+    assert Registers(plan, RunningAggregates()).key(one.env) == (number(2), number(1))
 
 
 def test_environments_are_copied_not_shared() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from model.tecs import Chain, Node, chained, members_since, nodes, paths
 
 from spaseq.nfa.automaton import Edge
-from spaseq.nfa.tecs import Chain, Node, Step, chained, members_since, nodes, paths
+from spaseq.nfa.path import Step
 
 Model = list[tuple[int, tuple[Step, ...]]]
 """(start, steps) of each match."""

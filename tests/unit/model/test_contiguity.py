@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from model.contiguity import Contiguity
 from nfa_queries import planned, register_file
-
-from spaseq.nfa.contiguity import Contiguity
 
 partitioned = st.lists(st.sets(st.sampled_from("xyz"), max_size=3), max_size=20)
 

@@ -8,17 +8,23 @@ closes, for nothing follows an event of its own instant.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
+from dataclasses import fields
 from itertools import islice, takewhile
 
+from model.tecs import Chain, Node, chained, members_since, nodes
 from spaseq.nfa.automaton import Automaton, Place
+from spaseq.nfa.path import Row
 from spaseq.nfa.registers import Environment
-from spaseq.nfa.tecs import Chain, Node, Row, chained, members_since, nodes
+from spaseq.nfa.standing import PlaceStanding
 from spaseq.rdf.equality import equality_key
 from spaseq.rdf.event import Term
 
 Values = tuple[object, ...]
 IndexColumns = tuple[tuple[int, ...], tuple[int, ...]]
 """The columns of a row that an edge's index reads: as terms, and by value."""
+
+
+_COUNTED = [each.name for each in fields(PlaceStanding)][3:]
 
 
 class Group:
@@ -134,6 +140,12 @@ class PlaceState:
                 if index is not None:
                     index.setdefault(self._entry(edge, kept), {})[values] = known
         return known
+
+    def standing(self) -> PlaceStanding:
+        """What happened here, in the core's words."""
+        counts = {name: getattr(self, name) for name in _COUNTED}
+        groups = 0 if self.place.start else len(self.groups)
+        return PlaceStanding(self.number, self.place, groups, **counts)
 
     def arrived(self, since: int, most: int) -> list[Values]:
         """The registers of groups made after the first `since`, the newest first, of `most`."""

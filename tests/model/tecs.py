@@ -18,30 +18,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from spaseq.nfa.automaton import Edge
-from spaseq.rdf.event import Event, Term
-
-Row = tuple[Term | None, ...]
-Key = tuple[object, ...]
-"""The values of the partition variables; empty without `PARTITION BY`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Witnessed:
-    """An occurrence met by one row of one event; `row` includes stateful BINDs, at its end."""
-
-    occurrence: int
-    event: Event
-    row: Row
-    instant: int
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One edge taken."""
-
-    edge: Edge
-    witnesses: tuple[Witnessed, ...]
+from spaseq.nfa.path import Key, Path, Step
 
 
 class Node:
@@ -126,21 +103,6 @@ def paths(end: Node, bound: int) -> Iterator[tuple[int, tuple[Step, ...]]]:
             continue
         for earlier in nodes(node.before, bound):
             stack.append((earlier, steps))
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """One complete match: its first instant number, its partition and its steps."""
-
-    start: int
-    key: Key
-    steps: tuple[Step, ...]
-
-    def witnesses(self) -> list[Witnessed]:
-        """In the order of instants, then of places in the text."""
-        found = [witness for step in self.steps for witness in step.witnesses]
-        found.sort(key=lambda witness: (witness.instant, witness.occurrence))
-        return found
 
 
 @dataclass(frozen=True, slots=True)

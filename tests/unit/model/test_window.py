@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from model.window import WindowClock
 
-from spaseq.nfa.window import WindowClock
 from spaseq.plan.logical import Window
 
 steps = st.lists(st.integers(0, 7), min_size=1, max_size=40)
@@ -90,23 +90,3 @@ def test_the_timestamp_of_several_instants_starts_at_the_first() -> None:
     for micros, start in ((5, 0), (5, 0), (6, 2), (6, 2), (9, 4)):
         clock.open(micros)
         assert clock.timestamp_start == start
-
-
-@given(steps, sizes, st.sampled_from(["span", "tumbling", "events", "unbounded"]), st.data())
-def test_a_restored_clock_goes_on_as_the_saved_one(
-    gaps: list[int], size: int, kind: str, data: st.DataObject
-) -> None:
-    window = Window(kind, size)  # type: ignore[arg-type]
-    instants = times(gaps)
-    cut = data.draw(st.integers(0, len(instants)))
-    clock, other = WindowClock(window), WindowClock(window)
-    for micros in instants[:cut]:
-        clock.open(micros)
-        clock.count()
-    other.restore(clock.state())
-    for micros in instants[cut:]:
-        for each in (clock, other):
-            each.open(micros)
-            each.count()
-        assert other.bound == clock.bound
-    assert other.state() == clock.state()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from model.buffer import Buffer, Entry
 
-from spaseq.nfa.buffer import Buffer, Entry
 from spaseq.rdf.event import NUMBER, Event, Timestamp
 from spaseq.rdf.time_text import seconds_literal
 

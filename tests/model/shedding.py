@@ -8,9 +8,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from spaseq.nfa.group import PlaceState
+from model.group import PlaceState
+from model.tecs import Waiting
 from spaseq.nfa.limits import LimitReached, Limits
-from spaseq.nfa.tecs import Waiting
 
 Closing = list[tuple[int, int, Waiting]]
 """Matches that wait for their window to close: (its time, their number, the match)."""

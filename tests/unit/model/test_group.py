@@ -7,13 +7,14 @@ from dataclasses import replace
 import pyoxigraph as ox
 from hypothesis import given
 from hypothesis import strategies as st
+from model.group import PlaceState
+from model.tecs import Node
 from nfa_queries import planned, register_file
 
 from spaseq.nfa.automaton import Automaton, Edge
 from spaseq.nfa.compile import compile_automaton
-from spaseq.nfa.group import PlaceState
+from spaseq.nfa.path import Step
 from spaseq.nfa.registers import Environment
-from spaseq.nfa.tecs import Node, Step
 
 PLAN = planned("A : B : C", {"A": "{ ?k :a ?x }", "B": "{ ?k :b [] }", "C": "{ ?k :c ?x }"})
 FILE = register_file(PLAN)

@@ -11,16 +11,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import pairwise
 
-from spaseq.nfa.candidates import Candidate
-from spaseq.nfa.group import Group, PlaceState
-from spaseq.nfa.registers import RegisterFile
-from spaseq.nfa.tecs import Key
+from model.candidates import Candidate
+from model.group import Group, PlaceState
+from model.registers import Registers
+from spaseq.nfa.path import Key
 
 
 class Contiguity:
     """The instants of each partition that are still inside the window."""
 
-    def __init__(self, registers: RegisterFile):
+    def __init__(self, registers: Registers):
         self._registers = registers
         self._partitioned = bool(registers.partition)
         self.instants: dict[Key, list[int]] = {}

@@ -1,7 +1,6 @@
 """The run of one automaton in plain Python: rows of events in, complete matches out.
 
-Queries run on the compiled core. Its state takes this form to be saved, counted and explained
-(`spaseq/engine/native_state.py`), and tests compare it with this run (`tests/plain_run.py`).
+Queries run on the compiled core, which tests compare with this run (`tests/model/queries.py`).
 
 `open_instant`, `feed`, `close_instant` (and `close_timestamp`) follow the instants of the streams;
 `due` yields the matches that had to wait for their window to close. What `feed` adds becomes
@@ -17,40 +16,24 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from spaseq.nfa.acceptor import Acceptor
+from model.acceptor import Acceptor
+from model.buffer import Buffer, Entry
+from model.candidates import Candidate, CandidateFinder
+from model.contiguity import Contiguity
+from model.group import Group, PlaceState
+from model.guards import NEVER, GuardKeeper
+from model.meter import Meter
+from model.partition import Partitioning
+from model.registers import Registers
+from model.shedding import held, relieve
+from model.tecs import Accepted, Chain, Node, Waiting, chained, members_since, paths, prune
+from model.window import WindowClock
+from model.wiring import buffered_gpms, index_columns
 from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link
-from spaseq.nfa.buffer import Buffer, Entry
-from spaseq.nfa.candidates import Candidate, CandidateFinder
-from spaseq.nfa.contiguity import Contiguity
-from spaseq.nfa.group import Group, PlaceState
-from spaseq.nfa.guards import NEVER, GuardKeeper
-from spaseq.nfa.limits import NO_LIMITS, Limits, Meter
-from spaseq.nfa.partition import Partitioning
-from spaseq.nfa.registers import Environment, RegisterFile
-from spaseq.nfa.shedding import held, relieve
-from spaseq.nfa.tecs import (
-    Accepted,
-    Chain,
-    Key,
-    Node,
-    Path,
-    Row,
-    Step,
-    Waiting,
-    Witnessed,
-    chained,
-    members_since,
-    paths,
-    prune,
-)
-from spaseq.nfa.window import WindowClock
-from spaseq.nfa.wiring import (
-    buffered_gpms,
-    dispatch,
-    fragment_places,
-    index_columns,
-    windows_back,
-)
+from spaseq.nfa.limits import NO_LIMITS, Limits
+from spaseq.nfa.path import Key, Path, Row, Step, Witnessed
+from spaseq.nfa.registers import Environment
+from spaseq.nfa.wiring import dispatch, fragment_places, windows_back
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import Event
 
@@ -62,7 +45,7 @@ class AutomatonRun:
         self,
         plan: QueryPlan,
         automaton: Automaton,
-        registers: RegisterFile,
+        registers: Registers,
         acceptors: Sequence[Acceptor],
         limits: Limits = NO_LIMITS,
     ):
@@ -109,8 +92,6 @@ class AutomatonRun:
         """Starts that can be decided only when all events of the instant are counted."""
         self._meter = self._finder.meter = Meter(limits)
         self._sweep_at = min(256, limits.most_groups)
-        self.chained: list[float] | None = None
-        """How the core joins a chain whose rows the buffers have: `CoreParts.chained`."""
         self.shed_matches = 0
         """Waiting matches that went because too much waited."""
         self._made = self._kept = 0

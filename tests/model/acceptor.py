@@ -9,28 +9,18 @@ the other's variables.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from spaseq.nfa.linked import Compiled, Evaluate, LinkedOccurrence, Test
+from spaseq.nfa.path import Row
 from spaseq.nfa.registers import Environment, RegisterFile
-from spaseq.nfa.tecs import Row
 from spaseq.plan.logical import Occurrence, QueryPlan
 from spaseq.rdf.event import Event, Term
 
-Evaluate = Callable[[Environment, Any], Term | None]
-Test = Callable[[Environment, Any], bool]
 Views = tuple[tuple[int, int, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """The expressions of one occurrence as functions of (environment, scope of the event)."""
-
-    assignments: tuple[Evaluate, ...]
-    residual: tuple[Test, ...]
-
-
-class Acceptor:
+class Acceptor(LinkedOccurrence):
     """One occurrence, linked to the register file of its plan."""
 
     def __init__(
@@ -41,18 +31,8 @@ class Acceptor:
         compiled: Compiled,
         scope_of: Callable[[Event], Any],
     ):
-        gpm = plan.gpms[occurrence.gpm]
-        self.gpm = occurrence.gpm
-        self.name = gpm.name
-        self.index = occurrence.index
-        self.variables = (*gpm.variables, *(a.variable for a in occurrence.assignments))
-        self.numbers = tuple(registers.number[name] for name in self.variables)
-        """The registers of the variables."""
-        self._registers = registers
-        self._columns = tuple(
-            (column, registers.number[name]) for column, name in enumerate(gpm.variables)
-        )
-        self._counts = tuple(registers.number[name] for name in occurrence.counts)
+        super().__init__(plan, occurrence, registers, compiled, scope_of)
+        self._columns = tuple(enumerate(self.numbers[: len(plan.gpms[self.gpm].variables)]))
         self._assignments: Sequence[tuple[Evaluate, Views, int]] = tuple(
             (
                 evaluate,
@@ -63,13 +43,10 @@ class Acceptor:
                 compiled.assignments, occurrence.assignments, strict=True
             )
         )
-        self.assigned = occurrence.assignments
-        self.residual = occurrence.residual
         self._residual: Sequence[tuple[Test, Views]] = tuple(
             (test, registers.needed_views(condition.reads))
             for test, condition in zip(compiled.residual, occurrence.residual, strict=True)
         )
-        self._scope_of = scope_of
         # Why rows were turned down since the run started or resumed; for people.
         self.disagreed = 0
         """Rows that did not agree with the bindings of a partial match."""
@@ -115,16 +92,6 @@ class Acceptor:
                 return False
         return True
 
-    def valuation(self, number: int) -> Callable[[Environment, Any], Term | None]:
-        """One stateful BIND, for environments whose views somebody else refreshes."""
-        evaluate, scope_of = self._assignments[number][0], self._scope_of
-        return lambda env, event: evaluate(env, scope_of(event))
-
-    def question(self, number: int) -> Callable[[Environment, Any], bool]:
-        """One residual filter, for environments whose views somebody else refreshes."""
-        test, scope_of = self._residual[number][0], self._scope_of
-        return lambda env, event: test(env, scope_of(event))
-
     def accept(self, env: Environment, row: Row, event: Event) -> Row | None:
         """Join, assign and test at once; the extended row, or None."""
         if not self.join(env, row):
@@ -133,10 +100,3 @@ class Acceptor:
         if extended is None or not self.test(env, event):
             return None
         return extended
-
-    def replay(self, env: Environment, row: Row) -> None:
-        """Bind an accepted row again, its stateful BINDs included."""
-        self.join(env, row)
-        for (_, _, number), value in zip(self._assignments, row[len(self._columns) :], strict=True):
-            if value is not None:
-                self._registers.bind(env, number, value)

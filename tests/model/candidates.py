@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from spaseq.nfa.acceptor import Acceptor
+from model.acceptor import Acceptor
+from model.buffer import Buffer, Entry
+from model.meter import Meter
+from model.registers import Registers
 from spaseq.nfa.automaton import Atom, Edge
-from spaseq.nfa.buffer import Buffer, Entry
-from spaseq.nfa.limits import NO_LIMITS, Meter
-from spaseq.nfa.registers import Environment, RegisterFile
-from spaseq.nfa.tecs import Row, Step, Witnessed
+from spaseq.nfa.limits import NO_LIMITS
+from spaseq.nfa.path import Row, Step, Witnessed
+from spaseq.nfa.registers import Environment
 
 Meeting = tuple[tuple[int, Entry, Row], ...]
 """(occurrence, entry, row) for each occurrence that an alternative holds."""
@@ -44,7 +46,7 @@ class CandidateFinder:
         self,
         atoms: Sequence[Atom],
         acceptors: Sequence[Acceptor],
-        registers: RegisterFile,
+        registers: Registers,
         buffers: Sequence[Buffer],
         is_positive: Callable[[int, Row], bool],
     ):

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
+from model.acceptor import Acceptor
+from model.contiguity import Contiguity
+from model.registers import Registers
+from model.run import AutomatonRun
+from model.window import WindowClock
 from spaseq.engine._matches import Matches
+from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.limiting import exceeded
+from spaseq.engine.linking import linked
 from spaseq.engine.matching import EventRows
 from spaseq.engine.native_run import NativeRun
 from spaseq.engine.notation import Notation
@@ -16,11 +23,9 @@ from spaseq.engine.run import Run
 from spaseq.errors import LimitExceeded
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
-from spaseq.nfa.contiguity import Contiguity
 from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
-from spaseq.nfa.run import AutomatonRun
-from spaseq.nfa.tecs import Key, Path, Row
-from spaseq.nfa.window import WindowClock
+from spaseq.nfa.path import Key, Path, Row
+from spaseq.nfa.standing import Holding, Standing
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event
 from spaseq.results import Match
@@ -37,7 +42,10 @@ class PlainQueryRun(QueryRun):
 
     def __init__(self, query: QueryRun, run: Run, limits: Limits):
         super().__init__(query.compiled, query._kb, run.rows.matchers, limits)
-        self.automaton = self.fresh()
+        registers = Registers(self.plan, RunningAggregates())
+        acceptors = linked(self.plan, registers, query._kb, Acceptor)
+        automaton = self.compiled.automaton
+        self.automaton = AutomatonRun(self.plan, automaton, registers, acceptors, limits)
         self.native = cast(NativeRun, _Automaton(self, run.rows.matchers))
 
     def reads_only(self, stream: str) -> bool:
@@ -49,12 +57,25 @@ class PlainQueryRun(QueryRun):
         plain = self.automaton
         return self.shed_before + plain.shed_matches + sum(s.shed for s in plain.places)
 
-    def snapshot(self) -> AutomatonRun:
-        return self.automaton
+    def standing(self) -> Standing:
+        plain = self.automaton
+        return Standing(
+            places=[state.standing() for state in plain.places],
+            waiting=len(plain.waiting),
+            waited=plain.waited,
+            forbidden=plain.forbidden,
+            disagreed=[acceptor.disagreed for acceptor in plain.acceptors],
+            untrue=[acceptor.untrue for acceptor in plain.acceptors],
+        )
 
-    def adopt(self, automaton: AutomatonRun) -> None:
-        self.behind = sum(map(len, self.queued.values()))
-        self.automaton = automaton
+    def held(self) -> Holding:
+        """Only what can be compared with the core is counted."""
+        return Holding(nodes=0, rows=0, bytes=0)
+
+    def groups(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        for state in self.automaton.places:
+            if not state.place.start:
+                yield from ((state.number, values) for values in state.groups)
 
     def renew(self, matchers: Matchers) -> None:
         pass
@@ -68,9 +89,7 @@ class PlainQueryRun(QueryRun):
         return state.made, [tuple([values[c] for c in live]) for values in some]
 
     def exceeded(self, reached: LimitReached) -> LimitExceeded:
-        places = [state for state in self.automaton.places if not state.place.start]
-        groups = ((state.number, values) for state in places for values in state.groups)
-        held = groups, len(self.automaton.waiting)
+        held = self.groups(), len(self.automaton.waiting)
         return exceeded(reached, self.limits, Notation(self.compiled), held, self.time)
 
     def run(self, batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from spaseq.nfa.acceptor import Acceptor
+from model.acceptor import Acceptor
+from model.buffer import Buffer
+from model.candidates import Candidate, CandidateFinder
+from model.contiguity import Contiguity
+from model.registers import Registers
+from model.window import WindowClock
 from spaseq.nfa.automaton import DONE, Automaton, Edge, Guard, Place
-from spaseq.nfa.buffer import Buffer
-from spaseq.nfa.candidates import Candidate, CandidateFinder
-from spaseq.nfa.contiguity import Contiguity
-from spaseq.nfa.registers import Environment, RegisterFile
-from spaseq.nfa.window import WindowClock
+from spaseq.nfa.registers import Environment
 
 NEVER = -1
 
@@ -28,7 +29,7 @@ class GuardKeeper:
         self,
         automaton: Automaton,
         acceptors: Sequence[Acceptor],
-        registers: RegisterFile,
+        registers: Registers,
         buffers: Sequence[Buffer],
         finder: CandidateFinder,
         contiguity: Contiguity,
@@ -141,7 +142,7 @@ class GuardKeeper:
     def taken(
         self, place: Place, before: Environment, low: int, high: int
     ) -> list[tuple[int, int, bool]]:
-        """What a `;` place takes between two instants: see `spaseq.nfa.group.Group.taken`."""
+        """What a `;` place takes between two instants: see `Group.taken`."""
         return [
             (candidate.first, candidate.last, self._automaton.atoms[edge.atom].kind == "together")
             for edge in place.edges

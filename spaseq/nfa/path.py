@@ -1,0 +1,45 @@
+"""Complete matches as steps: which edges were taken, and the rows of events that met them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaseq.nfa.automaton import Edge
+from spaseq.rdf.event import Event, Term
+
+Row = tuple[Term | None, ...]
+Key = tuple[object, ...]
+"""The values of the partition variables; empty without `PARTITION BY`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witnessed:
+    """An occurrence met by one row of one event; `row` includes stateful BINDs, at its end."""
+
+    occurrence: int
+    event: Event
+    row: Row
+    instant: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge taken."""
+
+    edge: Edge
+    witnesses: tuple[Witnessed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One complete match: its first instant number, its partition and its steps."""
+
+    start: int
+    key: Key
+    steps: tuple[Step, ...]
+
+    def witnesses(self) -> list[Witnessed]:
+        """In the order of instants, then of places in the text."""
+        found = [witness for step in self.steps for witness in step.witnesses]
+        found.sort(key=lambda witness: (witness.instant, witness.occurrence))
+        return found

@@ -1,0 +1,32 @@
+"""The steps that the run in Python takes for one event."""
+
+from __future__ import annotations
+
+from spaseq.nfa.limits import Kind, LimitReached, Limits
+
+
+class Meter:
+    """Counts the steps of one event.
+
+    Invariant: `left` is never negative.
+    """
+
+    __slots__ = ("left", "limits")
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+        self.left = limits.most_steps
+
+    def begin(self) -> None:
+        """Another event comes."""
+        self.left = self.limits.most_steps
+
+    def take(self, steps: int, place: int = -1, kind: Kind = "steps") -> None:
+        """Some steps more.
+
+        Raises:
+            LimitReached: if they are too many.
+        """
+        if steps > self.left:
+            raise LimitReached(kind, place)
+        self.left -= steps
