@@ -114,6 +114,17 @@ def test_a_graph_pattern_is_evaluated_once_an_event_whatever_waits_for_it() -> N
     assert run.stats["groups"] > 0
 
 
+@pytest.mark.parametrize("seq", ["A : (B & C)", "A ; (B AND C)", "A : (B AND (C | N))"])
+def test_a_conjunction_meets_the_groups_that_share_its_keys(seq: str) -> None:
+    letters = "a" * 100 + "bc" * 100
+    run = spaseq.compile(query(seq, GPMS, "1 DAY")).start()
+    for number, letter in enumerate(letters):
+        key = number if number < 100 else (number - 100) // 2
+        run.push(S, min(number, 100), event(letter, key))
+    assert run.stats["matches"] >= 1
+    assert visited(run) <= 100 + 2 * 100
+
+
 # ------------------------------------------------------------------ memory
 
 ENDLESS = [

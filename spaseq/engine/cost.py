@@ -108,7 +108,7 @@ class _Edge:
         self.edge: Edge = self.place.edges[position]
         self.atom = notation.automaton.atoms[self.edge.atom]
         self.occurrences = [notation.plan.occurrences[o] for o in self.atom.occurrences]
-        self.keys = {number for number, _ in self.place.keys[position]}
+        self.keys = {number for number, _ in self.place.shared(position)}
         self.name = notation.atom(self.edge.atom)
 
     def costs(self) -> Iterator[EdgeCost]:
@@ -139,7 +139,7 @@ class _Edge:
 
     def _visited(self, apart: list[Register]) -> tuple[str, ...]:
         order = self.place.orders[self.position]
-        index = [f"?{name}" for _, name in self.place.keys[self.position]]
+        index = [f"?{name}" for _, name in self.place.shared(self.position)]
         which = f"those with the same {', '.join(index)}" if index else "all of them"
         if order is not None and self._joins_whole():
             shown = self.notation.register(self.notation.plan.registers[order[0]])
@@ -164,7 +164,7 @@ class _Edge:
             return readers
         if any(register.name in self._variables(o) for o in self.occurrences):
             if self.atom.kind != "single":
-                return [f"{shown} is shared, but conjunctions use no index"]
+                return [f"{shown} is shared, but not with every graph pattern, or with two alike"]
             return [f"{shown} is shared, but may be unbound on one side"]
         later = self._later_readers(register)
         return [f"{shown} is kept for {' and '.join(later)}" if later else f"{shown} is kept"]

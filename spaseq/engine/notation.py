@@ -186,7 +186,7 @@ class Notation:
     def index(self, number: int, position: int) -> list[str]:
         """What the index of an edge looks groups up by: `?x`, or `?x = ?y` by value."""
         place = self.automaton.places[number]
-        same = [f"?{name}" for _, name in place.keys[position]]
+        same = [f"?{name}" for _, name in place.shared(position)]
         equal = [
             f"?{name} = {self.register(self.plan.registers[register])}"
             for register, name in place.equal[position]

@@ -54,7 +54,7 @@ cdef class Chain(Meeting):
         self.chain = <ChainStep*>zeroed(self.chain_length, sizeof(ChainStep))
         self.step_at = <uint32_t*>zeroed(self.place_count, sizeof(uint32_t))
         for i, (place, occurrence) in enumerate(found.steps):
-            way = [taken for taken, _, _ in rows.ways].index(place)
+            way = [taken[0] for taken in rows.ways].index(place)
             self.chain[i] = ChainStep(place, occurrence, way)
             self.step_at[<uint32_t>place] = i
         self.chain_test_count = <uint32_t>len(found.tests)

@@ -17,6 +17,7 @@ cdef struct Beginning:
 
 
 cdef class Joins(OpenInstant):
+    cdef term_t* key            # what an index is asked for
     cdef term_t* before         # what a partial match remembered before a step was joined
     cdef Label** step           # the labels of the step at hand, by instant
     cdef uint32_t step_count    # 0: they are not made yet
@@ -29,6 +30,7 @@ cdef class Joins(OpenInstant):
         self, Way* way, uint32_t number, uint32_t width, Label** label
     ) except -1
     cdef int conjoin(self, Way* way) except -1
+    cdef int _conjoin_with(self, Groups groups, Seek* seek) except -1
     cdef int begin_put_off(self) except -1
     cdef int pass_over(self, Groups groups) except -1
     cdef int _begin(self, Way* way, Seek* seek) except -1

@@ -35,10 +35,12 @@ cdef class Joins(OpenInstant):
 
     def __cinit__(self, rows, *others):
         self.before = <term_t*>zeroed(self.cells, sizeof(term_t))
+        self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
         self.step = <Label**>zeroed(self.most_parts, sizeof(Label*))
 
     def __dealloc__(self):
         give_back(self.before)
+        give_back(self.key)
         give_back(self.step)
         give_back(self.beginnings)
         give_back(self.beginning_values)
@@ -92,25 +94,40 @@ cdef class Joins(OpenInstant):
             memset(self.before, 0, self.cells * sizeof(term_t))
             return self.each_edge(&seek, self.before)
         groups = <Groups>self.groups_at[way.place]
-        i = groups.living
-        while i:
-            i -= 1
-            task.number = groups.alive[i]
-            if groups.groups[task.number].latest < self.since:
-                place.outside += 1
-                continue
-            if groups.dates[task.number].newest.last < (
-                floor_of(&groups.dates[task.number], self.timestamp_start)
-            ):
-                groups.drop(task.number)
-                continue
-            if not spend(self, way.place):
-                return 0
-            place.visited += 1
-            seek.low = groups.dates[task.number].oldest
-            self.remember(self.before, place, groups, task.number)
-            self.each_edge(&seek, self.before)
+        if not way.index:
+            i = groups.living
+            while i:
+                i -= 1
+                task.number = groups.alive[i]
+                self._conjoin_with(groups, &seek)
+            return 0
+        for i in range(way.key_first, way.key_end):
+            self.key[i - way.key_first] = self.row[self.numbers[i]]
+        i = groups.first(way.index, self.key)
+        place.unjoined += i == NOBODY and groups.living > 0
+        while i != NOBODY:
+            task.number = i
+            # It may go.
+            i = groups.next_of(way.index, i, self.key)
+            self._conjoin_with(groups, &seek)
         return 0
+
+    cdef int _conjoin_with(self, Groups groups, Seek* seek) except -1:
+        """The steps of several events that the row at hand completes for one group."""
+        cdef Task* task = <Task*>seek.task
+        cdef Place* place = &self.places[task.way.place]
+        cdef Dates* dates = &groups.dates[task.number]
+        if groups.groups[task.number].latest < self.since:
+            place.outside += 1
+            return 0
+        if dates.newest.last < floor_of(dates, self.timestamp_start):
+            return groups.drop(task.number)
+        if not spend(self, task.way.place):
+            return 0
+        place.visited += 1
+        seek.low = dates.oldest
+        self.remember(self.before, place, groups, task.number)
+        return self.each_edge(seek, self.before)
 
     cdef int _begin(self, Way* way, Seek* seek) except -1:
         """A match may begin with a step of several events."""

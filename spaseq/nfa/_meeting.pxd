@@ -10,7 +10,6 @@ from spaseq.rdf._terms cimport term_t
 
 cdef class Meeting(Joins):
     cdef Walk walk
-    cdef term_t* key
     cdef uint64_t most_living       # there are no more groups and waiting matches than these
     cdef public uint64_t waited     # waiting matches there have been
 

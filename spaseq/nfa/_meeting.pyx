@@ -33,7 +33,6 @@ from spaseq.nfa._tables cimport (
 )
 from spaseq.nfa._tecs cimport instant_t
 from spaseq.rdf._batch cimport record_of
-from spaseq.rdf._memory cimport give_back, zeroed
 
 # More than rounding to a float moves a number: of its size, and where it is hardly any.
 cdef double ROUNDING = 2.0 ** -20
@@ -45,10 +44,6 @@ cdef class Meeting(Joins):
 
     def __cinit__(self, *rows):
         self.walk = Walk()
-        self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
-
-    def __dealloc__(self):
-        give_back(self.key)
 
     cdef int meet(self, Way* way, uint32_t width, Label** label) except -1:
         """The row at hand meets those who wait for it in one place."""

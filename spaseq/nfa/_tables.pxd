@@ -121,6 +121,9 @@ cdef struct Way:
     uint32_t place
     uint32_t position
     uint32_t edge
+    uint32_t index      # by which the last row of a conjunction finds groups, 0: by none
+    uint32_t key_first
+    uint32_t key_end
 
 # A guard of a place: rows of its GPM end the partial matches that wait there.
 cdef struct Sighting:

@@ -88,7 +88,10 @@ cdef class Tables:
             ) = entry
         self.ways = <Way*>zeroed(len(rows.ways), sizeof(Way))
         for i, entry in enumerate(rows.ways):
-            self.ways[i].place, self.ways[i].position, self.ways[i].edge = entry
+            (
+                self.ways[i].place, self.ways[i].position, self.ways[i].edge,
+                self.ways[i].index, self.ways[i].key_first, self.ways[i].key_end,
+            ) = entry
 
     def __dealloc__(self):
         give_back(self.places)

@@ -108,6 +108,9 @@ class Place:
     """Registers that something further on can still read, ascending."""
     keys: tuple[tuple[tuple[int, str], ...], ...] = ()
     """Per edge: (register, variable) pairs bound on both sides: the equality index."""
+    joint: tuple[tuple[tuple[tuple[int, str], ...], ...], ...] = ()
+    """Per edge that takes several events, and occurrence of its atom: the same for a row that is
+    the last to come; empty where another occurrence has rows of the same GPM."""
     equal: tuple[tuple[tuple[int, str], ...], ...] = ()
     """Per edge: (register, variable) pairs that the index compares by value, not as terms."""
     orders: tuple[tuple[int, str, Relation] | None, ...] = ()
@@ -115,6 +118,11 @@ class Place:
     serves a comparison."""
     sightings: tuple[Sighting, ...] = ()
     """The guards that are decided on sight."""
+
+    def shared(self, position: int) -> tuple[tuple[int, str], ...]:
+        """The keys of an edge, whichever of its events comes last."""
+        first, *others = self.joint[position] or self.keys[position : position + 1]
+        return tuple(key for key in first if all(key in other for other in others))
 
 
 @dataclass(frozen=True, slots=True)

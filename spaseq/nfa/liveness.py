@@ -211,8 +211,10 @@ def _indexed(place: Place, flow: _Flow, sure: Names) -> Place:
     """The place with what each of its edges may be looked up by."""
     keys: list[tuple[tuple[int, str], ...]] = []
     equal: list[tuple[tuple[int, str], ...]] = []
+    joint: list[tuple[tuple[tuple[int, str], ...], ...]] = []
     for edge in place.edges:
         atom = flow.automaton.atoms[edge.atom]
+        joint.append(() if place.start else tuple(_joint(edge, flow, sure)))
         kept: Names = frozenset()
         if atom.kind == "single" and not place.start:
             kept = _kept(sure, edge, flow.registers)
@@ -227,10 +229,23 @@ def _indexed(place: Place, flow: _Flow, sure: Names) -> Place:
     return replace(
         place,
         keys=tuple(keys),
+        joint=tuple(joint),
         equal=tuple(equal),
         orders=tuple(None if place.start else _order(edge, flow) for edge in place.edges),
         sightings=() if place.start else tuple(_sightings(place, flow, sure)),
     )
+
+
+def _joint(edge: Edge, flow: _Flow, sure: Names) -> Iterator[tuple[tuple[int, str], ...]]:
+    """For each occurrence of a conjunction, what its row shares with those who wait."""
+    atom = flow.automaton.atoms[edge.atom]
+    if atom.kind == "single":
+        return
+    kept = _kept(sure, edge, flow.registers)
+    taken = [flow.plan.occurrences[number].gpm for number in atom.occurrences]
+    for gpm in taken:
+        shared = sorted(kept & flow.plan.gpms[gpm].certain) if taken.count(gpm) == 1 else ()
+        yield tuple((flow.numbers[name], name) for name in shared)
 
 
 def _order(edge: Edge, flow: _Flow) -> tuple[int, str, Relation] | None:

@@ -56,7 +56,7 @@ class CoreTables:
     """(bindings of its columns as a range, end of those of its BINDs, which come next, counting
     registers as a range of `numbers`, whether the window has its rows before they are bound)."""
     numbers: list[int] = field(default_factory=list)
-    ways: list[tuple[int, int, int]] = field(default_factory=list)
+    ways: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     """(place, position of the edge, edge) by GPM."""
     way_first: list[int] = field(default_factory=list)
     required: list[int] = field(default_factory=list)
@@ -148,6 +148,8 @@ class _Writing:
         self._closing: list[tuple[str | None, int, int, list[Index], int]] = []
         self._waiting: dict[tuple[int, ...], int] = {}
         self._sightings: dict[int, list[tuple[int, int, int, int, int, bool]]] = {}
+        self._joint: dict[tuple[int, int, int], tuple[int, int, int]] = {}
+        """By place, position of the edge, and GPM: an index, and its columns of a row."""
         window = plan.window
         cells = len(registers.blank())
         self.tables = CoreTables(
@@ -206,6 +208,7 @@ class _Writing:
                 taken = self._automaton.atoms[edge.atom].occurrences
                 self.tables.edge_gpms.append([self._plan.occurrences[o].gpm for o in taken])
                 self.tables.edges.append(self._edge(number, position, edge, indexes))
+                self._add_joint(number, position, indexes)
             self._add_sightings(number, place.live, place.sightings, indexes)
             operator = None if place.start else operator_of(self._plan, self._automaton, place)
             self.tables.places.append((operator, *live, indexes, first))
@@ -225,9 +228,29 @@ class _Writing:
         for gpm in range(len(self._plan.gpms)):
             self.tables.way_first.append(len(self.tables.ways))
             self.tables.ways += [
-                (place, position, self._edges[place, position]) for place, position, _ in ways[gpm]
+                (
+                    place,
+                    position,
+                    self._edges[place, position],
+                    *self._joint.get((place, position, gpm), (0, 0, 0)),
+                )
+                for place, position, _ in ways[gpm]
             ]
         self.tables.way_first.append(len(self.tables.ways))
+
+    def _add_joint(self, number: int, position: int, indexes: list[Index]) -> None:
+        """The indexes by which the last row of a conjunction finds those who wait."""
+        place = self._automaton.places[number]
+        taken = self._automaton.atoms[place.edges[position].atom].occurrences
+        for occurrence, keys in zip(taken, place.joint[position], strict=False):
+            if keys:
+                index: Index = ([place.live.index(register) for register, _ in keys], -1)
+                if index not in indexes:
+                    indexes.append(index)
+                gpm = self._plan.occurrences[occurrence].gpm
+                columns = [self._plan.gpms[gpm].variables.index(name) for _, name in keys]
+                where = (indexes.index(index) + 1, *self._listed(columns))
+                self._joint[number, position, gpm] = where
 
     def _add_sightings(
         self,
