@@ -91,7 +91,7 @@ class Stream:
 
     @property
     def groups(self) -> int:
-        return sum(1 for _ in self.native.parts.waiting())
+        return sum(1 for _ in self.native.parts.groups(over=False))
 
 
 def checked(held: Sequence[tuple[int, int, int, float]], window: int) -> None:

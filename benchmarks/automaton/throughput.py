@@ -110,12 +110,16 @@ def ways(
     only: Sequence[str], events: int, sample: int, repeat: int, show: Callable[[str], None]
 ) -> None:
     """The same query by batches and by events; many matches, few of them taken."""
-    first_steps = next(w for w in workloads.TALLIED if w.name == "W1 n=3 all")
+    first_steps, next_steps = (
+        next(w for w in workloads.TALLIED if w.name == f"W1 n=3 {policy}")
+        for policy in ("all", "next")
+    )
     take_first = partial(feeding.first_of_each, most=workloads.FIRST)
     few = min(events, sample)
     rows = [
         Series("W1 n=3 all, by batches", first_steps, few, feeding.matched),
         Series("W1 n=3 all, by events", first_steps, few, feeding.pushed),
+        Series("W1 n=3 next, by events", next_steps, events, feeding.pushed),
         Series(workloads.MANY.name, workloads.MANY, events, take_first),
         Series(workloads.NONE.name, workloads.NONE, events, take_first),
         Series(workloads.RECOVERIES.name, workloads.RECOVERIES, few, feeding.matched),

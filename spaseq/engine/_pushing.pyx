@@ -35,6 +35,8 @@ cdef object Literal = ox.Literal
 
 cdef uint32_t MOST = 256                        # events of a batch
 cdef uint32_t MOST_TERMS = 1 << 14              # beyond which a batch takes no more events
+cdef enum:
+    PREDICATES = 64                             # that a batch knows by where they lie
 cdef int64_t MOST_SECONDS = 9_223_372_036_853   # of which the microseconds have 64 bits
 
 
@@ -62,6 +64,8 @@ cdef class Pushing:
     cdef bint skip, dated
     cdef uint32_t stream, file, ordinal
     cdef int64_t events, micros, closed
+    cdef list predicates                        # kept, so that none can lie where another did
+    cdef term_t numbers[PREDICATES]
     cdef readonly uint32_t after    # events of the batch that the run has taken
     cdef readonly bint failed       # in the midst of the last one
 
@@ -82,6 +86,7 @@ cdef class Pushing:
         self.micros = micros
         self.ordinal = ordinal
         self.closed = closed
+        self.predicates = [None] * PREDICATES
 
     def overtake(self):
         """The run goes on in another way: what was found was handed out already."""
@@ -196,9 +201,17 @@ cdef class Pushing:
 
     cdef int _triple(self, object subject, object predicate, object value) except -1:
         cdef EventBatch batch = self.batch
-        cdef term_t known = batch.encode(predicate), start
+        cdef term_t known = self._predicate(predicate), start
         if keep_of(self.relevance, known) == Keep.NOTHING:
             return 0
         start = batch.encode(subject)
         batch.add_triple(start, known, batch.encode(value))
         return 0
+
+    cdef term_t _predicate(self, object predicate) except 0:
+        """The number of a predicate; programs mostly use the same few objects."""
+        cdef uint32_t place = (<size_t><void*>predicate >> 4) % PREDICATES
+        if self.predicates[place] is not predicate:
+            self.numbers[place] = self.batch.encode(predicate)
+            self.predicates[place] = predicate
+        return self.numbers[place]
