@@ -42,7 +42,7 @@ demo: $(READY) ## run the smart-grid example and show what it found
 test: $(READY) ## run every test (SPASEQ_DATA names the published data sets, if you have them)
 	@$(BIN)/python -m pytest -n 2
 
-sanitize: $(READY) ## run the tests of the compiled part under AddressSanitizer and UBSan (gcc)
+sanitize: $(READY) ## run the tests of the compiled part under AddressSanitizer and UBSan, with assertions (gcc)
 	@.ci/sanitize $(abspath $(BIN))/python
 
 lint: $(READY) ## ruff check, ruff format --check, mypy --strict

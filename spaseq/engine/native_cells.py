@@ -19,6 +19,8 @@ from spaseq.rdf.event import Term
 _DIGITS = 8
 """Of each number in the text of a state that has several."""
 _NO_TERM = {OPENED: -1, NEVER_BOUND: -2, FAILED: -3}
+GONE = -4
+"""A term that the window has forgotten: time has gone on without an event."""
 
 
 class Terms:
@@ -33,10 +35,9 @@ class Terms:
         place = self._places.get(number)
         if place is None:
             term = self.look(number)
-            # Time may have gone on without an event: what only the past names has no terms then.
             if term is not None:
                 self.found.append(term)
-            place = self._places[number] = 0 if term is None else len(self.found)
+            place = self._places[number] = GONE if term is None else len(self.found)
         return place
 
 
@@ -46,7 +47,8 @@ class Numbers:
     def __init__(self, terms: Sequence[Term], hold: Callable[[Term], int]):
         self.hold = hold
         self._numbers = {apart: number for number, apart in _NO_TERM.items()}
-        self._numbers |= {place: hold(term) for place, term in enumerate(terms, 1)} | {0: 0}
+        self._numbers |= {place: hold(term) for place, term in enumerate(terms, 1)}
+        self._numbers |= {0: 0, GONE: 0}
 
     def __call__(self, place: Number) -> int:
         return self._numbers[place]
@@ -58,8 +60,13 @@ def cell_of(register: Register, number: int, terms: Terms) -> Cell:
         return number
     if register.kind != "aggregate":
         return terms(number)
-    if _several(register) and number not in (0, FAILED):
-        number, *values = _unpacked(terms.look(number))
+    if number in (0, FAILED) or (register.function == "COUNT" and not _several(register)):
+        return _one_of(register, number, terms)
+    text = terms.look(number)
+    if text is None:
+        return GONE
+    if _several(register):
+        number, *values = _unpacked(text)
         return [_one_of(register, number, terms), *map(terms, values)]
     return _one_of(register, number, terms)
 

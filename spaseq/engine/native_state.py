@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from spaseq.engine.native_cells import Numbers, Terms, cell_of, number_of
+from spaseq.engine.native_cells import GONE, Numbers, Terms, cell_of, number_of
 from spaseq.engine.native_run import NativeRun
 from spaseq.nfa.native import closing_registers
 from spaseq.nfa.state import (
@@ -92,12 +92,13 @@ class _TakingOut:
 
     def all(self, over: bool) -> AutomatonState:
         native, parts, state = self._native, self._parts, self._state
-        state.groups += [
-            GroupState(place, self._cells(place, values), self._union(members), taken, dates and (
-                *dates[:-1], [(last, most, self._union(some)) for last, most, some in dates[-1]]
-            ))
-            for place, values, members, taken, dates in parts.groups(over)
-        ]  # fmt: skip
+        for place, values, members, taken, dates in parts.groups(over):
+            cells = self._cells(place, values)
+            if GONE in cells:
+                continue  # nothing that comes is in their window
+            if dates is not None:
+                dates = (*dates[:-1], [(*some, self._union(each)) for *some, each in dates[-1]])
+            state.groups.append(GroupState(place, cells, self._union(members), taken, dates))
         state.pending += [
             NodeAt(place, self._cells(place, values), self._node(node))
             for place, values, node in parts.pended()

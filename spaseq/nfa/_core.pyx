@@ -51,6 +51,7 @@ cdef class AutomatonCore(Chain):
         """The next instant begins, at a time not before the last one's."""
         self.turn += 1
         tick(self, micros)
+        assert self.reach <= self.bound and self.timestamp_start <= self.now
         self.tecs.begin(self.now, self.reach)
         return 0
 

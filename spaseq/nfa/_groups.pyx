@@ -154,6 +154,7 @@ cdef class Groups:
         """A new group, without members, of registers that no group has."""
         cdef uint32_t group = self.free
         cdef uint32_t i
+        assert self.room == 0 or self.find(values) == NOBODY
         if group != NOBODY:
             self.free = self.groups[group].place
         else:
@@ -224,6 +225,7 @@ cdef class Groups:
             if newest != NULL:
                 made.older_latest = max(newest.latest, newest.older_latest)
             self.dates[group].newest = newest = made
+        assert newest.last == last and (newest.older == NULL or newest.older.last < last)
         newest.members = tecs.add(newest.members, newest.latest, node, bound)
         newest.latest = max(newest.latest, node.latest)
         return 0
@@ -239,6 +241,7 @@ cdef class Groups:
     cdef int drop(self, uint32_t group) except -1:
         cdef Group* gone = &self.groups[group]
         cdef uint32_t i, last
+        assert gone.alive and self.alive[gone.place] == group
         for i in range(self.chain_count):
             if self.chains[i].ordered >= 0:
                 (<Order>self.orders_at[i]).leave(group)

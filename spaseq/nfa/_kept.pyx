@@ -41,6 +41,9 @@ cdef class KeptRows:
         cdef uint32_t slot, i
         if number - self.first == self.room:
             self._grow()
+        assert number == self.first or (
+            self.instants[(number - 1) & (self.room - 1)] <= label.instant
+        )
         slot = number & (self.room - 1)
         self.labels[slot] = label
         self.instants[slot] = label.instant

@@ -229,6 +229,9 @@ cdef class Meeting(Joins):
             group.latest = node.latest
         if groups.dated:
             groups.date(self.tecs, number, node, self.bound)
+        assert group.members == NULL or group.latest < self.bound or (
+            group.members.latest == group.latest
+        )
         self.places[target].reached += 1
         return 0
 

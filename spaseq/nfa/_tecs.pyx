@@ -12,6 +12,9 @@ Memory is that of epochs, stretches of consecutive instants: nothing is counted 
 free it. When the window has passed over an epoch's last instant, every match through one of
 its nodes has expired, and the epoch's memory goes as a whole.
 
+Asserted in debug builds: what stands beside a reference is the greatest start behind it, no union
+has a greater start below than on top, no match starts before its bound or goes back in time.
+
 Cost: extending is constant, and so is uniting two unions; adding is constant where starts come
 in order, else amortised logarithmic. Source: Bucchi, Grez, Quintana, Riveros, Vansummeren: CORE,
 VLDB 2022, section 5, with heaps in the place of union lists.
@@ -63,6 +66,7 @@ cdef class Tecs:
             arena_reset(&epoch.memory)
             self.oldest += 1
         epoch = &self.epochs[self.current % self.room]
+        assert epoch.last <= now
         if epoch.memory.used >= EPOCH_BYTES:
             if self.current - self.oldest + 1 == self.room:
                 grown = <Epoch*>zeroed(2 * self.room, sizeof(Epoch))
@@ -96,6 +100,8 @@ cdef class Tecs:
         `start` is the greatest start of the union, or the event's own instant.
         """
         cdef Node* node = <Node*>self.take(sizeof(Node))
+        assert start <= label.instant
+        assert before == NULL or before.latest == start
         node.label = label
         node.before = before
         node.before_latest = start if before != NULL else -1
@@ -113,6 +119,7 @@ cdef class Tecs:
         cdef Cell** where = NULL
         cdef instant_t* where_latest = NULL
         cdef Cell* first = NULL
+        assert heap == NULL or heap_latest < bound or heap.latest == heap_latest
         memset(cell, 0, sizeof(Cell))
         cell.node = node
         cell.latest = node.latest
@@ -121,6 +128,7 @@ cdef class Tecs:
         while heap != NULL and heap_latest >= bound and heap.latest > node.latest:
             top = heap
             copy = <Cell*>self.take(sizeof(Cell))
+            assert top.left_latest <= top.latest and top.right_latest <= top.latest
             copy[0] = top[0]
             copy.right = top.left
             copy.right_latest = top.left_latest
@@ -149,6 +157,7 @@ cdef class Tecs:
         cdef Cell* cell
         if one == NULL:
             return other
+        assert one.latest == one_latest and other.latest == other_latest
         cell = <Cell*>self.take(sizeof(Cell))
         cell.node = NULL
         cell.left, cell.left_latest = one, one_latest
@@ -196,11 +205,13 @@ cdef class Walk:
         while True:
             if self.depth == self.path_room:
                 self._deepen()
+            assert self.depth == 0 or node.label.instant <= self.path[self.depth - 1].instant
             self.path[self.depth] = node.label
             self.depth += 1
             if node.before == NULL:
                 break
             node = self._enter(node.before)
+        assert node.latest >= self.bound
         self.node = NULL
         self.length = self.depth
         self.start = node.latest

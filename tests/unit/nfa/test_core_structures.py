@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from itertools import count
 
@@ -17,6 +18,8 @@ QUERY = (
     "WHERE { SEQ(A ; B) DEFINE GPM A ON s { ?k :a ?x } "
     "DEFINE GPM B ON s { ?k :b ?y FILTER(?y > ?x) } }"
 )
+EARLIEST = 10_000
+"""No start is later than the instants of labels."""
 Paths = frozenset[tuple[int, tuple[int, ...]]]
 """(start, labels' instants) of each match."""
 
@@ -38,7 +41,7 @@ class Building:
         self.core, self.parts = self.native.core, self.native.parts
         for number in range(64):  # so that the numbers registers hold here stand for terms
             self.native.matchers.dictionary.intern(ox.Literal(number))
-        self.instants = count()
+        self.instants = count(EARLIEST)
         self.unions: list[tuple[int, Paths]] = []
 
     def node(self, union: int = 0, below: Paths = frozenset(), start: int = 0) -> tuple[int, Paths]:
@@ -142,7 +145,7 @@ def test_a_long_path_is_enumerated_without_recursion() -> None:
     built.parts.put_complete(address)
     ((first, steps, _),) = take(built.core, lambda at: built.parts.label(at[0])[2], False)  # type: ignore[arg-type, return-value]
     assert first == 7
-    assert list(steps) == list(range(50_001))
+    assert list(steps) == list(range(EARLIEST, EARLIEST + 50_001))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -164,3 +167,17 @@ def test_groups_are_a_dictionary_of_their_registers(seed: int) -> None:
         else:
             model[key, value] = model.get((key, value), 0) + 1
         assert run.stats["groups"] == len(model)
+
+
+@pytest.mark.skipif("SPASEQ_ASSERTS" not in os.environ, reason="a build without assertions")
+def test_broken_invariants_are_told() -> None:
+    built = Building()
+    built.add(1, built.node(start=5))
+    union, label = built.unions[-1][0], built.label(EARLIEST + 7)
+    with pytest.raises(AssertionError):
+        built.parts.put_node(label, union, 6)  # nothing below starts then
+    with pytest.raises(AssertionError):
+        built.parts.put_node(label, 0, EARLIEST + 8)  # before it starts
+    built.parts.put_group(built.place, [2, 2], union, False, None)
+    with pytest.raises(AssertionError):
+        built.parts.put_group(built.place, [2, 2], union, False, None)
