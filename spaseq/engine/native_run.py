@@ -24,6 +24,7 @@ from spaseq.nfa import native
 from spaseq.nfa._best import Best
 from spaseq.nfa._complete import due, take
 from spaseq.nfa._core import AutomatonCore
+from spaseq.nfa._earliest import Earliest
 from spaseq.nfa._parts import CoreParts
 from spaseq.nfa.acceptor import Acceptor
 from spaseq.nfa.automaton import Link
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 Maker = TypeVar("Maker", bound=MatchMaker)
 
+_MOST = 2**31
 EVENTS_REMEMBERED = 4096
 """Events of matches that are kept as objects, for the next match they may be part of."""
 
@@ -152,9 +154,13 @@ class NativeRun:
         self._projected = _projected(compiled, registers)
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
         """What makes matches one by one, where the query lets it."""
-        mode, limit = choosing(compiled), compiled.plan.output.limit or 1
-        self.best = Best(step.core, mode, limit, len(self.streams)) if mode else None
+        self.best = self._chooser(choosing(compiled))
         """What chooses among the matches of an instant without listing them, where it may."""
+
+    def _chooser(self, mode: str) -> Best | Earliest | None:
+        if mode == "LIMIT":
+            return Earliest(self.core, min(self._plan.output.limit or 1, _MOST))
+        return Best(self.core, mode, len(self.streams)) if mode else None
 
     # ------------------------------------------------------------------ events
 

@@ -16,7 +16,7 @@ Automata.
 
 from spaseq.nfa._clock cimport since_of, tick
 from spaseq.nfa._event cimport EventAtHand, spend, take_row
-from spaseq.nfa._groups cimport NOBODY, Group
+from spaseq.nfa._groups cimport NOBODY, Group, latest_of
 from spaseq.nfa._instant cimport Touched
 from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._shedding cimport held, shed
@@ -57,12 +57,15 @@ cdef class AutomatonCore(Chain):
     cpdef int close(self) except -1:
         """Nothing more comes at the open instant: what it brought becomes visible."""
         cdef Groups groups
+        cdef Group* group
         cdef uint32_t i
         if self.beginning_count:
             self.begin_put_off()
         for i in range(self.touched_count):
             groups = <Groups>self.groups_at[self.touched[i].place]
-            if groups.groups[self.touched[i].group].alive:  # it may have been shed
+            group = &groups.groups[self.touched[i].group]
+            if group.alive:  # it may have been shed
+                self.places[self.touched[i].place].expired += latest_of(group) < self.bound
                 groups.drop(self.touched[i].group)
         self.touched_count = 0
         if self.passes:

@@ -148,7 +148,10 @@ cdef class Meeting(Joins):
             groups = <Groups>self.groups_at[way.place]
             group = &groups.groups[number]
             if latest_of(group) < bound:
-                place.outside += 1
+                if group.taken != self.now:
+                    place.outside += 1
+                    if latest_of(group) < self.bound:
+                        self.touch(way.place, number)
                 return 0
             if not spend(self, way.place):
                 return 0
