@@ -14,6 +14,7 @@ decoded. Events that filters look at when they are not at hand any more are kept
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._operand cimport ERROR, Operand, write_term
 from spaseq.gpm._rows cimport row_at
+from spaseq.nfa._earliest cimport Earliest
 from spaseq.nfa._tables cimport OPENED, VOID
 from spaseq.rdf._dictionary cimport text_of
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -456,12 +457,13 @@ cdef class NativeStep:
 
     def tally(
         self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
-        int64_t position, bint skip,
+        int64_t position, bint skip, Earliest earliest,
     ):
         """How many matches the events of a batch from `first` on complete, which nobody looks at.
 
-        All are enumerated, and no object is made of any. With `skip`, what follows a match starts
-        after it. The events are taken as `run` does: (first event not looked at, matches).
+        All are enumerated, or those that `earliest` keeps, and no object is made of any. With
+        `skip`, what follows a match starts after it. The events are taken as `run` does: (first
+        event not looked at, matches).
         """
         cdef AutomatonCore core = self.core
         cdef uint64_t found = 0
@@ -471,6 +473,10 @@ cdef class NativeStep:
             index = self.run(batch, before, stream, file, position + before - first)
             if index == before:
                 break
+            if earliest is not None:
+                earliest.choose()
+                found += min(earliest.chosen_count, earliest.most)
+                continue
             core.turn += 1
             for i in range(core.accepted_count):
                 core.walk.begin(core.accepted[i], core.since_at(core.accepted[i]))

@@ -26,7 +26,7 @@ cdef struct Part:
     uint32_t trail
     uint32_t depth      # how many steps come after it
 
-# A match: labels[first:first + length], from the first one on.
+# A match: labels[first:first + length], from the last one back.
 cdef struct Chosen:
     instant_t start
     uint32_t rank       # of its instants among those that are kept
@@ -66,6 +66,7 @@ cdef class Earliest:
     cdef readonly uint64_t listed   # matches that were listed, so far
 
     cdef int choose(self) except -1
+    cdef int turn_to(self, uint32_t number) except -1
     cdef bint _look_at(self, Node* end) except -1
     cdef int _look_below(self, size_t top) except -1
     cdef uint32_t _below(self, size_t address, size_t* below) noexcept

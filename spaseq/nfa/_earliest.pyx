@@ -17,7 +17,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._tecs cimport Cell, Label, Node, instant_t
+from spaseq.nfa._tecs cimport Cell, Label, Node, Walk, instant_t
 from spaseq.rdf._memory cimport give_back, resized, zeroed
 
 from spaseq.nfa.limits import LimitReached
@@ -69,7 +69,10 @@ cdef class Earliest:
             match = &self.chosen[i]
             found.append((
                 match.start,
-                tuple([<size_t>self.labels[match.first + j] for j in range(match.length)]),
+                tuple([
+                    <size_t>self.labels[match.first + match.length - 1 - j]
+                    for j in range(match.length)
+                ]),
             ))
         return found
 
@@ -98,6 +101,17 @@ cdef class Earliest:
                     self._list(core.accepted[i], j)
         core.accepted_count = 0
         self.listed += self.chosen_count
+        return 0
+
+    cdef int turn_to(self, uint32_t number) except -1:
+        """Have the core's walk stand at one of the chosen matches."""
+        cdef Walk walk = self.core.walk
+        cdef Chosen* match = &self.chosen[number]
+        while walk.path_room < match.length:
+            walk._deepen()
+        memcpy(walk.path, self.labels + match.first, match.length * sizeof(Label*))
+        walk.length, walk.start = match.length, match.start
+        walk.count, walk.node = 0, NULL
         return 0
 
     # ---------------------------------------------------------------- what is kept
@@ -375,7 +389,6 @@ cdef class Earliest:
     cdef int _put(self, uint32_t length, uint32_t rank, instant_t start) except -1:
         """The match that the path holds is one of those chosen."""
         cdef Chosen* match
-        cdef uint32_t i
         if self.left == 0:
             raise LimitReached("matches")
         self.left -= 1
@@ -388,8 +401,7 @@ cdef class Earliest:
         match = &self.chosen[self.chosen_count]
         match.start, match.rank = start, rank
         match.first, match.length = self.label_count, length
-        for i in range(length):
-            self.labels[self.label_count + i] = self.path[length - 1 - i]
+        memcpy(self.labels + self.label_count, self.path, length * sizeof(Label*))
         self.label_count += length
         self.chosen_count += 1
         return 0
