@@ -196,6 +196,17 @@ cdef class AutomatonCore(Chain):
             self.places[self.ways[i].place].early += 1
         return False
 
+    cdef int came_early(self, uint32_t gpm, uint32_t events) noexcept:
+        """More events came when nobody waited for rows of a GPM."""
+        cdef uint32_t i
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            self.places[self.ways[i].place].early += events
+        return 0
+
+    cdef bint unsteady(self) noexcept:
+        """Whether an event without rows may change more than the time."""
+        return self.tracked or self.passes or self.counted or self.chain_length != 0
+
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1:
         """One row of a GPM over the presented event."""
         cdef uint32_t i, j
