@@ -84,6 +84,7 @@ cdef class NativeStep:
     cdef uint32_t pass_by(
         self, uint32_t index, uint32_t stream, uint8_t domain
     ) except? 0xFFFFFFFF
+    cdef bint is_current(self, EventBatch batch) noexcept
     cdef bint is_wanted(self, uint32_t index, uint32_t stream) noexcept nogil
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position

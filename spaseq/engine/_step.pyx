@@ -381,14 +381,22 @@ cdef class NativeStep:
         cdef uint32_t gpm, reader, i
         cdef NativeMatcher matcher
         cdef bint waits, loaded = False
+        cdef uint64_t present = ~<uint64_t>0
         self.index = index
         if self.core.counted:
             self.core.count()
+        if self.graph.deriver is None and self.is_current(self.batch):
+            present = present_in(self.graph, self.batch, index)
         while True:
             for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
                 gpm = self.readers[reader]
                 waits = self.core.waits(gpm)
                 if not waits and not self.core.tracked:
+                    continue
+                if not self.manners[gpm] and (
+                    (<NativeMatcher>self.native[gpm]).needed & ~present
+                ):
+                    (<NativeMatcher>self.native[gpm]).tried += 1
                     continue
                 if not loaded:
                     self.graph.load(self.batch, index)
@@ -443,6 +451,12 @@ cdef class NativeStep:
                 core.came_early(gpm, index - first - 1)
         return index
 
+    cdef bint is_current(self, EventBatch batch) noexcept:
+        """Whether the numbers of a batch are those that the patterns know."""
+        return batch.dictionary is self.graph.dictionary and (
+            batch.version == self.graph.dictionary.permanent.count
+        )
+
     cdef bint is_wanted(self, uint32_t index, uint32_t stream) noexcept nogil:
         """Whether an event has what some pattern that reads its stream needs."""
         cdef uint64_t present = present_in(self.graph, self.batch, index)
@@ -465,10 +479,7 @@ cdef class NativeStep:
         """
         cdef uint32_t index = first
         cdef int64_t micros
-        cdef bint quick = self.steady and (
-            batch.version == self.graph.dictionary.permanent.count
-            and batch.dictionary is self.graph.dictionary
-        )
+        cdef bint quick = self.steady and self.is_current(batch)
         self.batch = batch
         batch.window = &self.window.store
         try:

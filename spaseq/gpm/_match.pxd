@@ -54,6 +54,7 @@ cdef class NativeMatcher:
     cdef object flat                    # the FlatPattern, its steps in their present order
     cdef dict views                     # the number of each predicate's view
     cdef uint64_t needed                # the views without whose triples there is no row
+    cdef bint single                    # the pattern is one step of a given predicate
     cdef EventBatch batch               # of the event being matched, None between events
     cdef term_t* empty                  # a row without bindings
     cdef term_t* timed                  # a row with the event's time
@@ -75,6 +76,7 @@ cdef class NativeMatcher:
     cdef int _enter_rows(self, Node* flat, slots, rows, EventBatch batch) except -1
     cdef int _enter_test(self, uint32_t number, code) except -1
     cdef uint64_t _needed(self, int number) noexcept
+    cdef bint _is_single(self, Node* root) noexcept
     cdef int look(self, EventBatch batch, uint32_t event) except -1
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1
     cdef int run(self, uint32_t event) except -1 nogil

@@ -148,6 +148,10 @@ cdef class Groups:
 
     cdef uint32_t find(self, const term_t* values) noexcept nogil:
         """The group with these live registers, or NOBODY."""
+        if self.living == 0:
+            return NOBODY
+        if self.width == 0:
+            return self.alive[0]
         return self.first(0, values)
 
     cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF:

@@ -171,9 +171,10 @@ cdef class Meeting(Joins):
             self, edge.occurrence, self.env, self.row + width
         ):
             return 0
-        status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
-        if status <= 0:
-            return _raised() if status < 0 else 0
+        if occurrence.more & More.TESTS:
+            status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
+            if status <= 0:
+                return _raised() if status < 0 else 0
         if group != NULL and (
             group.latest < 0 or self.tracked and place.operator == c","
             and not place.manner & CONJOINED
