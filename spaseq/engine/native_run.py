@@ -185,9 +185,7 @@ class NativeRun:
         """As `run`, to the end of the batch; with the number of the matches, not made objects."""
         place = self._place(batch.stream, batch.file)
         earliest = None if self.matches is None else self._earliest
-        return self.step.tally(
-            batch, first, *place, position, self._plan.skip_past_last, earliest
-        )
+        return self.step.tally(batch, first, *place, position, self._plan.skip_past_last, earliest)
 
     def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches:
         """The matches of the events of a batch, for a run that makes them one by one.

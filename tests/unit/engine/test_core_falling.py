@@ -11,7 +11,7 @@ import random
 
 import pyoxigraph as ox
 import pytest
-from engine_runs import EX, S, push, shown, text
+from engine_runs import EX, S
 from oracle import timestamp
 from strategies import Case
 from test_core_campaign import CHUNK, EXAMPLES, SEED, WAYS, failed, objections
@@ -57,8 +57,7 @@ def query_of(chance: random.Random) -> str:
     )
     limit = f" LIMIT {chance.randint(1, 3)}" if chance.random() < 0.6 else ""
     return (
-        f"PREFIX : <{EX}> SELECT * {' '.join(clauses)} "
-        f"WHERE {{ SEQ({sequence}) {defines} }}{limit}"
+        f"PREFIX : <{EX}> SELECT * {' '.join(clauses)} WHERE {{ SEQ({sequence}) {defines} }}{limit}"
     )
 
 
