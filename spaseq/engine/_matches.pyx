@@ -2,8 +2,9 @@
 """Complete matches of the core → `Match` objects, one when it is asked for.
 
 For queries whose results are made one by one: variables of a SELECT, every match or the first
-ones of an instant, none found twice. A match takes with it what the run will forget, the texts of its events' terms, once for
-all matches an event is part of; terms, times and bindings are made of them when somebody looks.
+ones of an instant, none found twice. A match takes with it what the run will forget, the texts of
+its events' terms, once for all matches an event is part of; terms, times and bindings are made of
+them when somebody looks.
 
 Invariant: a match that was handed out holds nothing of the run.
 Cost: linear in the steps of each match taken, nothing for those that are not.

@@ -396,7 +396,7 @@ cdef class NativeStep:
                 if not self.manners[gpm] and (
                     (<NativeMatcher>self.native[gpm]).needed & ~present
                 ):
-                    (<NativeMatcher>self.native[gpm]).tried += 1
+                    (<NativeMatcher>self.native[gpm]).pass_over(self.batch, index, 1)
                     continue
                 if not loaded:
                     self.graph.load(self.batch, index)
@@ -446,7 +446,7 @@ cdef class NativeStep:
         for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
             gpm = self.readers[reader]
             if core.waits(gpm):
-                (<NativeMatcher>self.native[gpm]).tried += index - first
+                (<NativeMatcher>self.native[gpm]).pass_over(batch, index - 1, index - first)
             else:
                 core.came_early(gpm, index - first - 1)
         return index

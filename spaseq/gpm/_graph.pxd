@@ -61,7 +61,9 @@ cdef inline uint64_t bit_of(uint32_t view) noexcept nogil:
     return <uint64_t>1 << (view & 63)
 
 
-cdef inline uint64_t present_in(SummaryGraph graph, EventBatch batch, uint32_t event) noexcept nogil:
+cdef inline uint64_t present_in(
+    SummaryGraph graph, EventBatch batch, uint32_t event
+) noexcept nogil:
     """The views that an event's triples would fill, but for derived ones; see `bit_of`."""
     cdef uint64_t present = graph.whole
     cdef term_t predicate

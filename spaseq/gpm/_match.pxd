@@ -78,6 +78,17 @@ cdef class NativeMatcher:
     cdef uint64_t _needed(self, int number) noexcept
     cdef bint _is_single(self, Node* root) noexcept
     cdef int look(self, EventBatch batch, uint32_t event) except -1
+    cdef inline int pass_over(
+        self, EventBatch batch, uint32_t event, uint32_t events
+    ) noexcept nogil:
+        """Nothing is found in so many events up to one, for want of triples."""
+        if self.serial == batch.serial and self.event == event:
+            return 0
+        self.tried += events
+        self.result = &self.nodes[self.node_count - 1].rows
+        self.result.count = 0
+        self.serial, self.event = batch.serial, event
+        return 0
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1
     cdef int run(self, uint32_t event) except -1 nogil
     cdef int filter_rows(self) except -1 nogil

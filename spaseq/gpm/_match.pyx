@@ -281,11 +281,7 @@ cdef class NativeMatcher:
         if self.serial == batch.serial and self.event == event:
             return 0
         if self.needed & ~self.graph.present:
-            self.tried += 1
-            self.result = &self.nodes[self.node_count - 1].rows
-            self.result.count = 0
-            self.serial, self.event = batch.serial, event
-            return 0
+            return self.pass_over(batch, event, 1)
         self.serial = 0
         self.batch = batch
         try:
