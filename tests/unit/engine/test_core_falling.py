@@ -17,6 +17,7 @@ from strategies import Case
 from test_core_campaign import CHUNK, EXAMPLES, SEED, WAYS, failed, objections
 
 import spaseq
+from spaseq.engine.run import Run
 from spaseq.errors import QueryError
 from spaseq.rdf.event import NUMBER, Event, Fact
 
@@ -75,6 +76,50 @@ def falling_case(seed: int) -> Case:
             facts[subject, predicate, chance.choice(VALUES)] = None
         events.append(Event(S, timestamp(now * 1_000_000, NUMBER), ordinal, list(facts)))
     return Case(query_of(chance), {S: events})
+
+
+FALLING = (
+    f"PREFIX : <{EX}> SELECT * WITHIN 100 SECONDS FROM STREAM s <{S}> WHERE {{ SEQ(A ; B+ ; C) "
+    "DEFINE GPM A ON s { ?k :a ?x } DEFINE GPM B ON s { ?k :a ?p FILTER(?p < PREV(?p, ?x)) } "
+    "DEFINE GPM C ON s { ?k :a ?z FILTER(?z > ?x) } }"
+)
+
+
+def priced(run: Run, number: int) -> int:
+    """After so many events of one key, with values at random: the matches."""
+    chance, found = random.Random(number), 0
+    for time in range(number):
+        fact = ox.NamedNode(EX + "k"), ox.NamedNode(EX + "a"), ox.Literal(chance.randint(0, 999))
+        found += len(run.push(S, time, [fact]))
+    return found
+
+
+def test_an_iteration_visits_the_groups_it_joins() -> None:
+    """Those that the window has passed over once, if at all."""
+    run = spaseq.compile(FALLING).start()
+    assert priced(run, 1500) > 1000
+    for state in run.queries[0].snapshot().places:
+        assert state.visited <= 1.1 * (state.joined + state.outside), state.number
+        assert state.outside <= max(state.expired, 1)
+    assert sum(state.joined for state in run.queries[0].snapshot().places) > 5000
+
+
+def test_limit_gives_the_first_of_all_matches_of_an_instant() -> None:
+    every, first = spaseq.compile(FALLING).start(), spaseq.compile(FALLING + " LIMIT 2").start()
+    chance = random.Random(3)
+    limited = 0
+    for time in range(300):
+        subject, predicate = ox.NamedNode(EX + chance.choice("jk")), ox.NamedNode(EX + "a")
+        facts = [(subject, predicate, ox.Literal(chance.randint(0, 99))) for _ in range(2)]
+        found = every.push(S, time, facts)
+        found.sort(key=lambda match: [event.time.micros for event in match.events])
+        kept = first.push(S, time, facts)
+        assert len(kept) == min(2, len(found))
+        limited += len(found) > 2
+        for ours, theirs in zip(kept, found, strict=False):
+            assert [e.time for e in ours.events] == [e.time for e in theirs.events]
+    assert limited > 30
+    assert first.stats["matches"] < every.stats["matches"]
 
 
 @pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))
