@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 Maker = TypeVar("Maker", bound=MatchMaker)
 
 _MOST = 2**31
+"""Of what `LIMIT` keeps; there is no memory for so many."""
 EVENTS_REMEMBERED = 4096
 """Events of matches that are kept as objects, for the next match they may be part of."""
 
