@@ -251,13 +251,20 @@ RECOVERIES = Workload(
     lambda events: counts.recoveries(events, 500)[0],
     most=50_000,
 )
-RECOVERIES_LIMITED = Workload(
-    "V A ; B+ ; C 500, LIMIT 1",
-    query("A ; B+ ; C", FALLING, 500, end="LIMIT 1"),
-    partial(streams.prices, 10),
-    lambda events: counts.recoveries(events, 500)[1],
-    most=50_000,
-)
+
+
+def _limited(companies: int, name: str) -> Workload:
+    return Workload(
+        f"V A ; B+ ; C 500, LIMIT 1{name}",
+        query("A ; B+ ; C", FALLING, 500, end="LIMIT 1"),
+        partial(streams.prices, companies),
+        lambda events: counts.recoveries(events, 500)[1],
+        most=50_000,
+    )
+
+
+RECOVERIES_LIMITED = _limited(10, "")
+RECOVERIES_OF_FEW, RECOVERIES_OF_MANY = _limited(3, " of 3"), _limited(100, " of 100")
 
 MEANS = Workload(
     "B+ ; C about the mean 100",
@@ -302,6 +309,8 @@ TALLIED = [
     *(_lows(names) for names in (10, 10_000)),
     ANY_ORDER,
     RECOVERIES,
+    RECOVERIES_OF_FEW,
+    RECOVERIES_OF_MANY,
     MEANS,
 ]
 """Those whose matches are counted."""

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.engine._step cimport NativeStep
 from spaseq.nfa._core cimport AutomatonCore
+from spaseq.nfa._earliest cimport Earliest
 from spaseq.nfa._tables cimport Tables
 from spaseq.nfa._tecs cimport Label
 from spaseq.rdf._dictionary cimport Dictionary
@@ -62,6 +63,7 @@ cdef class Taken:
 cdef class MatchMaker:
     cdef NativeStep step
     cdef AutomatonCore core
+    cdef Earliest earliest      # what chooses among the matches of an instant, None: nothing
     cdef Dictionary dictionary
     cdef Reading reading
     cdef dict known             # what was taken, by the label's address
@@ -69,6 +71,7 @@ cdef class MatchMaker:
     cdef readonly uint64_t made
 
     cdef Match match(self, object version)
+    cdef list in_order(self, object version)
     cdef Taken taken(self, Label* label)
     cdef bytes _texts(self, Label* label)
     cdef const TermRecord* record(self, Label* label, uint32_t place) noexcept

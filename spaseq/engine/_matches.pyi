@@ -2,6 +2,7 @@ from collections.abc import Iterator, Sequence
 
 from spaseq.engine._step import NativeStep
 from spaseq.kb.knowledge import Knowledge
+from spaseq.nfa._earliest import Earliest
 from spaseq.nfa.native import CoreTables
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
@@ -18,7 +19,9 @@ class Reading:
     ) -> None: ...
 
 class MatchMaker:
-    def __init__(self, step: NativeStep, dictionary: Dictionary, reading: Reading) -> None: ...
+    def __init__(
+        self, step: NativeStep, dictionary: Dictionary, reading: Reading, earliest: Earliest | None
+    ) -> None: ...
     @property
     def made(self) -> int: ...
     def take(self, skip: bool, kb_version: int) -> Matches: ...

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Complete matches of the core → `Match` objects, one when it is asked for.
 
-For queries whose results are made one by one: variables of a SELECT, every match, none found
-twice. A match takes with it what the run will forget, the texts of its events' terms, once for
-all matches an event is part of; terms, times and bindings are made of them when somebody looks.
+For queries whose results are made one by one: variables of a SELECT, every match or the first
+ones of an instant, none found twice. A match takes with it what the run will forget, the texts of
+its events' terms, once for all matches an event is part of; terms, times and bindings are made of
+them when somebody looks.
 
 Invariant: a match that was handed out holds nothing of the run.
 Cost: linear in the steps of each match taken, nothing for those that are not.
@@ -19,6 +20,7 @@ from libc.string cimport memcpy, memset
 from spaseq.engine._step cimport NativeStep
 from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._core cimport AutomatonCore
+from spaseq.nfa._earliest cimport Earliest
 from spaseq.nfa._tables cimport Binding, Change, Edge, Effect, Following, Occurrence, Tables
 from spaseq.nfa._tecs cimport Label, instant_t
 from spaseq.rdf._batch cimport EventBatch
@@ -38,6 +40,7 @@ from spaseq.results._match cimport Match
 
 import json
 
+from spaseq.gpm.aggregate import order_key
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 from spaseq.results import Witness
 
@@ -288,11 +291,14 @@ cdef class MatchMaker:
         step: the automaton and what feeds it.
         dictionary: the permanent terms.
         reading: how its matches are read.
+        earliest: what chooses those that `LIMIT` keeps, where there is one.
     """
 
     def __cinit__(
-        self, NativeStep step not None, Dictionary dictionary not None, Reading reading not None
+        self, NativeStep step not None, Dictionary dictionary not None, Reading reading not None,
+        Earliest earliest,
     ):
+        self.earliest = earliest
         self.step = step
         self.core = step.core
         self.dictionary = dictionary
@@ -350,6 +356,34 @@ cdef class MatchMaker:
         match.steps = steps
         self.made += 1
         return match
+
+    cdef list in_order(self, object version):
+        """The matches that `LIMIT` keeps, where some have the same instants."""
+        cdef uint32_t i, rank
+        cdef Earliest earliest = self.earliest
+        cdef list found = []
+        for i in range(earliest.chosen_count):
+            rank = earliest.chosen[i].rank
+            earliest.turn_to(i)
+            match = self.match(version)
+            found.append((rank, self._order(<FoundMatch>match), i, match))
+        found.sort()
+        del found[earliest.most:]
+        self.made -= earliest.chosen_count - <uint32_t>len(found)
+        return [match for _, _, _, match in found]
+
+    def _order(self, FoundMatch match):
+        """What orders matches of the same instants, as `OutputStage` does."""
+        bindings = match.bindings
+        steps = [
+            (self.core.edges[(<Taken>step).edge].occurrence, (<Taken>step).stream)
+            for step in match.steps
+        ]
+        return (
+            [order_key(bindings.get(name)) for name in match.variables],
+            steps,
+            [[order_key(term) for term in (<Taken>step).read()[2:]] for step in match.steps],
+        )
 
     cdef Taken taken(self, Label* label):
         """A label, for good."""
@@ -417,13 +451,25 @@ cdef class Matches:
     cdef bint walking           # one of them is begun
     cdef instant_t since
     cdef list apart             # the same for each node, where partitions skip for themselves
+    cdef list ready             # matches in their order, where that is not that of `earliest`
     cdef uint64_t turn          # of the core, when this went on last
     cdef readonly bint failed   # an event, or a match, was begun and could not be finished
 
     cdef int collect(self) except -1:
         """Turn to the matches that are complete now."""
         cdef AutomatonCore core = self.maker.core
+        cdef Earliest earliest = self.maker.earliest
         cdef uint32_t i
+        self.ready = None
+        if earliest is not None:
+            earliest.choose()
+            self._forget()
+            self.count = earliest.chosen_count
+            if self.count > earliest.best_count:
+                self.ready = self.maker.in_order(self.version)
+                self.count = <uint32_t>len(self.ready)
+            self.at, self.turn = 0, core.turn
+            return 0
         self.count = core.accepted_count
         # What is skipped now must not cut off what is asked for later.
         self.since = since_of(core)
@@ -435,9 +481,15 @@ cdef class Matches:
         core.accepted_count = 0
         core.turn += 1
         self.turn = core.turn
-        if self.maker.epoch != core.tecs.oldest or len(self.maker.known) > MOST_TAKEN:
-            self.maker.known.clear()
-            self.maker.epoch = core.tecs.oldest
+        self._forget()
+        return 0
+
+    cdef int _forget(self) except -1:
+        """Labels whose memory may be that of others by now are taken again."""
+        cdef MatchMaker maker = self.maker
+        if maker.epoch != maker.core.tecs.oldest or len(maker.known) > MOST_TAKEN:
+            maker.known.clear()
+            maker.epoch = maker.core.tecs.oldest
         return 0
 
     def overtake(self):
@@ -455,6 +507,8 @@ cdef class Matches:
                     raise RuntimeError(
                         "the run has gone on: take the matches of an event before that"
                     )
+                if self.maker.earliest is not None:
+                    return self._chosen()
                 self.failed = True
                 if not self.walking:
                     core.walk.begin(
@@ -477,6 +531,18 @@ cdef class Matches:
                 raise StopIteration
             if not self._go_on():
                 raise StopIteration
+
+    cdef object _chosen(self):
+        """The next one of those that `LIMIT` keeps."""
+        cdef uint32_t number = self.at
+        self.at += 1
+        if self.ready is not None:
+            return self.ready[number]
+        self.failed = True
+        self.maker.earliest.turn_to(number)
+        match = self.maker.match(self.version)
+        self.failed = False
+        return match
 
     cdef bint _go_on(self) except -1:
         """Take events up to one that completes matches; False where there is none."""

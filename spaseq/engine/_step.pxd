@@ -58,6 +58,7 @@ cdef class NativeStep:
     cdef uint32_t* assigned_first   # per occurrence: the number of its first BIND among all
     cdef uint32_t* readers          # the GPMs that read a stream: readers[first[s]:first[s + 1]]
     cdef uint32_t* reader_first
+    cdef bint steady                # events that no pattern can match leave all but the time
     cdef Conditions conditions
     cdef EventBatch batch           # that of the event at hand
     cdef EventBatch idle            # where there is none
@@ -80,6 +81,11 @@ cdef class NativeStep:
     cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1
     cdef term_t* _encoded(self, row) except NULL
     cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1
+    cdef uint32_t pass_by(
+        self, uint32_t index, uint32_t stream, uint8_t domain
+    ) except? 0xFFFFFFFF
+    cdef bint is_current(self, EventBatch batch) noexcept
+    cdef bint is_wanted(self, uint32_t index, uint32_t stream) noexcept nogil
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
     ) except? 0xFFFFFFFF

@@ -4,6 +4,7 @@ from spaseq.engine._aggregates import NativeAggregates
 from spaseq.engine.residual import ResidualTest, Valuation
 from spaseq.gpm.match import Matchers
 from spaseq.nfa._core import AutomatonCore
+from spaseq.nfa._earliest import Earliest
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._window import WindowTerms
 from spaseq.rdf.event import Event
@@ -36,5 +37,12 @@ class NativeStep:
     def feed(self, batch: EventBatch, index: int, stream: int, file: int) -> None: ...
     def run(self, batch: EventBatch, first: int, stream: int, file: int, position: int) -> int: ...
     def tally(
-        self, batch: EventBatch, first: int, stream: int, file: int, position: int, skip: bool
+        self,
+        batch: EventBatch,
+        first: int,
+        stream: int,
+        file: int,
+        position: int,
+        skip: bool,
+        earliest: Earliest | None,
     ) -> tuple[int, int]: ...

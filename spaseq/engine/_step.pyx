@@ -12,9 +12,13 @@ decoded. Events that filters look at when they are not at hand any more are kept
 """
 
 from spaseq.gpm._expression cimport Expression
+from spaseq.gpm._graph cimport present_in
 from spaseq.gpm._operand cimport ERROR, Operand, write_term
 from spaseq.gpm._rows cimport row_at
+from spaseq.nfa._clock cimport tick
+from spaseq.nfa._earliest cimport Earliest
 from spaseq.nfa._tables cimport OPENED, VOID
+from spaseq.rdf._batch cimport EventRecord
 from spaseq.rdf._dictionary cimport text_of
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._terms cimport WINDOWED
@@ -181,6 +185,7 @@ cdef class NativeStep:
         self.conditions.context = <void*>self
         self.conditions.instant = -1
         core.conditions = &self.conditions
+        self.steady = not core.unsteady() and self.graph.deriver is None
         # Guards are also decided between events.
         self.idle = EventBatch(self.graph.dictionary)
         self.idle.window = &self.window.store
@@ -376,14 +381,22 @@ cdef class NativeStep:
         cdef uint32_t gpm, reader, i
         cdef NativeMatcher matcher
         cdef bint waits, loaded = False
+        cdef uint64_t present = ~<uint64_t>0
         self.index = index
         if self.core.counted:
             self.core.count()
+        if self.graph.deriver is None and self.is_current(self.batch):
+            present = present_in(self.graph, self.batch, index)
         while True:
             for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
                 gpm = self.readers[reader]
                 waits = self.core.waits(gpm)
                 if not waits and not self.core.tracked:
+                    continue
+                if not self.manners[gpm] and (
+                    (<NativeMatcher>self.native[gpm]).needed & ~present
+                ):
+                    (<NativeMatcher>self.native[gpm]).pass_over(self.batch, index, 1)
                     continue
                 if not loaded:
                     self.graph.load(self.batch, index)
@@ -408,6 +421,52 @@ cdef class NativeStep:
         self.had += 1
         return self.window.advance(self.had if self.apart else position)
 
+    cdef uint32_t pass_by(
+        self, uint32_t index, uint32_t stream, uint8_t domain
+    ) except? 0xFFFFFFFF:
+        """The first event, from one on, that some pattern may match; those before it go by.
+
+        Each is an instant of its own; what they leave behind is the time.
+        """
+        cdef AutomatonCore core = self.core
+        cdef EventBatch batch = self.batch
+        cdef EventRecord* event = &batch.events[index]
+        cdef uint32_t reader, gpm, first = index
+        while index < batch.event_count and event.domain == domain and event.ordinal == 0 and (
+            event.micros > core.micros or core.now < 0
+        ) and not self.is_wanted(index, stream):
+            self.window.reach(event.micros)
+            tick(core, event.micros)
+            index += 1
+            event += 1
+        if index == first:
+            return index
+        core.turn += 1
+        core.tecs.begin(core.now, core.reach)
+        for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
+            gpm = self.readers[reader]
+            if core.waits(gpm):
+                (<NativeMatcher>self.native[gpm]).pass_over(batch, index - 1, index - first)
+            else:
+                core.came_early(gpm, index - first - 1)
+        return index
+
+    cdef bint is_current(self, EventBatch batch) noexcept:
+        """Whether the numbers of a batch are those that the patterns know."""
+        return batch.dictionary is self.graph.dictionary and (
+            batch.version == self.graph.dictionary.permanent.count
+        )
+
+    cdef bint is_wanted(self, uint32_t index, uint32_t stream) noexcept nogil:
+        """Whether an event has what some pattern that reads its stream needs."""
+        cdef uint64_t present = present_in(self.graph, self.batch, index)
+        cdef uint32_t reader, gpm
+        for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
+            gpm = self.readers[reader]
+            if self.manners[gpm] or not (<NativeMatcher>self.native[gpm]).needed & ~present:
+                return True
+        return False
+
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
     ) except? 0xFFFFFFFF:
@@ -420,10 +479,15 @@ cdef class NativeStep:
         """
         cdef uint32_t index = first
         cdef int64_t micros
+        cdef bint quick = self.steady and self.is_current(batch)
         self.batch = batch
         batch.window = &self.window.store
         try:
             while index < batch.event_count:
+                if quick and self.core.awaited_count == 0:
+                    index = self.pass_by(index, stream, batch.events[first].domain)
+                    if index == batch.event_count:
+                        return index
                 micros = batch.events[index].micros
                 if batch.events[index].domain != batch.events[first].domain:
                     return index
@@ -435,10 +499,10 @@ cdef class NativeStep:
                         return index
                 elif batch.events[index].ordinal != 0:
                     return index
-                elif self.core.closes(micros):
+                elif self.core.awaited_count and self.core.closes(micros):
                     return index
                 elif not self.core.counted:
-                    self.window.advance(micros)
+                    self.window.reach(micros)
                 if self.core.counted:
                     position += 1
                     self.come(position)
@@ -456,12 +520,13 @@ cdef class NativeStep:
 
     def tally(
         self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
-        int64_t position, bint skip,
+        int64_t position, bint skip, Earliest earliest,
     ):
         """How many matches the events of a batch from `first` on complete, which nobody looks at.
 
-        All are enumerated, and no object is made of any. With `skip`, what follows a match starts
-        after it. The events are taken as `run` does: (first event not looked at, matches).
+        All are enumerated, or those that `earliest` keeps, and no object is made of any. With
+        `skip`, what follows a match starts after it. The events are taken as `run` does: (first
+        event not looked at, matches).
         """
         cdef AutomatonCore core = self.core
         cdef uint64_t found = 0
@@ -471,6 +536,10 @@ cdef class NativeStep:
             index = self.run(batch, before, stream, file, position + before - first)
             if index == before:
                 break
+            if earliest is not None:
+                earliest.choose()
+                found += min(earliest.chosen_count, earliest.most)
+                continue
             core.turn += 1
             for i in range(core.accepted_count):
                 core.walk.begin(core.accepted[i], core.since_at(core.accepted[i]))

@@ -24,6 +24,7 @@ from spaseq.nfa import native
 from spaseq.nfa._best import Best
 from spaseq.nfa._complete import due, take
 from spaseq.nfa._core import AutomatonCore
+from spaseq.nfa._earliest import Earliest
 from spaseq.nfa._parts import CoreParts
 from spaseq.nfa.automaton import Link
 from spaseq.nfa.limits import NO_LIMITS, Limits
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 Maker = TypeVar("Maker", bound=MatchMaker)
 
+_MOST = 2**31
+"""Of what `LIMIT` keeps; there is no memory for so many."""
 EVENTS_REMEMBERED = 4096
 """Events of matches that are kept as objects, for the next match they may be part of."""
 
@@ -150,11 +153,16 @@ class NativeRun:
         self.kept_registers = tables.kept
         """The registers that the core keeps; the others are for output, which works them out."""
         self._projected = _projected(compiled, registers)
+        self.best = self._chooser(choosing(compiled))
+        """What chooses among the matches of an instant without listing them, where it may."""
+        self._earliest = self.best if isinstance(self.best, Earliest) else None
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
         """What makes matches one by one, where the query lets it."""
-        mode, limit = choosing(compiled), compiled.plan.output.limit or 1
-        self.best = Best(step.core, mode, limit, len(self.streams)) if mode else None
-        """What chooses among the matches of an instant without listing them, where it may."""
+
+    def _chooser(self, mode: str) -> Best | Earliest | None:
+        if mode == "LIMIT":
+            return Earliest(self.core, min(self._plan.output.limit or 1, _MOST))
+        return Best(self.core, mode, len(self.streams)) if mode else None
 
     # ------------------------------------------------------------------ events
 
@@ -177,7 +185,8 @@ class NativeRun:
     def tally(self, batch: EventBatch, first: int, position: int) -> tuple[int, int]:
         """As `run`, to the end of the batch; with the number of the matches, not made objects."""
         place = self._place(batch.stream, batch.file)
-        return self.step.tally(batch, first, *place, position, self._plan.skip_past_last)
+        earliest = None if self.matches is None else self._earliest
+        return self.step.tally(batch, first, *place, position, self._plan.skip_past_last, earliest)
 
     def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches:
         """The matches of the events of a batch, for a run that makes them one by one.
@@ -353,17 +362,20 @@ class NativeRun:
         ]
         steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in taken]
         reading = Reading(plan.name, self._tables, self._projected, steps, plan.streams)
-        return kind(self.step, self.matchers.dictionary, reading)
+        return kind(self.step, self.matchers.dictionary, reading, self._earliest)
 
 
 def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:
     """The columns of a SELECT with their registers; None where matches need more than that.
 
-    They do where results depend on one another, columns are computed, or duplicates may come.
+    They do where results depend on one another, but for `LIMIT`, columns are computed, or
+    duplicates may come.
     """
     plan = compiled.plan
     output = plan.output
-    if output.form != "select" or output.distinct or output.limit is not None:
+    if output.form != "select" or output.distinct:
+        return None
+    if output.limit is not None and (plan.skip_past_last or choosing(compiled) != "LIMIT"):
         return None
     if (
         compiled.automaton.waits

@@ -82,6 +82,33 @@ cdef class BasicJoin:
                     self._open(&steps[depth], &cursors[depth])
         return 0
 
+    cdef bint match_one(self, uint32_t number, Rows* out) except -1 nogil:
+        """The row of a step over a view of one triple, where nothing is bound; whether it fits.
+
+        The same that `extend` does, without looking for others.
+        """
+        cdef Step* step = &self.steps[number]
+        cdef View* view = &self.graph.views[step.view]
+        cdef term_t subject = self.graph.subjects[view.first]
+        cdef term_t object = self.graph.objects[view.first]
+        cdef term_t* row
+        step.tried += 1
+        if not step.subject.is_slot and step.subject.number != subject or (
+            not step.object.is_slot and step.object.number != object
+        ) or (
+            step.subject.is_slot and step.object.is_slot
+            and step.subject.number == step.object.number and subject != object
+        ):
+            return False
+        step.found += 1
+        row = row_new(out)
+        memset(row, 0, self.width * sizeof(term_t))
+        if step.subject.is_slot:
+            row[step.subject.number] = subject
+        if step.object.is_slot:
+            row[step.object.number] = object
+        return True
+
     cdef int _open(self, Step* step, Cursor* cursor) except -1 nogil:
         """Set the cursor before the first candidate for the row at hand."""
         cdef View* view = &self.graph.views[step.view]

@@ -61,6 +61,20 @@ cdef inline uint64_t bit_of(uint32_t view) noexcept nogil:
     return <uint64_t>1 << (view & 63)
 
 
+cdef inline uint64_t present_in(
+    SummaryGraph graph, EventBatch batch, uint32_t event
+) noexcept nogil:
+    """The views that an event's triples would fill, but for derived ones; see `bit_of`."""
+    cdef uint64_t present = graph.whole
+    cdef term_t predicate
+    cdef uint32_t i
+    for i in range(batch.events[event].first, batch.events[event].end):
+        predicate = batch.triples[i].predicate
+        if predicate < graph.known and graph.view_of[predicate]:
+            present |= bit_of(graph.view_of[predicate])
+    return present
+
+
 cdef inline uint32_t end_hash(term_t term) noexcept nogil:
     return (term * 2654435769u) >> 7
 

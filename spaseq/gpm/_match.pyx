@@ -105,6 +105,7 @@ cdef class NativeMatcher:
         for i, code in enumerate(codes):
             self._enter_test(<uint32_t>i, code)
         self.needed = self._needed(<int>self.node_count - 1)
+        self.single = self._is_single(&self.nodes[self.node_count - 1])
 
     def __dealloc__(self):
         cdef uint32_t i
@@ -176,6 +177,12 @@ cdef class NativeMatcher:
         elif node.operator == JOIN:
             found |= self._needed(node.right)
         return found
+
+    cdef bint _is_single(self, Node* root) noexcept:
+        return (
+            root.operator == BASIC and root.end - root.first == 1 and self.at < 0
+            and self.nodes[root.left].operator == SEED and not self.basic.steps[root.first].open
+        )
 
     cdef int _enter_rows(self, Node* flat, slots, rows, EventBatch batch) except -1:
         cdef term_t* row
@@ -274,11 +281,7 @@ cdef class NativeMatcher:
         if self.serial == batch.serial and self.event == event:
             return 0
         if self.needed & ~self.graph.present:
-            self.tried += 1
-            self.result = &self.nodes[self.node_count - 1].rows
-            self.result.count = 0
-            self.serial, self.event = batch.serial, event
-            return 0
+            return self.pass_over(batch, event, 1)
         self.serial = 0
         self.batch = batch
         try:
@@ -346,7 +349,13 @@ cdef class NativeMatcher:
         cdef Rows* rows
         cdef term_t* row
         cdef uint32_t i, kept = 0
+        cdef Node* root = &self.nodes[self.node_count - 1]
         self.tried += 1
+        if self.single and self.graph.views[self.basic.steps[root.first].view].count == 1:
+            self.result = &root.rows
+            root.rows.count = 0
+            self.found += self.basic.match_one(root.first, &root.rows)
+            return 0
         arena_reset(&self.scratch)
         if self.tried >= self.next_order:
             with gil:

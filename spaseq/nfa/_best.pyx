@@ -1,12 +1,12 @@
 # cython: language_level=3
-"""Of the matches that are complete, those that `EMIT` or `LIMIT` keeps: the others are not listed.
+"""Of the matches that are complete, those that `EMIT` keeps: the others are not listed.
 
 A match is its events from first to last, and all that end in one node end alike. So what one
 node, or one union, keeps is worked out once from what is below it, for as much of it as the
 window still reaches:
 
-- `NEXT` and `LIMIT n` keep the least lists of events (one, or n different ones): of two partial
-  matches with one continuation the lesser stays the lesser;
+- `NEXT` keeps the least list of events: of two partial matches with one continuation the lesser
+  stays the lesser;
 - `MAX` keeps the sets that are within no other: what is added to both changes nothing;
 - `LAST` keeps the greatest list from last to first; `ANY` does so among the matches with the
   latest start, which are the nearest at hand.
@@ -33,14 +33,12 @@ cdef class Best:
 
     Args:
         core: the automaton.
-        mode: of `EMIT`, or `LIMIT`.
-        count: how many lists of instants `LIMIT` keeps.
+        mode: of `EMIT`.
         streams: how many streams there are.
     """
 
     cdef AutomatonCore core
     cdef str mode
-    cdef Py_ssize_t count
     cdef uint32_t streams
     cdef instant_t bound
     cdef dict kept_of       # per node and per cell, by address: what it keeps
@@ -49,10 +47,9 @@ cdef class Best:
     cdef readonly uint64_t looked   # nodes and unions that were looked at, so far
     cdef readonly uint64_t listed   # matches that were listed, so far
 
-    def __cinit__(self, AutomatonCore core not None, str mode, Py_ssize_t count, uint32_t streams):
+    def __cinit__(self, AutomatonCore core not None, str mode, uint32_t streams):
         self.core = core
         self.mode = mode
-        self.count = count
         self.streams = streams
 
     def take(self):
@@ -68,9 +65,9 @@ cdef class Best:
         for i in range(self.core.accepted_count):
             bound = self.core.since_at(self.core.accepted[i])
             if self.core.accepted[i].latest >= bound:
-                key = () if self.mode == "LIMIT" else self._partition(i)
-                # LIMIT counts in all partitions together, whatever each has skipped.
-                groups.setdefault(key, []).append((bound, <size_t>self.core.accepted[i]))
+                groups.setdefault(self._partition(i), []).append(
+                    (bound, <size_t>self.core.accepted[i])
+                )
         for ends in groups.values():
             if self.mode == "ANY":
                 latest = max([(<Node*><size_t>node).latest for _, node in ends])
@@ -165,8 +162,7 @@ cdef class Best:
         if self.mode == "LAST" or self.mode == "ANY":
             own = own * self.streams + self.streams - 1 - node.label.stream
             return (own,) if key is None else (own, *key)
-        if self.mode == "NEXT":
-            own = own * self.streams + node.label.stream
+        own = own * self.streams + node.label.stream
         # The end is later than all events: what goes on comes before what does not.
         return (own, ENDLESS) if key is None else (*key[:-1], own, ENDLESS)
 
@@ -197,10 +193,8 @@ cdef class Best:
             return kept
         if self.mode == "NEXT":
             return [min(keys)]
-        if self.mode == "LAST" or self.mode == "ANY":
-            # What goes on holds the latest event of the difference, and is the greater.
-            return [max(keys)]
-        return sorted(set(keys))[: self.count]
+        # What goes on holds the latest event of the difference, and is the greater.
+        return [max(keys)]
 
     # ---------------------------------------------------------------- listing
 

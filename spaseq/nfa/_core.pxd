@@ -21,6 +21,8 @@ cdef class AutomatonCore(Chain):
     cdef public uint64_t forbidden  # waiting matches that were gone when their window closed
 
     cdef bint waits(self, uint32_t gpm) noexcept
+    cdef int came_early(self, uint32_t gpm, uint32_t events) noexcept
+    cdef bint unsteady(self) noexcept
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1
     cpdef int open(self, int64_t micros) except -1
     cpdef int skip(self) except -1

@@ -16,7 +16,7 @@ Automata.
 
 from spaseq.nfa._clock cimport since_of, tick
 from spaseq.nfa._event cimport EventAtHand, spend, take_row
-from spaseq.nfa._groups cimport NOBODY, Group
+from spaseq.nfa._groups cimport NOBODY, Group, latest_of
 from spaseq.nfa._instant cimport Touched
 from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._shedding cimport held, shed
@@ -58,12 +58,15 @@ cdef class AutomatonCore(Chain):
     cpdef int close(self) except -1:
         """Nothing more comes at the open instant: what it brought becomes visible."""
         cdef Groups groups
+        cdef Group* group
         cdef uint32_t i
         if self.beginning_count:
             self.begin_put_off()
         for i in range(self.touched_count):
             groups = <Groups>self.groups_at[self.touched[i].place]
-            if groups.groups[self.touched[i].group].alive:  # it may have been shed
+            group = &groups.groups[self.touched[i].group]
+            if group.alive:  # it may have been shed
+                self.places[self.touched[i].place].expired += latest_of(group) < self.bound
                 groups.drop(self.touched[i].group)
         self.touched_count = 0
         if self.passes:
@@ -193,6 +196,17 @@ cdef class AutomatonCore(Chain):
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             self.places[self.ways[i].place].early += 1
         return False
+
+    cdef int came_early(self, uint32_t gpm, uint32_t events) noexcept:
+        """More events came when nobody waited for rows of a GPM."""
+        cdef uint32_t i
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            self.places[self.ways[i].place].early += events
+        return 0
+
+    cdef bint unsteady(self) noexcept:
+        """Whether an event without rows may change more than the time."""
+        return self.tracked or self.passes or self.counted or self.chain_length != 0
 
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1:
         """One row of a GPM over the presented event."""

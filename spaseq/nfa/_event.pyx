@@ -96,8 +96,8 @@ cdef class EventAtHand(Clock):
             if label[0] != NULL and memcmp(label[0].row, self.row, width * sizeof(term_t)) != 0:
                 label[0] = NULL
         if label[0] == NULL:
-            label[0] = self.tecs.label(width)
-            memcpy(label[0], &self.event, sizeof(Label) - sizeof(term_t))
+            label[0] = <Label*>self.tecs.take(sizeof(Label) + width * sizeof(term_t))
+            memcpy(label[0], &self.event, sizeof(Label))
             label[0].place = way.place
             label[0].position = way.position
             label[0].width = width

@@ -36,16 +36,21 @@ cdef struct Group:
     uint32_t place      # among the alive, or the next free group
     bint alive
 
-# Groups by the hash of some of their registers: chains through `next` and `previous`.
+# Where a group stands in its chain.
+cdef struct Standing:
+    uint32_t next
+    uint32_t previous   # NOBODY: it is a head
+    uint32_t hash
+
+# Groups by the hash of some of their registers, in chains.
 cdef struct Chains:
     uint32_t* columns       # which of the live registers
     uint32_t width
     uint32_t* heads         # mask + 1 of them
     uint32_t mask
-    uint32_t* next          # per group
-    uint32_t* previous      # per group; NOBODY: it is a head
-    uint32_t* hashes        # per group
+    Standing* standings     # per group
     int32_t ordered         # the live register it is ordered by, -1: it is hashed
+    bint same               # the first chains are those wanted: it has none of its own
 
 
 @cython.final

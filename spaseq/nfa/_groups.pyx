@@ -47,6 +47,7 @@ cdef class Groups:
             self.chains[i].columns = <uint32_t*>zeroed(len(columns), sizeof(uint32_t))
             for j, column in enumerate(columns):
                 self.chains[i].columns[j] = column
+            self.chains[i].same = i > 0 and ordered < 0 and columns == list(range(width))
         self._grow()
 
     def __dealloc__(self):
@@ -55,9 +56,7 @@ cdef class Groups:
             for i in range(self.chain_count):
                 give_back(self.chains[i].columns)
                 give_back(self.chains[i].heads)
-                give_back(self.chains[i].next)
-                give_back(self.chains[i].previous)
-                give_back(self.chains[i].hashes)
+                give_back(self.chains[i].standings)
         give_back(self.chains)
         give_back(self.orders_at)
         give_back(self.groups)
@@ -80,9 +79,9 @@ cdef class Groups:
             if chains.ordered >= 0:
                 (<Order>self.orders[i]).reserve(room)
                 continue
-            chains.next = <uint32_t*>_longer(chains.next, room, sizeof(uint32_t))
-            chains.previous = <uint32_t*>_longer(chains.previous, room, sizeof(uint32_t))
-            chains.hashes = <uint32_t*>_longer(chains.hashes, room, sizeof(uint32_t))
+            if chains.same:
+                continue
+            chains.standings = <Standing*>_longer(chains.standings, room, sizeof(Standing))
             chains.heads = <uint32_t*>_longer(chains.heads, room, sizeof(uint32_t))
             chains.mask = room - 1
             memset(chains.heads, 0xFF, room * sizeof(uint32_t))
@@ -93,33 +92,34 @@ cdef class Groups:
                     continue
                 if self.chains[i].ordered >= 0:
                     (<Order>self.orders_at[i]).put(group)
-                else:
+                elif not self.chains[i].same:
                     self._enter(&self.chains[i], group)
         return 0
 
     cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil:
         cdef term_t* values = values_of(self, group)
         cdef size_t hash = 0
-        cdef uint32_t i, head
+        cdef uint32_t i
+        cdef uint32_t* head
         for i in range(chains.width):
             hash = (hash ^ values[chains.columns[i]]) * 0x9E3779B97F4A7C15u
-        chains.hashes[group] = <uint32_t>(hash >> 32)
-        head = chains.hashes[group] & chains.mask
-        chains.next[group] = chains.heads[head]
-        chains.previous[group] = NOBODY
-        if chains.heads[head] != NOBODY:
-            chains.previous[chains.heads[head]] = group
-        chains.heads[head] = group
+        head = &chains.heads[<uint32_t>(hash >> 32) & chains.mask]
+        chains.standings[group].hash = <uint32_t>(hash >> 32)
+        chains.standings[group].next = head[0]
+        chains.standings[group].previous = NOBODY
+        if head[0] != NOBODY:
+            chains.standings[head[0]].previous = group
+        head[0] = group
         return 0
 
     cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil:
-        cdef uint32_t before = chains.previous[group], after = chains.next[group]
-        if before == NOBODY:
-            chains.heads[chains.hashes[group] & chains.mask] = after
+        cdef Standing* own = &chains.standings[group]
+        if own.previous == NOBODY:
+            chains.heads[own.hash & chains.mask] = own.next
         else:
-            chains.next[before] = after
-        if after != NOBODY:
-            chains.previous[after] = before
+            chains.standings[own.previous].next = own.next
+        if own.next != NOBODY:
+            chains.standings[own.next].previous = own.previous
         return 0
 
     cdef bint _agrees(self, Chains* chains, uint32_t group, const term_t* key) noexcept nogil:
@@ -132,22 +132,28 @@ cdef class Groups:
 
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil:
         """The first group with these values in the columns of an index, or NOBODY."""
-        cdef Chains* chains = &self.chains[index]
+        cdef Chains* chains = &self.chains[0 if self.chains[index].same else index]
         cdef uint32_t group = chains.heads[_hash(key, chains.width) & chains.mask]
         while group != NOBODY and not self._agrees(chains, group, key):
-            group = chains.next[group]
+            group = chains.standings[group].next
         return group
 
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil:
         """The one after a group that `first` or `next_of` gave."""
         cdef Chains* chains = &self.chains[index]
-        group = chains.next[group]
+        if chains.same:
+            return NOBODY  # no other group has all of its registers
+        group = chains.standings[group].next
         while group != NOBODY and not self._agrees(chains, group, key):
-            group = chains.next[group]
+            group = chains.standings[group].next
         return group
 
     cdef uint32_t find(self, const term_t* values) noexcept nogil:
         """The group with these live registers, or NOBODY."""
+        if self.living == 0:
+            return NOBODY
+        if self.width == 0:
+            return self.alive[0]
         return self.first(0, values)
 
     cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF:
@@ -179,7 +185,7 @@ cdef class Groups:
         for i in range(self.chain_count):
             if self.chains[i].ordered >= 0:
                 self._enter_order(i, group)
-            else:
+            elif not self.chains[i].same:
                 self._enter(&self.chains[i], group)
         return group
 
@@ -245,7 +251,7 @@ cdef class Groups:
         for i in range(self.chain_count):
             if self.chains[i].ordered >= 0:
                 (<Order>self.orders_at[i]).leave(group)
-            else:
+            elif not self.chains[i].same:
                 self._leave(&self.chains[i], group)
         self.living -= 1
         last = self.alive[self.living]

@@ -143,7 +143,10 @@ cdef class Meeting(Joins):
             groups = <Groups>self.groups_at[way.place]
             group = &groups.groups[number]
             if latest_of(group) < bound:
-                place.outside += 1
+                if group.taken != self.now:
+                    place.outside += 1
+                    if latest_of(group) < self.bound:
+                        self.touch(way.place, number)
                 return 0
             if not spend(self, way.place):
                 return 0
@@ -163,9 +166,10 @@ cdef class Meeting(Joins):
             self, edge.occurrence, self.env, self.row + width
         ):
             return 0
-        status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
-        if status <= 0:
-            return _raised() if status < 0 else 0
+        if occurrence.more & More.TESTS:
+            status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
+            if status <= 0:
+                return _raised() if status < 0 else 0
         if group != NULL and (
             group.latest < 0 or self.tracked and place.operator == c","
             and not place.manner & CONJOINED

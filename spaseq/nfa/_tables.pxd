@@ -115,6 +115,7 @@ cdef enum More:
     KEEPS = 1       # the window has its rows before they are bound
     COUNTS = 2      # registers count them
     ASSIGNS = 4     # it has BINDs
+    TESTS = 8       # it has residual filters
 
 # An edge that rows of a GPM may take.
 cdef struct Way:

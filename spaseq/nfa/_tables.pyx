@@ -68,8 +68,10 @@ cdef class Tables:
             (
                 self.occurrences[i].binding_first, self.occurrences[i].binding_end,
                 self.occurrences[i].assigned_end, self.occurrences[i].count_first,
-                self.occurrences[i].count_end, keeps,
+                self.occurrences[i].count_end, keeps, tests,
             ) = entry
+            if tests:
+                self.occurrences[i].more |= More.TESTS
             if keeps:
                 self.occurrences[i].more |= More.KEEPS
             if self.occurrences[i].count_first < self.occurrences[i].count_end:

@@ -25,7 +25,7 @@ from libc.string cimport memset
 from spaseq.rdf._memory cimport (
     arena_free,
     arena_reset,
-    arena_take,
+    arena_piece,
     give_back,
     resized,
     zeroed,
@@ -81,7 +81,7 @@ cdef class Tecs:
         return 0
 
     cdef void* take(self, size_t size) except NULL:
-        cdef void* piece = arena_take(&self.epochs[self.current % self.room].memory, size)
+        cdef void* piece = arena_piece(&self.epochs[self.current % self.room].memory, size)
         if piece == NULL:
             raise MemoryError("no room for another partial match")
         return piece

@@ -260,7 +260,9 @@ def _order(edge: Edge, flow: _Flow) -> tuple[int, str, Relation] | None:
         (own, "equal", other) for own, other in occurrence.equalities
     ]
     compared += [
-        (o, "greater" if more else "less", other) for o, more, other in occurrence.comparisons
+        (own, "greater" if more else "less", other)
+        for own, more, other, unit in occurrence.comparisons
+        if unit is None or unit in entered - again
     ]
     for own, relation, other in compared:
         register = flow.registers[other]

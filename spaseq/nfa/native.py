@@ -52,9 +52,10 @@ class CoreTables:
     bindings: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(column of a row, register, what follows that as a range of `followers`)."""
     followers: list[Follower] = field(default_factory=list)
-    occurrences: list[tuple[int, int, int, int, int, bool]] = field(default_factory=list)
+    occurrences: list[tuple[int, int, int, int, int, bool, bool]] = field(default_factory=list)
     """(bindings of its columns as a range, end of those of its BINDs, which come next, counting
-    registers as a range of `numbers`, whether the window has its rows before they are bound)."""
+    registers as a range of `numbers`, whether the window has its rows before they are bound,
+    whether there are residual filters)."""
     numbers: list[int] = field(default_factory=list)
     ways: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     """(place, position of the edge, edge) by GPM."""
@@ -186,7 +187,14 @@ class _Writing:
             counts = self._listed(self._native.counts(occurrence))
             keeps = self._native.keeps_rows(occurrence)
             self.tables.occurrences.append(
-                (first, end - len(occurrence.assignments), end, *counts, keeps)
+                (
+                    first,
+                    end - len(occurrence.assignments),
+                    end,
+                    *counts,
+                    keeps,
+                    bool(occurrence.residual),
+                )
             )
         for number, gpm in enumerate(self._plan.gpms):
             self.tables.required_first.append(len(self.tables.required))

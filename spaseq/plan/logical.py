@@ -97,8 +97,9 @@ class Occurrence:
     """The `count` registers that a witness of this occurrence raises."""
     equalities: tuple[tuple[str, str], ...] = ()
     """(own variable, register) pairs that some residual filter wants equal by value."""
-    comparisons: tuple[tuple[str, bool, str], ...] = ()
-    """(own variable, whether it must be the greater, register) of residual filters."""
+    comparisons: tuple[tuple[str, bool, str, int | None], ...] = ()
+    """(own variable, whether it must be the greater, register, the unit in whose first iteration
+    alone that is asked or None) of residual filters."""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

@@ -24,7 +24,7 @@ from spaseq.plan.logical import (
     Window,
 )
 from spaseq.plan.places import group_variables, sequence_places, without_parentheses
-from spaseq.plan.references import Resolver
+from spaseq.plan.references import IS_FIRST, Resolver
 from spaseq.plan.scope import GpmScope, expression_variables, gpm_scopes
 
 
@@ -201,18 +201,20 @@ class _Planner:
 
     def _comparisons(
         self, scope: GpmScope, residual: tuple[Condition, ...]
-    ) -> Iterator[tuple[str, bool, str]]:
+    ) -> Iterator[tuple[str, bool, str, int | None]]:
         """Filters `?own > ?other` and the like that an index can serve."""
         for less, greater in chain.from_iterable(_compared(c.expression) for c in residual):
-            for own, other in ((less, greater), (greater, less)):
-                register = self.resolver.registers.get(other)
-                if (
-                    own in scope.certain
-                    and other not in scope.binds
-                    and register is not None
-                    and register.kind in ("value", "previous")
-                ):
-                    yield own, own == greater, other
+            for own, others, more in ((less, greater, False), (greater, less, True)):
+                if not isinstance(own, ast.Var) or own.name not in scope.certain:
+                    continue
+                for other, unit in _alternatives(others):
+                    register = self.resolver.registers.get(other)
+                    if (
+                        other not in scope.binds
+                        and register is not None
+                        and register.kind in ("value", "previous")
+                    ):
+                        yield own.name, more, other, unit
 
     def _output(self) -> Output:
         form = self.query.form
@@ -262,16 +264,32 @@ def _window(within: ast.Within | None) -> Window:
     return Window(within.kind, size)
 
 
-def _compared(expression: ast.Expr) -> Iterator[tuple[str, str]]:
-    """The variables that an expression can be true of only where the second is no less."""
+def _compared(expression: ast.Expr) -> Iterator[tuple[ast.Expr, ast.Expr]]:
+    """The expressions that a condition can be true of only where the second is no less."""
     if not isinstance(expression, ast.Binary):
         return
     if expression.operator == "&&":
         yield from _compared(expression.left)
         yield from _compared(expression.right)
-    elif isinstance(expression.left, ast.Var) and isinstance(expression.right, ast.Var):
-        names = expression.left.name, expression.right.name
-        if expression.operator in ("<", "<="):
-            yield names
-        elif expression.operator in (">", ">="):
-            yield names[1], names[0]
+    elif expression.operator in ("<", "<="):
+        yield expression.left, expression.right
+    elif expression.operator in (">", ">="):
+        yield expression.right, expression.left
+
+
+def _alternatives(expression: ast.Expr) -> Iterator[tuple[str, int | None]]:
+    """The variables that an expression may stand for, each with the unit in whose first
+    iteration alone it does: `PREV(?v, ?default)` is the default there."""
+    if isinstance(expression, ast.Var):
+        yield expression.name, None
+    elif (
+        isinstance(expression, ast.Call)
+        and expression.name == "IF"
+        and isinstance(first := expression.arguments[0], ast.Var)
+        and first.name.startswith(IS_FIRST)
+    ):
+        _, default, previous = expression.arguments
+        if isinstance(default, ast.Var):
+            yield default.name, int(first.name.removeprefix(IS_FIRST))
+        if isinstance(previous, ast.Var):
+            yield previous.name, None

@@ -29,6 +29,11 @@ cdef class WindowTerms:
     cdef readonly uint32_t live     # terms now
 
     cpdef int advance(self, int64_t position) except -1
+    cdef inline int reach(self, int64_t position) except -1:
+        """As `advance`, for a position that may be within the current epoch."""
+        if position < self.cut and self.begun:
+            return 0
+        return self.advance(position)
     cdef term_t keep(self, EventBatch batch, term_t term) except 0
     cdef term_t enter(self, const char* text, uint32_t size) except 0
     cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil

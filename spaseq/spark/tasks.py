@@ -212,6 +212,8 @@ def _made_directly(job: Job, run: Run, rows: Rows, own: Own) -> None:
     native = run.queries[0].native
     if len(run.queries) > 1 or job.columns.kind == "string":
         return
+    if run.queries[0].plan.output.limit is not None:
+        return
     maker = native.made_by(RowMaker)
     if maker is not None:
         maker.into(rows, decoded)

@@ -57,7 +57,7 @@ PLAIN = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y }"
         ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y = ?x) }"), "", "ordered"),
         ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y > ?x) }"), "", "ordered"),
         ("A ; B", PLAIN.replace("?y }", "?y FILTER(?y > ?x + 1) }"), "", "groups"),
-        ("A ; B+", PLAIN.replace("?y }", "?y FILTER(?y > PREV(?y, 0)) }"), "", "groups"),
+        ("A ; B+", PLAIN.replace("?y }", "?y FILTER(?y > PREV(?y, 0)) }"), "", "ordered"),
         ("A : B : A", GPMS, "", "groups"),
         ("A & B", GPMS, "", "looks back"),
         ("A AND B", GPMS, "", "looks back"),

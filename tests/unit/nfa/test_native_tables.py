@@ -74,4 +74,4 @@ def test_rows_are_kept_before_they_are_bound_where_something_is_worked_out_of_th
     gpms = {"C": "{ [] :c ?c FILTER(?c > MAX(?b)) }"}
     plan = planned("A ; B+ ; C", gpms, "SELECT *", "WITHIN 10 SECONDS")
     found = tables(plan, compile_automaton(plan), RegisterFile(plan, RunningAggregates()))
-    assert [row[-1] for row in found.occurrences] == [False, True, False]
+    assert [row[-2] for row in found.occurrences] == [False, True, False]

@@ -1,0 +1,422 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Of the matches that are complete, those that `LIMIT n` keeps: the others are not listed.
+
+Matches are ordered by the instants of their events. All that end in one node go on alike, so of
+what one node, or one union, has below it the least n lists of instants will do; they are worked
+out once an instant, as far as the window still reaches. Lists share what they have in common:
+they are kept from their last instant back, and equal ones are one. Then the matches that have
+one of the lists left at the end are listed, following only what keeps them.
+
+Invariant: the matches chosen are those whose instants are one of the first n lists of all, with
+all matches of the same instants: the first n by `spaseq.engine.output` are among them.
+Cost: constant for each node and union below the complete ones, for n = 1 and but for what two
+lists differ in, which are compared from where they part; linear in what is listed.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from spaseq.nfa._core cimport AutomatonCore
+from spaseq.nfa._tecs cimport Cell, Label, Node, Walk, instant_t
+from spaseq.rdf._memory cimport give_back, resized, zeroed
+
+from spaseq.nfa.limits import LimitReached
+
+cdef uint32_t NONE = 0xFFFFFFFFu
+# Of an address: it is that of a union, not of a node.
+cdef size_t UNION = 1
+
+
+cdef class Earliest:
+    """Chooses among the complete matches of a core.
+
+    Args:
+        core: the automaton; its steps are of single events.
+        most: how many lists of instants are kept.
+    """
+
+    def __cinit__(self, AutomatonCore core not None, uint32_t most):
+        self.core = core
+        self.most = most
+        self.known_room = 64
+        self.known = <Known*>zeroed(self.known_room, sizeof(Known))
+        self.trail_room = 32
+        self._widen_trails()
+
+    def __dealloc__(self):
+        give_back(self.known)
+        give_back(self.trails)
+        give_back(self.heads)
+        give_back(self.kept)
+        give_back(self.best)
+        give_back(self.both)
+        give_back(self.todo)
+        give_back(self.parts)
+        give_back(self.path)
+        give_back(self.labels)
+        give_back(self.chosen)
+
+    def take(self):
+        """The chosen ones of the matches completed since the last call, as lists of labels.
+
+        That is (start, addresses of the labels, first to last) of each.
+        """
+        cdef uint32_t i, j
+        cdef Chosen* match
+        cdef list found = []
+        self.choose()
+        for i in range(self.chosen_count):
+            match = &self.chosen[i]
+            found.append((
+                match.start,
+                tuple([
+                    <size_t>self.labels[match.first + match.length - 1 - j]
+                    for j in range(match.length)
+                ]),
+            ))
+        return found
+
+    cdef int choose(self) except -1:
+        """Choose among the matches completed since the last call; `chosen` are in order."""
+        cdef AutomatonCore core = self.core
+        cdef uint32_t i, j
+        cdef Known* known
+        core.turn += 1
+        self.left = core.most_steps
+        self.best_count = self.chosen_count = self.label_count = 0
+        self._forget_trails()
+        self.bound = -1
+        for i in range(core.accepted_count):
+            if self._look_at(core.accepted[i]):
+                known = self._find(<size_t>core.accepted[i])
+                self._make_room(&self.best, &self.best_room, self.best_count + known.count)
+                self.best_count = self._merged(
+                    self.best, self.best_count, self.kept + known.first, known.count
+                )
+        for j in range(self.best_count):
+            for i in range(core.accepted_count):
+                if self._look_at(core.accepted[i]) and (
+                    self._keeps(<size_t>core.accepted[i], self.best[j])
+                ):
+                    self._list(core.accepted[i], j)
+        core.accepted_count = 0
+        self.listed += self.chosen_count
+        return 0
+
+    cdef int turn_to(self, uint32_t number) except -1:
+        """Have the core's walk stand at one of the chosen matches."""
+        cdef Walk walk = self.core.walk
+        cdef Chosen* match = &self.chosen[number]
+        while walk.path_room < match.length:
+            walk._deepen()
+        memcpy(walk.path, self.labels + match.first, match.length * sizeof(Label*))
+        walk.length, walk.start = match.length, match.start
+        walk.count, walk.node = 0, NULL
+        return 0
+
+    # ---------------------------------------------------------------- what is kept
+
+    cdef bint _look_at(self, Node* end) except -1:
+        """Whether some match that ends in a node may still match; if so, it is known what."""
+        cdef instant_t bound = self.core.since_at(end)
+        if end.latest < bound:
+            return False
+        if bound != self.bound:
+            # What is kept below depends on it.
+            self.bound = bound
+            self.known_count = self.kept_count = 0
+            self.stamp += 1
+            if self.stamp == 0:
+                memset(self.known, 0, self.known_room * sizeof(Known))
+                self.stamp = 1
+        if self._find(<size_t>end) == NULL:
+            self._look_below(<size_t>end)
+        return True
+
+    cdef int _look_below(self, size_t top) except -1:
+        """Work out what a node keeps; deepest first and without recursion."""
+        cdef size_t[3] below
+        cdef size_t address
+        cdef uint32_t i, count, before
+        self.todo_count = 0
+        self._push(top)
+        while self.todo_count:
+            address = self.todo[self.todo_count - 1]
+            count = self._below(address, below)
+            before = self.todo_count
+            for i in range(count):
+                if self._find(below[i]) == NULL:
+                    self._push(below[i])
+            if self.todo_count == before:
+                self.todo_count -= 1
+                if self._find(address) == NULL:
+                    self._settle(address, below, count)
+        return 0
+
+    cdef uint32_t _below(self, size_t address, size_t* below) noexcept:
+        """What lies below a node, or a union: its addresses."""
+        cdef Cell* cell
+        cdef uint32_t count = 0
+        if not address & UNION:
+            if (<Node*>address).before == NULL:
+                return 0
+            below[0] = <size_t>(<Node*>address).before | UNION
+            return 1
+        cell = <Cell*>(address ^ UNION)
+        if cell.node != NULL:
+            below[count] = <size_t>cell.node
+            count += 1
+        if cell.left != NULL and cell.left_latest >= self.bound:
+            below[count] = <size_t>cell.left | UNION
+            count += 1
+        if cell.right != NULL and cell.right_latest >= self.bound:
+            below[count] = <size_t>cell.right | UNION
+            count += 1
+        return count
+
+    cdef int _settle(self, size_t address, const size_t* below, uint32_t count) except -1:
+        """What a node or a union keeps, of which all below is known."""
+        cdef Known* own
+        cdef Known* part
+        cdef uint32_t i, found = 0, first = self.kept_count
+        cdef size_t room = first + 1
+        self.looked += 1
+        for i in range(count):
+            room += self._find(below[i]).count
+        self._make_room(&self.kept, &self.kept_room, room)
+        if address & UNION:
+            for i in range(count):
+                part = self._find(below[i])
+                found = self._merged(
+                    self.kept + first, found, self.kept + part.first, part.count
+                )
+        elif count == 0:
+            self.kept[first] = self._trail(NONE, (<Node*>address).label.instant)
+            found = 1
+        else:
+            part = self._find(below[0])
+            found = part.count
+            for i in range(found):
+                self.kept[first + i] = self._trail(
+                    self.kept[part.first + i], (<Node*>address).label.instant
+                )
+        own = self._enter(address)
+        own.first, own.count = first, found
+        self.kept_count += found
+        return 0
+
+    cdef uint32_t _merged(
+        self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
+    ) except? 0xFFFFFFFF:
+        """Merge lists of trails, the first ones first, into the former; how many it has then."""
+        cdef uint32_t i = 0, j = 0, total = 0
+        if self.most == 1 and count and other_count:
+            if self._precedes(others[0], into[0]):
+                into[0] = others[0]
+            return 1
+        if count == 0:
+            memcpy(into, others, other_count * sizeof(uint32_t))
+            return other_count
+        self._make_room(&self.both, &self.both_room, <size_t>count + other_count)
+        while total < self.most and (i < count or j < other_count):
+            if j == other_count or (i < count and not self._precedes(others[j], into[i])):
+                if j < other_count and others[j] == into[i]:
+                    j += 1
+                self.both[total] = into[i]
+                i += 1
+            else:
+                self.both[total] = others[j]
+                j += 1
+            total += 1
+        memcpy(into, self.both, total * sizeof(uint32_t))
+        return total
+
+    cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept:
+        """Whether a list of instants comes before another one; what goes on, before its end."""
+        cdef Trail* trails = self.trails
+        cdef bint longer = trails[one].depth > trails[other].depth
+        if one == other:
+            return False
+        while trails[one].depth > trails[other].depth:
+            one = trails[one].before
+        while trails[other].depth > trails[one].depth:
+            other = trails[other].before
+        if one == other:
+            return longer
+        while trails[one].before != trails[other].before:
+            one, other = trails[one].before, trails[other].before
+        return trails[one].own < trails[other].own
+
+    # ---------------------------------------------------------------- tables
+
+    cdef uint32_t _trail(self, uint32_t before, instant_t own) except? 0xFFFFFFFF:
+        """The list of instants that goes on from another one."""
+        cdef uint32_t* head = &self.heads[_place_of(before, own) & (self.trail_room - 1)]
+        cdef uint32_t found = head[0]
+        while found != NONE:
+            if self.trails[found].own == own and self.trails[found].before == before:
+                return found
+            found = self.trails[found].other
+        if self.trail_count == self.trail_room:
+            self._widen_trails()
+            head = &self.heads[_place_of(before, own) & (self.trail_room - 1)]
+        found = self.trail_count
+        self.trail_count += 1
+        self.trails[found].own, self.trails[found].before = own, before
+        self.trails[found].depth = 1 if before == NONE else self.trails[before].depth + 1
+        self.trails[found].other = head[0]
+        head[0] = found
+        return found
+
+    cdef int _widen_trails(self) except -1:
+        cdef uint32_t i, room = 2 * self.trail_room
+        cdef uint32_t* head
+        self.trails = <Trail*>_longer(self.trails, room * sizeof(Trail))
+        self.heads = <uint32_t*>_longer(self.heads, room * sizeof(uint32_t))
+        self.trail_room = room
+        memset(self.heads, 0xFF, room * sizeof(uint32_t))
+        for i in range(self.trail_count):
+            head = &self.heads[_place_of(self.trails[i].before, self.trails[i].own) & (room - 1)]
+            self.trails[i].other = head[0]
+            head[0] = i
+        return 0
+
+    cdef int _forget_trails(self) noexcept:
+        cdef Trail* trail
+        while self.trail_count:
+            self.trail_count -= 1
+            trail = &self.trails[self.trail_count]
+            self.heads[_place_of(trail.before, trail.own) & (self.trail_room - 1)] = NONE
+        return 0
+
+    cdef Known* _find(self, size_t address) noexcept:
+        """What is known of a node or a union, or NULL."""
+        cdef uint32_t place = _hash(address) & (self.known_room - 1)
+        while self.known[place].stamp == self.stamp:
+            if self.known[place].address == address:
+                return &self.known[place]
+            place = (place + 1) & (self.known_room - 1)
+        return NULL
+
+    cdef Known* _enter(self, size_t address) except NULL:
+        """Room for what is known of a node or a union, which is not in the table."""
+        cdef Known* old = self.known
+        cdef uint32_t i, place, room = self.known_room
+        if 2 * self.known_count >= room:
+            self.known = <Known*>zeroed(2 * <size_t>room, sizeof(Known))
+            self.known_room = 2 * room
+            self.known_count = 0
+            for i in range(room):
+                if old[i].stamp == self.stamp:
+                    self._enter(old[i].address)[0] = old[i]
+            give_back(old)
+        place = _hash(address) & (self.known_room - 1)
+        while self.known[place].stamp == self.stamp:
+            place = (place + 1) & (self.known_room - 1)
+        self.known_count += 1
+        self.known[place].address, self.known[place].stamp = address, self.stamp
+        return &self.known[place]
+
+    cdef int _push(self, size_t address) except -1:
+        if self.todo_count == self.todo_room:
+            self.todo_room = 2 * self.todo_room + 16
+            self.todo = <size_t*>_longer(self.todo, self.todo_room * sizeof(size_t))
+        self.todo[self.todo_count] = address
+        self.todo_count += 1
+        return 0
+
+    cdef int _make_room(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1:
+        """Room for so many trails."""
+        if wanted > room[0]:
+            wanted = 2 * wanted + 16
+            trails[0] = <uint32_t*>_longer(trails[0], wanted * sizeof(uint32_t))
+            room[0] = <uint32_t>wanted
+        return 0
+
+    # ---------------------------------------------------------------- listing
+
+    cdef bint _keeps(self, size_t address, uint32_t trail) noexcept:
+        cdef Known* known = self._find(address)
+        cdef uint32_t i
+        for i in range(known.count):
+            if self.kept[known.first + i] == trail:
+                return True
+        return False
+
+    cdef int _list(self, Node* end, uint32_t rank) except -1:
+        """The matches that end in a node and have the instants of a rank."""
+        cdef Part* part
+        cdef size_t[3] below
+        cdef size_t address
+        cdef uint32_t i, trail, depth
+        self.part_count = 0
+        self._stack(end, self.best[rank], 0)
+        while self.part_count:
+            self.part_count -= 1
+            part = &self.parts[self.part_count]
+            depth, trail, address = part.depth, part.trail, <size_t>part.node
+            if depth == self.path_room:
+                self.path_room = 2 * self.path_room + 16
+                self.path = <Label**>_longer(self.path, self.path_room * sizeof(Label*))
+            self.path[depth] = part.node.label
+            trail = self.trails[trail].before
+            if trail == NONE:
+                self._put(depth + 1, rank, part.node.latest)
+                continue
+            self.todo_count = 0
+            self._push(address)
+            while self.todo_count:
+                self.todo_count -= 1
+                for i in range(self._below(self.todo[self.todo_count], below)):
+                    if not self._keeps(below[i], trail):
+                        continue
+                    if below[i] & UNION:
+                        self._push(below[i])
+                    else:
+                        self._stack(<Node*>below[i], trail, depth + 1)
+        return 0
+
+    cdef int _stack(self, Node* node, uint32_t trail, uint32_t depth) except -1:
+        if self.part_count == self.part_room:
+            self.part_room = 2 * self.part_room + 16
+            self.parts = <Part*>_longer(self.parts, self.part_room * sizeof(Part))
+        self.parts[self.part_count].node = node
+        self.parts[self.part_count].trail = trail
+        self.parts[self.part_count].depth = depth
+        self.part_count += 1
+        return 0
+
+    cdef int _put(self, uint32_t length, uint32_t rank, instant_t start) except -1:
+        """The match that the path holds is one of those chosen."""
+        cdef Chosen* match
+        if self.left == 0:
+            raise LimitReached("matches")
+        self.left -= 1
+        if self.chosen_count == self.chosen_room:
+            self.chosen_room = 2 * self.chosen_room + 16
+            self.chosen = <Chosen*>_longer(self.chosen, self.chosen_room * sizeof(Chosen))
+        if self.label_count + length > self.label_room:
+            self.label_room = 2 * (self.label_room + length)
+            self.labels = <Label**>_longer(self.labels, self.label_room * sizeof(Label*))
+        match = &self.chosen[self.chosen_count]
+        match.start, match.rank = start, rank
+        match.first, match.length = self.label_count, length
+        memcpy(self.labels + self.label_count, self.path, length * sizeof(Label*))
+        self.label_count += length
+        self.chosen_count += 1
+        return 0
+
+
+cdef inline uint32_t _hash(size_t address) noexcept:
+    return <uint32_t>((address >> 3) * <size_t>0x9E3779B97F4A7C15u >> 32)
+
+
+cdef inline uint32_t _place_of(uint32_t before, instant_t own) noexcept:
+    return _hash(<size_t>own << 32 ^ <size_t>before << 3)
+
+
+cdef void* _longer(void* block, size_t size) except NULL:
+    cdef void* moved = resized(block, size)
+    if moved == NULL:
+        raise MemoryError("no room to choose among matches")
+    return moved
