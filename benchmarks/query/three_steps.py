@@ -4,10 +4,10 @@ A trade of many shares, then a higher price of the same company, then a price be
 first, all within five minutes. Events are read as `spaseq run` reads them: in encoded batches,
 without the triples that the query cannot use. The time of reading alone, measured in the same
 run, is the yardstick: what the query costs is told as a multiple of it, which says more on a
-busy machine than a rate does. `--volume` sets how many shares are many, and so how many matches
-there are: each is made into a Python object, which costs more than many events do. Memory is
-that of the process after each tenth of the events; the window is the same throughout, so it must
-not grow with the stream.
+busy machine than a rate does. All times are those of the processor. `--volume` sets how many
+shares are many, and so how many matches there are: each is made into a Python object, which costs
+more than many events do. Memory is that of the process after each tenth of the events; the window
+is the same throughout, so it must not grow with the stream.
 
     python benchmarks/query/three_steps.py --events 200000
     python benchmarks/query/three_steps.py --events 200000 --volume 990
@@ -19,7 +19,7 @@ import argparse
 import statistics
 import tempfile
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import psutil
 
@@ -85,12 +85,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         trades = write("stock", options.events, options.seed, Path(folder))[0]
         for _ in range(options.repeat):
-            started = perf_counter()
+            started = process_time()
             events = read(trades, program)
-            reading.append(perf_counter() - started)
-            started = perf_counter()
+            reading.append(process_time() - started)
+            started = process_time()
             found, memory = match(trades, program, events)
-            matching.append(perf_counter() - started)
+            matching.append(process_time() - started)
     print(
         f"{events:,} trades, SEQ(Big ; Higher ; Lower) within 5 minutes, "
         f"volume above {options.volume}, seed {options.seed}, median of {options.repeat}"

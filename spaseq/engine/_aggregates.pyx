@@ -29,6 +29,7 @@ from spaseq.gpm._operand cimport (
 )
 from spaseq.nfa._tables cimport FAILED
 from spaseq.rdf._batch cimport record_of
+from spaseq.rdf._dictionary cimport permanent_of
 from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, zeroed
 from spaseq.rdf._terms cimport TermRecord, hash_of
 from spaseq.rdf._values cimport Kind
@@ -233,7 +234,7 @@ cdef class NativeAggregates:
 
     cdef term_t known(self, const char* text, uint32_t size) except 0:
         """The number of a term by its text, kept for the window where it is not permanent."""
-        cdef term_t term = self.dictionary.find(hash_of(text, size), text, size)
+        cdef term_t term = permanent_of(self.dictionary, hash_of(text, size), text, size)
         return term if term else self.window.enter(text, size)
 
 

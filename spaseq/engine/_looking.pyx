@@ -7,7 +7,7 @@ event has its own, so each term is looked up there: one that the event does not 
 number, which is no other term's.
 """
 
-from spaseq.rdf._batch cimport record_of
+from spaseq.rdf._batch cimport known_term, record_of
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._terms cimport LOCAL, WINDOWED, TermRecord
 
@@ -40,7 +40,7 @@ cdef class GraphTest:
             term = env[self.cells[i]]
             if term & WINDOWED or (term & LOCAL and given is not batch):
                 record = record_of(given, term)
-                found = batch.find(record.hash, record.text, record.size)
+                found = known_term(batch, record.hash, record.text, record.size)
                 if found == 0 and term & LOCAL:
                     found = batch.enter(record.hash, record.text, record.size, True)
                 if found:

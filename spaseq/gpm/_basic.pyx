@@ -20,6 +20,15 @@ cdef uint32_t FEW = 4
 cdef uint32_t SCANS = 2
 
 
+cdef inline bint agrees(const End* end, term_t term, term_t* row) noexcept nogil:
+    """Whether an end of a row agrees with a term; a slot without one takes it."""
+    if not end.is_slot:
+        return end.number == term
+    if row[end.number] == 0:
+        row[end.number] = term
+    return row[end.number] == term
+
+
 cdef class BasicJoin:
     """The steps of all basic patterns of one matcher, over rows of `width` slots."""
 
@@ -64,10 +73,14 @@ cdef class BasicJoin:
         cdef Step* steps = &self.steps[first]
         cdef Cursor* cursors = &self.cursors[first]
         cdef int depth, last = <int>(end - first) - 1
-        cdef uint32_t i
+        cdef uint32_t i, count, most = 0
         for depth in range(last + 1):
-            if self.graph.views[steps[depth].view].count == 0:
+            count = self.graph.views[steps[depth].view].count
+            if count == 0:
                 return 0
+            most = max(most, count)
+        if most == 1:
+            return self._extend_singly(left, out, first, end)
         for i in range(left.count):
             memcpy(self.work, row_at(left, i), self.width * sizeof(term_t))
             depth = 0
@@ -88,26 +101,42 @@ cdef class BasicJoin:
         The same that `extend` does, without looking for others.
         """
         cdef Step* step = &self.steps[number]
-        cdef View* view = &self.graph.views[step.view]
-        cdef term_t subject = self.graph.subjects[view.first]
-        cdef term_t object = self.graph.objects[view.first]
-        cdef term_t* row
+        cdef uint32_t at = self.graph.views[step.view].first
+        cdef term_t* row = row_new(out)
         step.tried += 1
-        if not step.subject.is_slot and step.subject.number != subject or (
-            not step.object.is_slot and step.object.number != object
-        ) or (
-            step.subject.is_slot and step.object.is_slot
-            and step.subject.number == step.object.number and subject != object
+        memset(row, 0, self.width * sizeof(term_t))
+        if not (
+            agrees(&step.subject, self.graph.subjects[at], row)
+            and agrees(&step.object, self.graph.objects[at], row)
         ):
+            out.count -= 1
             return False
         step.found += 1
-        row = row_new(out)
-        memset(row, 0, self.width * sizeof(term_t))
-        if step.subject.is_slot:
-            row[step.subject.number] = subject
-        if step.object.is_slot:
-            row[step.object.number] = object
         return True
+
+    cdef int _extend_singly(
+        self, const Rows* left, Rows* out, uint32_t first, uint32_t end
+    ) except -1 nogil:
+        """The same where each step has one candidate, so that there is no way back."""
+        cdef Step* step
+        cdef term_t* row
+        cdef uint32_t i, j, at
+        for i in range(left.count):
+            row = row_new(out)
+            memcpy(row, row_at(left, i), self.width * sizeof(term_t))
+            for j in range(first, end):
+                step = &self.steps[j]
+                step.tried += 1
+                at = self.graph.views[step.view].first
+                if not (
+                    agrees(&step.subject, self.graph.subjects[at], row)
+                    and (not step.open or agrees(&step.predicate, self.graph.predicates[at], row))
+                    and agrees(&step.object, self.graph.objects[at], row)
+                ):
+                    out.count -= 1
+                    break
+                step.found += 1
+        return 0
 
     cdef int _open(self, Step* step, Cursor* cursor) except -1 nogil:
         """Set the cursor before the first candidate for the row at hand."""

@@ -28,6 +28,7 @@ from spaseq.gpm._operand cimport (
     write_term,
 )
 from spaseq.gpm._strings cimport text_is
+from spaseq.rdf._batch cimport known_term
 from spaseq.rdf._literals cimport known_datatype
 from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, take
 from spaseq.rdf._terms cimport LOCAL, hash_of
@@ -117,7 +118,7 @@ cdef class Expression:
         if found.term == 0:
             write_term(found, &self.scratch)
             hash = hash_of(found.whole, found.whole_size)
-            found.term = batch.find(hash, found.whole, found.whole_size)
+            found.term = known_term(batch, hash, found.whole, found.whole_size)
             if found.term == 0:
                 found.term = batch.enter(hash, found.whole, found.whole_size, True)
         result[0] = found.term

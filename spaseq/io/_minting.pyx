@@ -10,7 +10,7 @@ cimport cython
 from libc.stdio cimport snprintf
 from libc.string cimport memset
 
-from spaseq.rdf._batch cimport Triple, record_of
+from spaseq.rdf._batch cimport Triple, known_term, record_of
 from spaseq.rdf._memory cimport give_back, take
 from spaseq.rdf._terms cimport LOCAL, TermRecord, hash_of
 
@@ -22,7 +22,7 @@ cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 n
     if not term & LOCAL:
         return term
     record = record_of(source, term)
-    number = target.find(record.hash, record.text, record.size)
+    number = known_term(target, record.hash, record.text, record.size)
     return number if number else target.enter(record.hash, record.text, record.size, True)
 
 
@@ -68,7 +68,7 @@ cdef class Minter:
             self.number, <unsigned long long>self.made + 1, self.known,
         )
         hash = hash_of(text, size)
-        node = batch.find(hash, text, size)
+        node = known_term(batch, hash, text, size)
         if node == 0:
             node = batch.enter(hash, text, size, True)
         self.owns[place].label = label

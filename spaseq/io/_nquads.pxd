@@ -5,7 +5,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.io._framing cimport Quad
-from spaseq.io._scanning cimport Column, TermReader, Token
+from spaseq.io._scanning cimport Column, TermReader, Token, Usual
 from spaseq.rdf._terms cimport term_t
 
 cdef enum Found:
@@ -24,19 +24,24 @@ cdef class LineReader(TermReader):
     cdef bint quads             # N-Quads, not N-Triples
     cdef readonly uint64_t line     # the number of the next line
     cdef uint32_t generation    # of the batch that the tokens below are in
-    cdef Token subject, graph
-    cdef const char* tail       # the last line from behind its object to its end, or NULL
-    cdef size_t tail_size
-    cdef term_t tail_graph
+    cdef Usual usual            # its subject: that of the last line
+    cdef term_t tail_graph      # the graph in its tail, 0: the default graph
     cdef bint blank_subject
+    cdef Token graph            # the last one that was named
     cdef Column columns[COLUMNS]
-    cdef uint32_t column        # the slot of the last predicate
     cdef object sound_block     # this one is UTF-8 up to:
     cdef const char* sound
 
     cpdef Py_ssize_t read(self, bytes block, Py_ssize_t start, Py_ssize_t end) except -1
     cdef int attach(self, block) except -1
-    cdef const char* behind_unused(self, const char* at, const char* end) noexcept nogil
+    cdef bint is_steady(self) noexcept nogil
+    cdef const char* behind_usual(
+        self, const char* at, const char* end, Quad* quad
+    ) except NULL nogil
+    cdef bint fact(self, Quad* quad) except -1 nogil
+    cdef const char* object_of(
+        self, const char* at, const char* end, Column* column, bint wanted, Quad* quad
+    ) except? NULL nogil
     cdef int statement(
         self, const char* at, const char* end, const char** next, Quad* quad
     ) except -1 nogil

@@ -10,6 +10,8 @@ What makes it fast: a subject and a graph are mostly those of the line before, a
 compared with them before anything else; the predicate is guessed from the one that
 followed its predecessor last time, the end of a line from the line before; terms are checked
 once, and those of triples that no query can use are not entered (spaseq/io/_scanning.pyx).
+Lines of which all that is guessed is so are passed over in a loop of their own, up to one that
+some query may use (spaseq/io/_scanning.pxd).
 
 Cost: linear in the bytes. Source: RDF 1.2 N-Quads and N-Triples, section on grammar.
 """
@@ -18,12 +20,11 @@ cimport cython
 from libc.string cimport memchr, memcmp, memset
 
 from spaseq.io._framing cimport EventReader
-from spaseq.io._scanning cimport MOST, Column, Token
+from spaseq.io._scanning cimport MOST, Column, Token, usual_lines
 from spaseq.io._tokens cimport (
-    angle,
     behind_space,
+    iri_close,
     iri_end,
-    is_iri,
     is_space,
     label_end,
     line_end,
@@ -72,6 +73,9 @@ cdef class LineReader(TermReader):
         cdef Quad quad
         self.attach(block)
         if self.sound_block is not block or self.sound <= at:
+            if self.sound_block is block:
+                # Another piece of it: the batch counts how much it holds by its buffers.
+                self.events.batch.buffers.append(block)
             self.sound = not_utf8(at, stop)
             self.sound_block = block
         if self.sound < stop:
@@ -82,12 +86,11 @@ cdef class LineReader(TermReader):
         memset(&quad, 0, sizeof(Quad))
         with nogil:
             while at < stop:
-                next = self.behind_unused(at, stop)
-                if next != NULL:
-                    self.events.statements += 1
-                    self.line += 1
-                    at = next
-                    continue
+                if self.is_steady():
+                    next = self.behind_usual(at, stop, &quad)
+                    if next != at:
+                        at = next
+                        continue
                 found = <Found>self.statement(at, stop, &next, &quad)
                 if found == Found.STATEMENT:
                     quad.line = self.line
@@ -158,83 +161,95 @@ cdef class LineReader(TermReader):
         """Let the batch keep the block; forget tokens that lie in the buffers of another."""
         cdef EventBatch batch = self.events.batch
         cdef Py_ssize_t count = len(batch.buffers)
+        cdef int i
         if count == 0 or batch.buffers[count - 1] is not block:
             batch.buffers.append(block)
         if self.generation != self.events.generation:
             self.generation = self.events.generation
-            self.subject.text = NULL
+            self.usual.subject.text = NULL
             self.graph.text = NULL
-            self.tail = NULL
+            self.usual.tail = NULL
             self.beginning.size = 0
             memset(self.columns, 0, sizeof(self.columns))
-            self.column = 0
+            for i in range(COLUMNS):
+                self.columns[i].next = self.columns
+            self.usual.column = self.columns
         return 0
 
     # ------------------------------------------------------------ lines
 
-    cdef const char* behind_unused(self, const char* at, const char* end) noexcept nogil:
-        """Behind a line that is one more fact of the open graph, and of no use to a query.
+    cdef inline bint is_steady(self) noexcept nogil:
+        """Whether a line that is like the one before is one more fact of the open graph."""
+        return (
+            self.usual.column.next.usual and self.tail_graph != 0
+            and self.tail_graph == self.events.name and self.events.is_open
+            and self.usual.tail != NULL and self.usual.subject.text != NULL
+        )
 
-        NULL unless it is like the line before but for its predicate, the one expected, and
-        its object, and that is surely right. What `statement` finds is the same; it takes four
-        times as long.
-        """
-        cdef uint32_t slot = self.columns[self.column].next
-        cdef Column* column = &self.columns[slot]
-        cdef const char* close
+    cdef const char* behind_usual(
+        self, const char* at, const char* end, Quad* quad
+    ) except NULL nogil:
+        """Behind the usual lines at `at`, up to one that may be of use, which is taken."""
+        cdef const char* next = usual_lines(at, end, &self.usual, &self.beginning)
+        self.events.statements += self.usual.count
+        self.line += self.usual.count
+        if self.usual.line == NULL:
+            return next
+        if not self.fact(quad):
+            return self.usual.line
+        self.line += 1
+        return next
+
+    cdef bint fact(self, Quad* quad) except -1 nogil:
+        """Take the usual line that may be of use; False where it is not surely right."""
+        cdef Column* column = self.usual.column
+        cdef Token* subject = &self.usual.subject
+        cdef Token value
+        value.text = self.usual.object
+        value.size = self.usual.close - self.usual.object
+        value.term = 0
+        if value.size > MOST:
+            return False
         if (
-            column.keep != Keep.NOTHING or column.timing or not column.spaced
-            or self.tail == NULL or self.tail_graph == 0 or self.subject.text == NULL
-            or not self.events.is_open or self.tail_graph != self.events.name
-            or <size_t>(end - at) <= self.subject.size + column.predicate.size + 2
-            or not same(at, self.subject.text, self.subject.size)
+            column.value.text == NULL or column.value.size != value.size
+            or not same(column.value.text, value.text, value.size)
         ):
-            return NULL
-        at += self.subject.size
-        if not same(at, column.predicate.text - 1, column.predicate.size + 2):
-            return NULL
-        at += column.predicate.size + 2
-        if at[0] == c'"':
-            at = quote(at + 1, end)
-            if at == end or at[0] != c'"':
-                return NULL
-            at += 1
-            if at < end and at[0] == c"^":
-                if (
-                    column.datatype == NULL or not column.tight
-                    or <size_t>(end - at) <= column.datatype_size + 2
-                    or not same(at, column.datatype - 2, column.datatype_size + 2)
-                ):
-                    return NULL
-                at += column.datatype_size + 2
-        elif at[0] != c"<":
-            return NULL
-        elif (
-            column.value.text != NULL and <size_t>(end - at) > column.value.size
-            and same(at, column.value.text, column.value.size)
+            if value.text[0] == c'"':
+                self.enter_valid(&value, hash_of(value.text, value.size))
+            elif not self.name_or_label(value.text, value.size, True, &value.term):
+                return False
+            # One by one: what was just written in parts is slow to read as a whole.
+            column.value.text = value.text
+            column.value.size = value.size
+            column.value.term = value.term
+        if column.keep == Keep.SOME and not keeps_object(
+            self.events.relevance, column.predicate.term, column.value.term
         ):
-            at += column.value.size
-        else:
-            close = angle(at + 1, end)
-            if close == end or close[0] != c">":
-                return NULL
-            if not is_iri(at + 1, close - at - 1, &self.beginning):
-                return NULL
-            at = close + 1
-        if <size_t>(end - at) < self.tail_size or not same(at, self.tail, self.tail_size):
-            return NULL
-        self.column = slot
-        return at + self.tail_size
+            self.events.statements += 1
+            return True
+        if subject.term == 0:
+            # Whatever pyoxigraph was asked about has been entered.
+            self.enter_valid(subject, hash_of(subject.text, subject.size))
+        quad.subject = subject.term
+        quad.predicate = column.predicate.term
+        quad.object = column.value.term
+        quad.kept = True
+        quad.timing = False
+        quad.blank_subject = self.blank_subject
+        quad.blank_object = False
+        self.events.add(quad)
+        return True
 
     cdef int statement(
         self, const char* at, const char* end, const char** next, Quad* quad
     ) except -1 nogil:
         """Read one line: a `Found`. `next` is behind it unless it is unknown."""
         cdef const char* close
-        cdef Column* column
-        cdef bint wanted
-        cdef const char* subject = NULL
-        cdef size_t subject_size = 0
+        cdef Column* column = self.usual.column.next
+        cdef bint wanted, checked = False
+        cdef Token subject
+        cdef uint64_t hash = 0
+        subject.text = NULL
         at = behind_space(at, end)
         if at == end or at[0] == c"\n" or at[0] == c"#":
             close = rest_of_line(at, end)
@@ -243,11 +258,14 @@ cdef class LineReader(TermReader):
             next[0] = close
             return Found.NOTHING
         # The subject, which is looked at below: not all are needed.
-        if _continues(&self.subject, at, end):
-            at += self.subject.size
+        if _continues(&self.usual.subject, at, end):
+            at += self.usual.subject.size
         else:
             if at[0] == c"<":
-                close = iri_end(at, end)
+                close = iri_close(at, end, &self.beginning)
+                checked = close != NULL
+                if not checked:
+                    close = iri_end(at, end)
             elif at[0] == c"_" and end - at > 2 and at[1] == c":":
                 close = label_end(at, end)
             elif at[0] == c"M" and end - at >= 7 and memcmp(at, b"MESSAGE", 7) == 0:
@@ -260,16 +278,16 @@ cdef class LineReader(TermReader):
                 return Found.UNKNOWN
             if close == NULL or close - at > MOST:
                 return Found.UNKNOWN
-            subject = at
-            subject_size = close - at
+            subject.text = at
+            subject.size = close - at
+            subject.term = 0
             at = close
         # The predicate.
-        column = &self.columns[self.columns[self.column].next]
         if (
             column.spaced and <size_t>(end - at) > column.predicate.size + 2
             and same(at, column.predicate.text - 1, column.predicate.size + 2)
         ):
-            self.column = self.columns[self.column].next
+            self.usual.column = column
             at += column.predicate.size + 2
         else:
             close = behind_space(at, end)
@@ -283,21 +301,24 @@ cdef class LineReader(TermReader):
             if column == NULL:
                 return Found.UNKNOWN
             column.spaced = close < end and close[0] == c" " and (at - 1)[0] == c" "
+            column.usual = column.spaced and not column.timing
+            column.unused = column.keep == Keep.NOTHING
             if column.spaced:
                 column.predicate.text = at
             at = close
         quad.predicate = column.predicate.term
         quad.timing = column.timing
-        if column.timing and subject != NULL:
+        if column.timing and subject.text != NULL:
             # Mostly the next event's graph: by the end of the line, what is asked is at hand.
-            self.events.closed.expect(hash_of(subject, subject_size))
+            hash = hash_of(subject.text, subject.size)
+            self.events.closed.expect(hash)
         # The object.
         at = behind_space(at, end)
         if at == end:
             return Found.UNKNOWN
         wanted = column.keep != Keep.NOTHING or column.timing
         quad.object = 0
-        at = self.object_token(at, end, column, wanted, quad)
+        at = self.object_of(at, end, column, wanted, quad)
         if at == NULL:
             return Found.UNKNOWN
         quad.kept = column.keep == Keep.EVERY or (
@@ -305,32 +326,94 @@ cdef class LineReader(TermReader):
             and keeps_object(self.events.relevance, quad.predicate, quad.object)
         )
         # The rest is mostly that of the line before.
-        if (
-            self.tail != NULL and <size_t>(end - at) >= self.tail_size
-            and same(at, self.tail, self.tail_size)
+        if end - at >= 3 and at[0] == c" " and at[1] == c"." and at[2] == c"\n":
+            quad.graph = self.tail_graph = 0
+            self.usual.tail = at
+            self.usual.tail_size = 3
+            close = at + 3
+        elif (
+            self.tail_graph and self.usual.tail != NULL
+            and <size_t>(end - at) >= self.usual.tail_size
+            and same(at, self.usual.tail, self.usual.tail_size)
         ):
             quad.graph = self.tail_graph
-            close = at + self.tail_size
+            close = at + self.usual.tail_size
         else:
             close = self.rest(at, end, quad)
             if close == NULL:
                 return Found.UNKNOWN
         wanted = quad.kept or column.timing and quad.graph == 0
-        if subject != NULL:
-            self.subject.text = NULL
-            self.subject.term = 0
-            if not self.name_or_label(subject, subject_size, wanted, &self.subject.term):
+        if subject.text != NULL:
+            self.usual.subject.text = NULL
+            if checked:
+                if wanted:
+                    if hash == 0:
+                        hash = hash_of(subject.text, subject.size)
+                    self.enter_valid(&subject, hash)
+            elif not self.name_or_label(subject.text, subject.size, wanted, &subject.term):
                 return Found.UNKNOWN
-            self.subject.text = subject
-            self.subject.size = subject_size
-            self.blank_subject = subject[0] == c"_"
-        elif wanted and self.subject.term == 0:
+            self.usual.subject.text = subject.text
+            self.usual.subject.size = subject.size
+            self.usual.subject.term = subject.term
+            self.blank_subject = subject.text[0] == c"_"
+        elif wanted and self.usual.subject.term == 0:
             # Whatever pyoxigraph was asked about has been entered.
-            self.enter_valid(&self.subject)
-        quad.subject = self.subject.term
+            hash = hash_of(self.usual.subject.text, self.usual.subject.size)
+            self.enter_valid(&self.usual.subject, hash)
+        quad.subject = self.usual.subject.term
         quad.blank_subject = self.blank_subject
         next[0] = close
         return Found.STATEMENT
+
+    cdef inline const char* object_of(
+        self, const char* at, const char* end, Column* column, bint wanted, Quad* quad
+    ) except? NULL nogil:
+        """Behind the object at `at`; NULL where it is not sure.
+
+        The usual ones are looked at here: the IRI of the last time, one that nobody wants, a
+        literal without escapes of the datatype of the last time.
+        """
+        cdef const char* close
+        cdef Token value
+        if at[0] == c'"' and column.tight and column.datatype != NULL and not column.is_string:
+            close = quote(at + 1, end)
+            if (
+                <size_t>(end - close) > column.datatype_size + 3 and close[0] == c'"'
+                and same(close + 1, column.datatype - 2, column.datatype_size + 2)
+            ):
+                quad.blank_object = False
+                close += column.datatype_size + 3
+                if close - at > MOST:
+                    return NULL
+                if wanted:
+                    value.text = at
+                    value.size = close - at
+                    if (
+                        column.value.text == NULL or column.value.size != value.size
+                        or not same(column.value.text, at, value.size)
+                    ):
+                        self.enter_valid(&value, hash_of(value.text, value.size))
+                        column.value.text = at
+                        column.value.size = value.size
+                        column.value.term = value.term
+                    quad.object = column.value.term
+                return close
+        elif at[0] == c"<":
+            quad.blank_object = False
+            if (
+                column.value.text != NULL and <size_t>(end - at) > column.value.size
+                and same(at, column.value.text, column.value.size)
+            ):
+                quad.object = column.value.term
+                return at + column.value.size
+            if not wanted:
+                close = iri_close(at, end, &self.beginning)
+                if close != NULL and close - at <= MOST:
+                    column.value.text = at
+                    column.value.size = close - at
+                    column.value.term = 0
+                    return close
+        return self.object_token(at, end, column, wanted, quad)
 
     cdef const char* rest(
         self, const char* at, const char* end, Quad* quad
@@ -343,15 +426,15 @@ cdef class LineReader(TermReader):
         cdef const char* close
         at = behind_space(at, end)
         quad.graph = 0
-        self.tail = NULL
+        self.usual.tail = NULL
         if at < end and at[0] != c".":
             if not self.quads:
                 return NULL
-            if _continues(&self.graph, at, end):
-                at += self.graph.size
-            elif self.subject.term and _continues(&self.subject, at, end):
+            if self.usual.subject.term and _continues(&self.usual.subject, at, end):
                 # Mostly the first fact of an event, whose graph had its timestamp before it.
-                self.graph = self.subject
+                self.graph = self.usual.subject
+                at += self.graph.size
+            elif _continues(&self.graph, at, end):
                 at += self.graph.size
             else:
                 if at[0] == c"<":
@@ -374,8 +457,8 @@ cdef class LineReader(TermReader):
             return NULL
         close = rest_of_line(at + 1, end)
         if close != NULL and (close - 1)[0] == c"\n":
-            self.tail = begin
-            self.tail_size = close - begin
+            self.usual.tail = begin
+            self.usual.tail_size = close - begin
             self.tail_graph = quad.graph
         return close
 
@@ -383,26 +466,23 @@ cdef class LineReader(TermReader):
         """The column of a predicate that was not the one expected; NULL: not a sure one."""
         cdef uint64_t hash = hash_of(text, size)
         cdef uint32_t first = hash & (COLUMNS - 1)
-        cdef uint32_t slot = first
-        cdef Column* column = &self.columns[slot]
+        cdef Column* column = &self.columns[first]
         cdef int i
         for i in range(TRIED):
-            slot = (first + i) & (COLUMNS - 1)
-            column = &self.columns[slot]
+            column = &self.columns[(first + i) & (COLUMNS - 1)]
             if column.predicate.text == NULL or (
                 column.hash == hash and column.predicate.size == size
                 and same(column.predicate.text, text, size)
             ):
                 break
         else:
-            slot = first
-            column = &self.columns[slot]
+            column = &self.columns[first]
             column.predicate.text = NULL
         if column.predicate.text == NULL:
-            column.spaced = False
+            column.spaced = column.usual = False
             column.value.text = NULL
             column.datatype = NULL
-            column.next = 0
+            column.next = self.columns
             if not self.name_or_label(text, size, True, &column.predicate.term):
                 return NULL
             column.hash = hash
@@ -413,6 +493,6 @@ cdef class LineReader(TermReader):
             for i in range(3):
                 if column.predicate.term == self.events.about[i]:
                     column.timing = True
-        self.columns[self.column].next = slot
-        self.column = slot
+        self.usual.column.next = column
+        self.usual.column = column
         return column

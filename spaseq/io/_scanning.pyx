@@ -25,6 +25,7 @@ from spaseq.io._tokens cimport (
     tag_end,
     unescaped,
 )
+from spaseq.rdf._batch cimport known_term
 from spaseq.rdf._memory cimport give_back, resized
 from spaseq.rdf._terms cimport hash_of
 
@@ -68,7 +69,7 @@ cdef class TermReader:
         if not wanted and is_iri(text + 1, size - 2, &self.beginning):
             return True
         hash = hash_of(text, size)
-        term[0] = self.events.batch.find(hash, text, <uint32_t>size)
+        term[0] = known_term(self.events.batch, hash, text, <uint32_t>size)
         if term[0]:
             return True
         if text[0] == c"<" and not (wanted and is_iri(text + 1, size - 2, &self.beginning)):
@@ -83,7 +84,7 @@ cdef class TermReader:
                 size = length + 2
                 copied = True
                 hash = hash_of(text, size)
-                term[0] = self.events.batch.find(hash, text, <uint32_t>size)
+                term[0] = known_term(self.events.batch, hash, text, <uint32_t>size)
                 if term[0]:
                     return True
             elif not self.asked_iri(text + 1, size - 2):
@@ -92,10 +93,9 @@ cdef class TermReader:
         term[0] = self.events.batch.enter(hash, text, <uint32_t>size, copied)
         return True
 
-    cdef int enter_valid(self, Token* token) except -1 nogil:
+    cdef int enter_valid(self, Token* token, uint64_t hash) except -1 nogil:
         """Give a token its number that is known to be valid and has no escapes."""
-        cdef uint64_t hash = hash_of(token.text, token.size)
-        token.term = self.events.batch.find(hash, token.text, <uint32_t>token.size)
+        token.term = known_term(self.events.batch, hash, token.text, <uint32_t>token.size)
         if token.term == 0:
             token.term = self.events.batch.enter(hash, token.text, <uint32_t>token.size, False)
         return 0
@@ -195,7 +195,7 @@ cdef class TermReader:
                 return at
             text = self.scratch
         hash = hash_of(text, size)
-        term[0] = self.events.batch.find(hash, text, <uint32_t>size)
+        term[0] = known_term(self.events.batch, hash, text, <uint32_t>size)
         if term[0] == 0:
             term[0] = self.events.batch.enter(hash, text, <uint32_t>size, not as_is)
         if as_is:

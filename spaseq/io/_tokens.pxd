@@ -11,6 +11,17 @@ cdef extern from *:
     #ifdef __SSE2__
     #include <emmintrin.h>
     #endif
+    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+    #include <immintrin.h>
+    /* A function for processors that know AVX2, with all it calls compiled into it. */
+    #define SPASEQ_WIDE __attribute__((target("avx2"), flatten))
+    static inline int spaseq_is_wide(void) {
+        static int known = -1;
+        if (known < 0)
+            known = __builtin_cpu_supports("avx2") != 0;
+        return known;
+    }
+    #endif
 
     /* What an IRI may hold behind its scheme without further thought. */
     #define SPASEQ_WORD(c) (((c) >= 'a' && (c) <= 'z') || ((c) >= 'A' && (c) <= 'Z') \\
@@ -78,26 +89,45 @@ cdef extern from *:
     #endif
     }
 
-    /* Behind the longest beginning of whole sixteens that is plain:
-       words and -._~!$&'()*+,;=:@/? */
+    #ifdef SPASEQ_WIDE
+    /* The same, 32 bytes at once. */
+    __attribute__((target("avx2"))) static inline int spaseq_same_wide(
+            const char *a, const char *b, size_t size) {
+    #define SPASEQ_WIDE_PAIR(i) _mm256_cmpeq_epi8( \\
+        _mm256_loadu_si256((const __m256i *)(a + (i))), \\
+        _mm256_loadu_si256((const __m256i *)(b + (i))))
+        __m256i equal;
+        if (size < 32)
+            return spaseq_same(a, b, size);
+        equal = _mm256_and_si256(SPASEQ_WIDE_PAIR(0), SPASEQ_WIDE_PAIR(size - 32));
+        return _mm256_movemask_epi8(equal) == -1
+            && (size <= 64 || memcmp(a + 32, b + 32, size - 64) == 0);
+    }
+    #endif
+
+    #ifdef __SSE2__
+    /* A bit for each of sixteen bytes that is plain: words and -._~!$&'()*+,;=:@/? */
+    static inline unsigned spaseq_plain_bits(const char *at) {
+        __m128i c = _mm_loadu_si128((const __m128i *)at);
+        /* Signed comparisons: bytes of 128 and more are below all bounds. */
+        __m128i low = _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('%')),
+            _mm_cmplt_epi8(c, _mm_set1_epi8('<')));
+        __m128i upper = _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('>')),
+            _mm_cmplt_epi8(c, _mm_set1_epi8('[')));
+        __m128i lower = _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('`')),
+            _mm_cmplt_epi8(c, _mm_set1_epi8('{')));
+        __m128i other = _mm_or_si128(_mm_cmpeq_epi8(c, _mm_set1_epi8('_')),
+            _mm_cmpeq_epi8(c, _mm_set1_epi8('=')));
+        return (unsigned)_mm_movemask_epi8(
+            _mm_or_si128(_mm_or_si128(low, upper), _mm_or_si128(lower, other)));
+    }
+    #endif
+
+    /* Behind the longest beginning of whole sixteens that is plain. */
     static inline const char *spaseq_plain(const char *at, const char *end) {
     #ifdef __SSE2__
-        while (end - at >= 16) {
-            __m128i c = _mm_loadu_si128((const __m128i *)at);
-            /* Signed comparisons: bytes of 128 and more are below all bounds. */
-            __m128i low = _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('%')),
-                _mm_cmplt_epi8(c, _mm_set1_epi8('<')));
-            __m128i upper = _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('>')),
-                _mm_cmplt_epi8(c, _mm_set1_epi8('[')));
-            __m128i lower = _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('`')),
-                _mm_cmplt_epi8(c, _mm_set1_epi8('{')));
-            __m128i other = _mm_or_si128(_mm_cmpeq_epi8(c, _mm_set1_epi8('_')),
-                _mm_cmpeq_epi8(c, _mm_set1_epi8('=')));
-            __m128i all = _mm_or_si128(_mm_or_si128(low, upper), _mm_or_si128(lower, other));
-            if (_mm_movemask_epi8(all) != 0xFFFF)
-                return at;
+        while (end - at >= 16 && spaseq_plain_bits(at) == 0xFFFF)
             at += 16;
-        }
     #endif
         return at;
     }
@@ -107,6 +137,28 @@ cdef extern from *:
         const char *text;
         size_t size;
     } spaseq_beginning;
+
+    /* Behind the IRI whose '<' is at `at`, if it certainly is one: a known beginning, and what
+       is plain. Else NULL, and it may still be one. */
+    static inline const char *spaseq_iri_close(
+            const char *at, const char *end, const spaseq_beginning *known) {
+    #ifdef __SSE2__
+        at++;
+        if (known->size && end - at > (ptrdiff_t)known->size
+                && spaseq_same(at, known->text, known->size)) {
+            at += known->size;
+            while (end - at >= 16) {
+                unsigned bits = spaseq_plain_bits(at);
+                if (bits != 0xFFFF) {
+                    at += __builtin_ctz(~bits);
+                    return *at == '>' ? at + 1 : NULL;
+                }
+                at += 16;
+            }
+        }
+    #endif
+        return NULL;
+    }
 
     /* Whether text[:size] is certainly an absolute IRI; if it is not, it may still be one. */
     static inline int spaseq_iri(const char *text, size_t size, spaseq_beginning *known) {
@@ -171,23 +223,52 @@ cdef extern from *:
         }
     }
 
+    /* Behind the longest beginning of whole pieces of 64 bytes that is ASCII. */
+    static inline const char *spaseq_ascii_any(const char *at, const char *end) {
+    #ifdef __SSE2__
+        for (; end - at >= 64; at += 64) {
+            const __m128i *four = (const __m128i *)at;
+            __m128i all = _mm_or_si128(
+                _mm_or_si128(_mm_loadu_si128(four), _mm_loadu_si128(four + 1)),
+                _mm_or_si128(_mm_loadu_si128(four + 2), _mm_loadu_si128(four + 3)));
+            if (_mm_movemask_epi8(all))
+                break;
+        }
+    #endif
+        return at;
+    }
+
+    #ifdef SPASEQ_WIDE
+    SPASEQ_WIDE static const char *spaseq_ascii_wide(const char *at, const char *end) {
+        for (; end - at >= 128; at += 128) {
+            const __m256i *four = (const __m256i *)at;
+            __m256i all = _mm256_or_si256(
+                _mm256_or_si256(_mm256_loadu_si256(four), _mm256_loadu_si256(four + 1)),
+                _mm256_or_si256(_mm256_loadu_si256(four + 2), _mm256_loadu_si256(four + 3)));
+            if (_mm256_movemask_epi8(all))
+                break;
+        }
+        return spaseq_ascii_any(at, end);
+    }
+    #endif
+
+    static inline const char *spaseq_ascii(const char *at, const char *end) {
+    #ifdef SPASEQ_WIDE
+        if (spaseq_is_wide())
+            return spaseq_ascii_wide(at, end);
+    #endif
+        return spaseq_ascii_any(at, end);
+    }
+
     /* The first byte that belongs to no valid UTF-8 sequence, else end. */
     static inline const char *spaseq_utf8(const char *at, const char *end) {
         while (at < end) {
             uint8_t c;
-    #ifdef __SSE2__
-            while (end - at >= 64) {
-                const __m128i *four = (const __m128i *)at;
-                __m128i all = _mm_or_si128(
-                    _mm_or_si128(_mm_loadu_si128(four), _mm_loadu_si128(four + 1)),
-                    _mm_or_si128(_mm_loadu_si128(four + 2), _mm_loadu_si128(four + 3)));
-                if (_mm_movemask_epi8(all))
+            if (end - at >= 64) {
+                at = spaseq_ascii(at, end);
+                if (at == end)
                     break;
-                at += 64;
             }
-            if (at == end)
-                break;
-    #endif
             c = (uint8_t)*at;
             if (c < 0x80) {
                 at++;
@@ -226,6 +307,9 @@ cdef extern from *:
         const char* text
         size_t size
     bint is_iri "spaseq_iri"(const char* text, size_t size, Beginning* known) noexcept nogil
+    const char* iri_close "spaseq_iri_close"(
+        const char* at, const char* end, const Beginning* known
+    ) noexcept nogil
     const char* not_utf8 "spaseq_utf8"(const char* at, const char* end) noexcept nogil
 
 cdef const char* label_end(const char* at, const char* end) noexcept nogil

@@ -22,7 +22,7 @@ from spaseq.io.options import SYNTAXES, Syntax
 
 STDIN = "-"
 _BLOCK = 1 << 16
-_FILE_BLOCK = 1 << 18
+_FILE_BLOCK = 3 << 17
 _BOM = b"\xef\xbb\xbf"
 _STATEMENT = re.compile(rb"\s*(?:<[^>]*>|_:\S+)\s*<[^>]*>\s*[<_\"].*\.\s*(?:#.*)?")
 _ANNOUNCEMENT = re.compile(rb"\s*(?:VERSION|@version)\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
@@ -148,6 +148,9 @@ class Lines:
         if self._ahead:
             ahead, self._ahead = b"".join(self._ahead), []
             yield [(ahead, 0, len(ahead))]
+        if type(self._file) is io.BytesIO:
+            yield from self._slices(self._file)
+            return
         rest = b""
         while data := self._read_block():
             cut = data.rfind(b"\n") + 1
@@ -163,6 +166,19 @@ class Lines:
             yield parts
         if rest:
             yield [(rest, 0, len(rest))]
+
+    def _slices(self, file: io.BytesIO) -> Iterator[list[Piece]]:
+        """The same of what is in memory, which is not copied."""
+        data, start = file.getvalue(), file.tell()
+        if self._fresh and data.startswith(_BOM, start):
+            start += len(_BOM)
+        self._fresh = False
+        while start < len(data):
+            end = start + self._block
+            cut = data.rfind(b"\n", start, end) + 1 or data.find(b"\n", end) + 1 or len(data)
+            file.seek(cut)
+            yield [(data, start, cut)]
+            start = cut
 
     def readline(self) -> bytes:
         """The next line with its end; empty at the end of the file."""

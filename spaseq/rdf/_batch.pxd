@@ -2,8 +2,17 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._terms cimport LOCAL, WINDOWED, SlotTable, TermRecord, TermStore, term_t
+from spaseq.rdf._dictionary cimport Dictionary, awaited
+from spaseq.rdf._terms cimport (
+    LOCAL,
+    WINDOWED,
+    SlotTable,
+    TermRecord,
+    TermStore,
+    record_is,
+    slots_next,
+    term_t,
+)
 
 cdef struct Triple:
     term_t subject
@@ -39,7 +48,6 @@ cdef class EventBatch:
     cdef public str stream          # IRI of the stream all events are of
     cdef public str file            # where they were read, "" where they were not
 
-    cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
     cdef term_t enter(
         self, uint64_t hash, const char* text, uint32_t size, bint copied
     ) except 0 nogil
@@ -60,3 +68,16 @@ cdef inline TermRecord* record_of(EventBatch batch, term_t term) noexcept nogil:
     if term & WINDOWED:
         return &batch.window.records[term ^ WINDOWED]
     return &batch.dictionary.permanent.records[term]
+
+
+cdef inline term_t known_term(
+    EventBatch batch, uint64_t hash, const char* text, uint32_t size
+) noexcept nogil:
+    """The number of a term the batch has already, else 0."""
+    cdef uint32_t place = <uint32_t>hash
+    cdef term_t term
+    awaited(batch.dictionary, hash)
+    while True:
+        term = slots_next(&batch.known, <uint32_t>hash, &place)
+        if term == 0 or record_is(record_of(batch, term), hash, text, size):
+            return term

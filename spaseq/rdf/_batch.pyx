@@ -16,17 +16,15 @@ from collections.abc import Iterable
 
 from libc.string cimport memcpy, memset
 
-from spaseq.rdf._dictionary cimport awaited, term_of, text_of
+from spaseq.rdf._dictionary cimport permanent_of, term_of, text_of
 from spaseq.rdf._memory cimport arena_reset, arena_take, give_back, resized, take
 from spaseq.rdf._terms cimport (
     hash_of,
-    record_is,
     record_shape,
     slots_clear,
     slots_free,
     slots_grow,
     slots_init,
-    slots_next,
     slots_put,
     store_free,
     store_init,
@@ -135,24 +133,14 @@ cdef class EventBatch:
 
     # ---------------------------------------------------------------- terms
 
-    cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
-        """The number of a term the batch has already, else 0."""
-        cdef uint32_t place = <uint32_t>hash
-        cdef term_t term
-        awaited(self.dictionary, hash)
-        while True:
-            term = slots_next(&self.known, <uint32_t>hash, &place)
-            if term == 0 or record_is(record_of(self, term), hash, text, size):
-                return term
-
     cdef term_t enter(
         self, uint64_t hash, const char* text, uint32_t size, bint copied
     ) except 0 nogil:
-        """The number of a term that `find` did not find.
+        """The number of a term that `known_term` did not find.
 
         Its text is kept as it lies, or `copied`, where it is in no buffer of the batch.
         """
-        cdef term_t term = self.dictionary.find(hash, text, size)
+        cdef term_t term = permanent_of(self.dictionary, hash, text, size)
         cdef TermRecord* record
         cdef char* kept
         if 2 * self.known.used > self.known.mask:
@@ -182,7 +170,7 @@ cdef class EventBatch:
         cdef bytes text = text_of(term)
         cdef uint32_t size = <uint32_t>len(text)
         cdef uint64_t hash = hash_of(text, size)
-        cdef term_t number = self.find(hash, text, size)
+        cdef term_t number = known_term(self, hash, text, size)
         return number if number else self.enter(hash, text, size, True)
 
     cpdef object term(self, term_t number):
@@ -216,7 +204,7 @@ cdef class EventBatch:
         slots_clear(&self.known)
         for i in range(1, count):
             record = &self.local.records[i]
-            known = self.dictionary.find(record.hash, record.text, record.size)
+            known = permanent_of(self.dictionary, record.hash, record.text, record.size)
             numbers[i] = known if known else i | LOCAL
             slots_put(&self.known, <uint32_t>record.hash, numbers[i])
         for i in range(self.triple_count):

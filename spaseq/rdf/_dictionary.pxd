@@ -1,6 +1,7 @@
 """The terms that outlive an event; see _dictionary.pyx."""
 
 from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from spaseq.rdf._terms cimport TermRecord, TermStore, term_t
 
@@ -13,6 +14,10 @@ cdef extern from *:
     #endif
     """
     void prefetch "spaseq_prefetch"(const void* at) noexcept nogil
+
+cdef enum:
+    LONGEST_NAME = 48   # bytes of an IRI's end in which its local name is looked for
+    NEAR = 512          # words of hints that are always near: no more than 4 KB
 
 
 # What the table of texts leads to: all that a look-up reads of a term lies together.
@@ -30,7 +35,7 @@ cdef class Dictionary:
     cdef uint64_t[8] families       # a bit for each family of its terms
     cdef list objects               # per permanent record: its pyoxigraph term, or None
 
-    cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
+    cdef term_t search(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
     cdef void _put(self, uint64_t slot, uint64_t hash) noexcept nogil
     cdef int _grow_slots(self) except -1
     cdef int _grow_hints(self) except -1
@@ -42,6 +47,52 @@ cdef class Dictionary:
 cdef inline void awaited(Dictionary dictionary, uint64_t hash) noexcept nogil:
     """A term with this hash may be looked for next: have what says so brought near."""
     prefetch(&dictionary.hints[(hash >> 40) & dictionary.hint_mask])
+
+
+cdef inline uint64_t hint_of(uint64_t hash) noexcept nogil:
+    """Three bits of a word, by bits of the hash that choose nothing else in most tables."""
+    return (
+        (<uint64_t>1 << (hash >> 22 & 63))
+        | (<uint64_t>1 << (hash >> 28 & 63))
+        | (<uint64_t>1 << (hash >> 34 & 63))
+    )
+
+
+cdef inline uint32_t family_of(const char* text, uint32_t size) noexcept nogil:
+    """One of 512 numbers: the same for all literals of a datatype, and all IRIs of a namespace.
+
+    It is told by the end of the datatype; or by what stands before the local name, or before the
+    last of a long one. All other terms have one for their kind.
+    """
+    cdef uint64_t end
+    cdef uint32_t at = size - 1, least = 8
+    if size < 10 or text[0] == c"_":
+        return text[0]
+    if text[0] == c"<":
+        least = max(least, size - min(size, <uint32_t>LONGEST_NAME))
+        while at > least and text[at] != c"/" and text[at] != c"#" and text[at] != c":":
+            at -= 1
+    elif text[at] != c">":
+        return text[0]
+    memcpy(&end, text + at - 7, 8)
+    return <uint32_t>(end * 0x9E3779B97F4A7C15u >> 55)
+
+
+cdef inline term_t permanent_of(
+    Dictionary dictionary, uint64_t hash, const char* text, uint32_t size
+) noexcept nogil:
+    """The number of the permanent term with this text, 0 where there is none."""
+    cdef uint64_t hint = hint_of(hash)
+    cdef uint32_t family
+    if dictionary.hint_mask >= NEAR:
+        family = family_of(text, size)
+        if not dictionary.families[family >> 6] >> (family & 63) & 1:
+            return 0
+        # Both come at once, the one that is mostly enough and the one that is needed else.
+        prefetch(&dictionary.slots[<uint32_t>hash & dictionary.slot_mask])
+    if dictionary.hints[(hash >> 40) & dictionary.hint_mask] & hint != hint:
+        return 0
+    return dictionary.search(hash, text, size)
 
 
 cpdef bytes text_of(object term)

@@ -7,11 +7,12 @@ _batch), which begins with a look-up of this one; so an event's term has the num
 permanent term wherever there is one, and memory does not grow with the stream.
 
 Most terms of events are not here, and a knowledge base makes the table large. So two filters say
-first what is surely not here: a bit for each datatype and each namespace (`family_of`), as no
-number or time of an event is here where the knowledge base has none of its kind, and the IRIs of
-events are mostly not named as what is known of things; and some bits for each term, one word to
-look at, which is fetched (`awaited`) while a batch looks among its own terms. Else reading would
-wait for memory at each new term.
+first what is surely not here (`permanent_of`): a bit for each datatype and each namespace
+(`family_of`), as no number or time of an event is here where the knowledge base has none of its
+kind, and the IRIs of events are mostly not named as what is known of things; and some bits for
+each term, one word to look at, which is fetched (`awaited`) while a batch looks among its own
+terms. Else reading would wait for memory at each new term. Where there are so few terms that the
+words are always near, they are looked at alone, which is less work.
 
 A look-up that finds its term waits for a slot and then for the term's text, and for nothing else:
 a slot holds where the text lies, with some bits of its hash, and the term's number lies in front
@@ -42,37 +43,6 @@ cdef object BlankNode = ox.BlankNode
 cdef object Literal = ox.Literal
 cdef str XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 cdef str DIRECTED = "--"
-# Bytes of an IRI's end in which its local name is looked for.
-cdef uint32_t LONGEST_NAME = 48
-
-
-cdef inline uint64_t hint_of(uint64_t hash) noexcept nogil:
-    """Three bits of a word, by bits of the hash that choose nothing else in most tables."""
-    return (
-        (<uint64_t>1 << (hash >> 22 & 63))
-        | (<uint64_t>1 << (hash >> 28 & 63))
-        | (<uint64_t>1 << (hash >> 34 & 63))
-    )
-
-
-cdef inline uint32_t family_of(const char* text, uint32_t size) noexcept nogil:
-    """One of 512 numbers: the same for all literals of a datatype, and all IRIs of a namespace.
-
-    It is told by the end of the datatype; or by what stands before the local name, or before the
-    last of a long one. All other terms have one for their kind.
-    """
-    cdef uint64_t end
-    cdef uint32_t at = size - 1, least = 8
-    if size < 10 or text[0] == c"_":
-        return text[0]
-    if text[0] == c"<":
-        least = max(least, size - min(size, LONGEST_NAME))
-        while at > least and text[at] != c"/" and text[at] != c"#" and text[at] != c":":
-            at -= 1
-    elif text[at] != c">":
-        return text[0]
-    memcpy(&end, text + at - 7, 8)
-    return <uint32_t>(end * 0x9E3779B97F4A7C15u >> 55)
 
 
 cdef inline uint64_t slot_of(const Entry* entry, uint64_t hash) noexcept nogil:
@@ -111,19 +81,11 @@ cdef class Dictionary:
         """How many terms there are: a batch fits the dictionary it was encoded with."""
         return self.permanent.count
 
-    cdef term_t find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
-        """The number of a permanent term, 0 where there is none."""
+    cdef term_t search(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
+        """The number of a term that the filters do not rule out, 0 where there is none."""
         cdef uint32_t place = <uint32_t>hash & self.slot_mask
-        cdef uint64_t hint = hint_of(hash)
-        cdef uint32_t family = family_of(text, size)
         cdef uint64_t slot
         cdef const Entry* entry
-        if not self.families[family >> 6] >> (family & 63) & 1:
-            return 0
-        # Both come at once, the one that is mostly enough and the one that is needed else.
-        prefetch(&self.slots[place])
-        if self.hints[(hash >> 40) & self.hint_mask] & hint != hint:
-            return 0
         while True:
             slot = self.slots[place]
             if slot == 0:
@@ -138,7 +100,7 @@ cdef class Dictionary:
         """The number of the term with this text, which becomes permanent."""
         cdef uint32_t size = <uint32_t>len(text)
         cdef uint64_t hash = hash_of(text, size)
-        cdef term_t term = self.find(hash, text, size)
+        cdef term_t term = permanent_of(self, hash, text, size)
         cdef TermRecord* record
         cdef Entry* entry
         cdef uint32_t family

@@ -42,6 +42,7 @@ cdef enum:
     LONGEST_NUMBER = 1000       # as in _values
     PLAIN_YEAR = 9              # digits of the years that are read here
     DECIMAL_DIGITS = 21         # before the point, of the greatest decimal
+    SHORT_DIGITS = 18           # of a decimal that is one number of 64 bits and a power of ten
 
 cdef bytes PREFIX = XSD.encode()
 cdef const char* XSD_TEXT = PREFIX
@@ -253,6 +254,7 @@ cdef bint read_decimal(
     cdef bint negative = text[0] == c'-'
     cdef Digits digits
     cdef uint128 whole = 0, fraction = 0, limit
+    cdef uint64_t joined = 0
     cdef int i
     if negative or text[0] == c'+':
         text += 1
@@ -265,6 +267,17 @@ cdef bint read_decimal(
         digits.fractions -= 1
     if digits.wholes > DECIMAL_DIGITS or digits.fractions > 18:
         return False
+    if digits.wholes + digits.fractions <= SHORT_DIGITS:
+        for i in range(digits.wholes):
+            joined = 10 * joined + <uint64_t>(digits.whole[i] - c'0')
+        for i in range(digits.fractions):
+            joined = 10 * joined + <uint64_t>(digits.fraction[i] - c'0')
+        real[0] = <double>joined / <double>TENS[digits.fractions]
+        to[0] = <int128>(<uint128>joined * TENS[18 - digits.fractions])
+        if negative and joined:
+            to[0] = -to[0]
+            real[0] = -real[0]
+        return True
     for i in range(digits.wholes):
         whole = 10 * whole + <uint64_t>(digits.whole[i] - c'0')
     for i in range(digits.fractions):

@@ -4,11 +4,15 @@ from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from spaseq.rdf._memory cimport Arena
+from spaseq.rdf._values cimport Kind
 
 cdef extern from *:
     """
     #include <stdint.h>
     #include <string.h>
+    #ifdef __SSE2__
+    #include <emmintrin.h>
+    #endif
     typedef __int128 spaseq_int128;
 
     static inline uint64_t spaseq_mix(uint64_t a, uint64_t b) {
@@ -43,9 +47,27 @@ cdef extern from *:
         }
         return spaseq_mix(k1 ^ size, spaseq_mix(a ^ k1, b ^ seed));
     }
+
+    /* Where the last quote of a text stands that has one. */
+    static inline uint32_t spaseq_last_quote(const char *text, uint32_t size) {
+    #ifdef __SSE2__
+        const __m128i quote = _mm_set1_epi8('"');
+        while (size >= 16) {
+            unsigned found = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(
+                _mm_loadu_si128((const __m128i *)(text + size - 16)), quote));
+            if (found)
+                return size - 16 + (31 - (uint32_t)__builtin_clz(found));
+            size -= 16;
+        }
+    #endif
+        while (text[size - 1] != '"')
+            size--;
+        return size - 1;
+    }
     """
     ctypedef long long int128 "spaseq_int128"   # 128 bits, whatever Cython believes
     uint64_t hash_of "spaseq_hash"(const char* text, size_t size) noexcept nogil
+    uint32_t last_quote "spaseq_last_quote"(const char* text, uint32_t size) noexcept nogil
 
 # A term id. 0 is no term (unbound). The two highest bits say who knows the term:
 ctypedef uint32_t term_t
@@ -91,18 +113,43 @@ cdef struct SlotTable:
 
 cdef int store_init(TermStore* store) except -1 nogil
 cdef void store_free(TermStore* store) noexcept nogil
-cdef uint32_t store_new(TermStore* store) noexcept nogil
+cdef bint store_grow(TermStore* store) noexcept nogil
 cdef int slots_init(SlotTable* table, uint32_t capacity) except -1 nogil
 cdef void slots_free(SlotTable* table) noexcept nogil
 cdef void slots_clear(SlotTable* table) noexcept nogil
 cdef int slots_grow(SlotTable* table) except -1 nogil
-cdef void record_shape(TermRecord* record) noexcept nogil
+
+
+cdef inline uint32_t store_new(TermStore* store) noexcept nogil:
+    """The number of a new record, 0 where there is no room; records may have moved."""
+    if store.count == store.room and not store_grow(store):
+        return 0
+    store.count += 1
+    return store.count - 1
 
 
 cdef inline bint record_is(
     const TermRecord* record, uint64_t hash, const char* text, uint32_t size
 ) noexcept nogil:
     return record.hash == hash and record.size == size and memcmp(record.text, text, size) == 0
+
+
+cdef inline void record_shape(TermRecord* record) noexcept nogil:
+    """Set `lexical` and `kind` from the text; a typed literal stays UNDECODED."""
+    cdef const char* text = record.text
+    cdef uint32_t end = record.size
+    if text[0] == c'<':
+        record.kind = Kind.IRI
+        record.lexical = end - 2
+    elif text[0] == c'_':
+        record.kind = Kind.BLANK
+        record.lexical = end - 2
+    elif text[end - 1] == c'"':
+        record.kind = Kind.STRING
+        record.lexical = end - 2
+    else:
+        record.kind = UNDECODED if text[end - 1] == c'>' else Kind.LANG
+        record.lexical = last_quote(text, end) - 1
 
 
 cdef inline void slots_put(SlotTable* table, uint32_t tag, term_t term) noexcept nogil:

@@ -8,9 +8,12 @@ reading. What pruning leaves out is told by the patterns.
 from __future__ import annotations
 
 import gzip
+import io
 import itertools
 import random
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 import pytest
@@ -19,6 +22,7 @@ from reading import DATE_TIME, GENERATED, INTEGER, STREAM, options
 
 import spaseq.io.lines
 from spaseq.errors import InputError
+from spaseq.io.lines import Lines
 from spaseq.io.source import Source
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
@@ -95,6 +99,32 @@ def graph_stream(draw: random.Random) -> list[str]:
     return lines
 
 
+COLUMNS = [
+    ("<http://example.org/stock/type>", ["<http://example.org/stock/Trade>"]),
+    ("<http://example.org/stock/company>", [f"<http://example.org/{n}>" for n in "abc"]),
+    ("<http://example.org/stock/price>", [f'"{n}.5"^^<{XSD}double>' for n in range(9)]),
+    ("<http://example.org/stock/volume>", [f'"{n}0"^^{INTEGER}' for n in range(9)]),
+    ("<http://example.org/stock/note>", ['"a note"', '"a b"@en', f'"s"^^<{XSD}string>']),
+    ("<http://example.org/stock/says>", [f'"{n}"^^<{XSD}string>' for n in range(3)]),
+    ("<e:p>", [*IRIS, '"x"', '"é"', *BLANKS]),
+    ("<e:q>", ["<e:s>", '"a b"@en', "<e:o>", '"\\t"']),
+]  # fmt: skip
+
+
+def steady_stream(draw: random.Random) -> list[str]:
+    """Events that are alike: the same predicates in the same order, of one subject each."""
+    columns = draw.sample(COLUMNS, draw.randrange(1, len(COLUMNS)))
+    lines = []
+    for second in range(draw.randrange(2, 30)):
+        name = draw.choice(["<http://example.org/stock/graph/%03d>"] * 9 + ["_:g%d"]) % second
+        lines.append(f'{name} {GENERATED} "{second}"^^{INTEGER} .')
+        trade = draw.choice(["<http://example.org/stock/trade/%03d>"] * 9 + ["_:b%d"]) % second
+        lines += [f"{trade} {p} {draw.choice(some)} {name} ." for p, some in columns]
+        if draw.random() < 0.05:
+            lines.insert(draw.randrange(len(lines)), draw.choice(ODD))
+    return lines
+
+
 def message_stream(draw: random.Random) -> list[str]:
     lines = ['VERSION "1.1-messages"'] if draw.random() < 0.7 else []
     for second in range(draw.randrange(1, 8)):
@@ -132,12 +162,20 @@ class Outcome:
     """All that reading gave, to be compared."""
 
     def __init__(
-        self, path: Path, plain: bool, relevance: Relevance | None = None, **given: object
+        self,
+        path: Path,
+        plain: bool,
+        relevance: Relevance | None = None,
+        open_lines: Callable[[str], Lines] = Lines,
+        **given: object,
     ):
         ticks = itertools.count(7_000_000, 3)
         settings = options(clock=lambda: next(ticks), **given)  # type: ignore[arg-type]
         self.log: list[str] = []
-        source = Source(STREAM, [str(path)], settings, 3, log=self.log.append, relevance=relevance)
+        source = Source(
+            STREAM, [str(path)], settings, 3, log=self.log.append, relevance=relevance,
+            open_lines=open_lines,
+        )  # fmt: skip
         self.events: list[Event] = []
         self.error = ""
         try:
@@ -177,6 +215,24 @@ def _places(log: list[str]) -> list[str]:
     return sorted(line.partition(", column")[0] for line in log)
 
 
+USES = [
+    (ox.NamedNode("e:p"), None),
+    (ox.NamedNode("e:q"), ox.NamedNode("e:s")),
+    (ox.NamedNode("e:q"), ox.Literal("a b", language="en")),
+]
+
+
+def pruned(shown: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """What is left of events when nothing is kept but what `USES` names."""
+    kept = {str(predicate): {None if o is None else str(o) for p, o in USES if p == predicate}
+            for predicate, _ in USES}  # fmt: skip
+    return [
+        (*event[:6],
+         [f for f in event[6] if f[1] in kept and kept[f[1]] & {None, f[2]}], event[7])
+        for event in shown
+    ]  # fmt: skip
+
+
 WAYS: list[dict[str, object]] = [
     {},
     {"on_error": "skip"},
@@ -208,6 +264,28 @@ def test_the_same_as_the_plain_reader(tmp_path: Path, way: dict[str, object], na
             data,
             "lateness" in way,
         )
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+@pytest.mark.parametrize("uses", [None, "some"])
+def test_streams_of_like_lines(tmp_path: Path, on_error: str, uses: str | None) -> None:
+    """From a file and from memory, in blocks of the usual size."""
+    draw = random.Random(f"{on_error} {uses}")
+    path = tmp_path / "s.nq"
+    for _ in range(150):
+        lines = steady_stream(draw)
+        if uses is not None:
+            # Nodes are numbered among what is kept.
+            lines = [line for line in lines if "_:" not in line]
+        data = damaged(draw, lines)
+        path.write_bytes(data)
+        model = Outcome(path, True, on_error=on_error)
+        if uses is not None:
+            model.shown = pruned(model.shown)
+        for opened in (Lines, lambda path, data=data: Lines(path, io.BytesIO(data))):
+            relevance = None if uses is None else Relevance(Dictionary(), USES)
+            read = Outcome(path, False, relevance, opened, on_error=on_error)
+            assert_same(read, model, data)
 
 
 @pytest.mark.parametrize("size", [1, 7, 40, 200, 1000])
@@ -244,13 +322,6 @@ def test_a_large_stream_with_errors_here_and_there(tmp_path: Path) -> None:
     assert_same(Outcome(path, False), model, b"")
 
 
-USES = [
-    (ox.NamedNode("e:p"), None),
-    (ox.NamedNode("e:q"), ox.NamedNode("e:s")),
-    (ox.NamedNode("e:q"), ox.Literal("a b", language="en")),
-]
-
-
 @pytest.mark.parametrize("way", WAYS[:6], ids=str)
 @pytest.mark.parametrize("name", ["s.nq", "s.trig"])
 def test_pruning_leaves_out_what_no_pattern_has(
@@ -258,20 +329,14 @@ def test_pruning_leaves_out_what_no_pattern_has(
 ) -> None:
     draw = random.Random(str(way))
     path = tmp_path / name
-    kept = {str(predicate): {None if o is None else str(o) for p, o in USES if p == predicate}
-            for predicate, _ in USES}  # fmt: skip
     for _ in range(60):
         lines = [line for line in graph_stream(draw) if "_:" not in line]
         data = damaged(draw, lines)
         path.write_bytes(data)
         model = Outcome(path, True, **way)
-        pruned = Outcome(path, False, Relevance(Dictionary(), USES), **way)
-        model.shown = [
-            (*event[:6],
-             [f for f in event[6] if f[1] in kept and kept[f[1]] & {None, f[2]}], event[7])
-            for event in model.shown
-        ]  # fmt: skip
-        assert_same(pruned, model, data, "lateness" in way)
+        read = Outcome(path, False, Relevance(Dictionary(), USES), **way)
+        model.shown = pruned(model.shown)
+        assert_same(read, model, data, "lateness" in way)
 
 
 def test_labels_are_the_events_own_when_pruned(tmp_path: Path) -> None:

@@ -115,6 +115,21 @@ def test_a_truncated_archive_gives_what_it_has(tmp_path: Path) -> None:
     assert source.counters.events > 1000
 
 
+@pytest.mark.parametrize("head", [False, True])
+def test_what_is_in_memory_is_not_copied(monkeypatch: pytest.MonkeyPatch, head: bool) -> None:
+    monkeypatch.setattr("spaseq.io.lines._FILE_BLOCK", 8)
+    data = b"\xef\xbb\xbf# a\nbb\n" + b"c" * 20 + b"\n\nd"
+    lines = Lines("s.nq", io.BytesIO(data))
+    if head:
+        assert lines.head() == [b"# a\n", b"bb\n"]
+    pieces = [piece for some in lines.pieces() for piece in some]
+    assert b"".join(block[start:end] for block, start, end in pieces) == data[3:]
+    assert len(pieces) > 2
+    assert all(block is data for block, _, _ in pieces[head:])
+    assert all(block[end - 1 : end] == b"\n" for block, _, end in pieces[:-1])
+    assert lines.position() == len(data)
+
+
 def test_long_lines_and_long_files_keep_their_numbers(tmp_path: Path) -> None:
     long = '"' + "é" * 100_000 + '"'
     text = "".join(at(f"g{i}", i) + quad(f"g{i}", long if i == 7 else '"x"') for i in range(2000))
