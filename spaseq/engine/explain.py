@@ -15,7 +15,7 @@ from spaseq.engine.fitness import chooses
 from spaseq.engine.joining import joining, joining_text
 from spaseq.engine.notation import STRATEGIES, Notation, window_text
 from spaseq.engine.residual import left_to_python, valued_in_python
-from spaseq.gpm.describe import Observed, plan_lines, views
+from spaseq.gpm.describe import Observed, plan_lines, renamed, views
 from spaseq.gpm.functions import by_reference
 from spaseq.gpm.native import Pattern
 from spaseq.parser import ast
@@ -117,16 +117,22 @@ def _query(
 
 
 def _gpm(pattern: Pattern, gpm: GpmPlan, sharing: Data, observed: Observed | None) -> Data:
+    # Whoever shares the pattern may have called its variables otherwise.
+    names = dict(zip(pattern.program.variables, gpm.variables, strict=True))
+    lines = renamed(plan_lines(pattern, observed), names)
     return {
         "name": gpm.name,
         "streams": list(gpm.streams),
         "variables": list(gpm.variables),
         "certain": sorted(gpm.certain & set(gpm.variables)),
         "evaluated": "natively" if pattern.native is not None else "by Python operators",
-        "left_to_python": list(pattern.left_to_python),
+        "left_to_python": list(renamed(pattern.left_to_python, names)),
         **sharing,
+        "entailed": [
+            {**each, "triple": renamed((each["triple"],), names)[0]} for each in sharing["entailed"]
+        ],
         "views": list(views(pattern)),
-        "plan": list(plan_lines(pattern, observed)),
+        "plan": list(lines),
         "observed": None if observed is None else _observed(observed),
         "by_pyoxigraph": _by_pyoxigraph((gpm.pattern, *(c.expression for c in gpm.local))),
         "local_filters": [condition.text for condition in gpm.local],

@@ -1,8 +1,8 @@
 """Query texts → a `Program`: everything that can be decided before the first event.
 
 A program is immutable, picklable and shared; `start` makes the mutable `Run` of one
-evaluation. GPMs that are the same in several queries are one task, evaluated once per
-event. Queries that read what another registers come after it.
+evaluation. GPMs that are the same but for the names of their variables, in one query or in several,
+are one task, evaluated once per event. Queries that read what another registers come after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spaseq.engine.residual import looks_at_graphs, pattern_of
 from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
 from spaseq.errors import Diagnostic, QuerySemanticError, StateError
-from spaseq.gpm.native import Pattern, compile_pattern
+from spaseq.gpm.native import Pattern, alike, compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.nfa.compile import compile_automaton
@@ -156,7 +156,8 @@ def compile_queries(
 def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
     plans = [plan(query, name) for query, name in zip(parsed, names, strict=True)]
     _check_together(parsed, names)
-    tasks: dict[Pattern, int] = {}
+    tasks: list[Pattern] = []
+    known: dict[Pattern, int] = {}
     compiled = []
     for one in _in_order(plans):
         numbers = []
@@ -165,7 +166,9 @@ def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
             if program.variables != gpm.variables:
                 raise AssertionError(f"columns of {gpm.name} differ between plan and program")
             task = compile_pattern(program, [c.expression for c in gpm.local])
-            numbers.append(tasks.setdefault(task, len(tasks)))
+            numbers.append(known.setdefault(alike(task), len(tasks)))
+            if numbers[-1] == len(tasks):
+                tasks.append(task)
         compiled.append((one, tuple(numbers)))
     asked: dict[Pattern, int] = {}
     queries = tuple(

@@ -6,6 +6,7 @@ stands beside them where a run is asked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,9 @@ from spaseq.gpm.relation import indent
 from spaseq.gpm.terms import triple_text
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
+
+# Strings and IRIs may have question marks of their own.
+_VARIABLE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^\s>]*>|\?(\w+)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,15 @@ def plan_lines(pattern: Pattern, observed: Observed | None = None) -> tuple[str,
     steps = {} if observed is None else observed.steps
     lines = _Describing(pattern.native.slots, steps).lines(pattern.native.root)
     return tuple(lines) or ("any event with a fact",)
+
+
+def renamed(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """What is said of a pattern, for one that calls its variables otherwise."""
+
+    def changed(found: re.Match[str]) -> str:
+        return found[0] if found[1] is None else f"?{names.get(found[1], found[1])}"
+
+    return tuple(_VARIABLE.sub(changed, line) for line in lines)
 
 
 def views(pattern: Pattern) -> tuple[str, ...]:

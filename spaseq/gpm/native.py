@@ -8,7 +8,7 @@ those after it are tested by the Python operators on the rows that are left.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spaseq.gpm import algebra
 from spaseq.gpm.bytecode import Compiled, NotNative, compile_code
@@ -66,6 +66,31 @@ def compile_pattern(program: GpmProgram, filters: Sequence[ast.Expr] = ()) -> Pa
         except NotNative as reason:
             return Pattern(program, filters, native, (str(reason),))
     return Pattern(program, filters, native, ())
+
+
+def alike(pattern: Pattern) -> Pattern:
+    """What patterns share iff they say the same of their columns, whatever these are called.
+
+    Those that ask a knowledge base keep their names: it is asked by them.
+    """
+    program, nodes = pattern.program, (pattern.program.pattern, *pattern.filters)
+    if any(isinstance(node, ast.Graph | ast.Service) for node in ast.walk(nodes)):
+        return pattern
+    names = {name: f"column {number}" for number, name in enumerate(program.variables)}
+
+    def change(node: object) -> object:
+        if isinstance(node, ast.Var) and node.name in names:
+            return replace(node, name=names[node.name])
+        return None
+
+    same = replace(
+        program,
+        pattern=ast.rebuilt(program.pattern, change),
+        variables=tuple(names.values()),
+        certain=frozenset(names[name] for name in program.certain),
+        at=None if program.at is None else names[program.at],
+    )
+    return Pattern(same, ast.rebuilt(pattern.filters, change), None, ())
 
 
 def _native(program: GpmProgram, filters: tuple[ast.Expr, ...]) -> NativePattern:

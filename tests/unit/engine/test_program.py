@@ -41,8 +41,29 @@ def test_runs_of_one_program_share_nothing_that_changes() -> None:
 def test_queries_share_equal_graph_patterns() -> None:
     both = spaseq.compile([text(), text(seq="SEQ(B : A)", clauses="WITHIN 1 HOUR")])
     assert len(both.tasks) == 2
-    other = spaseq.compile([text(), text(gpms=GPMS.replace("?y", "?z"))])
+    other = spaseq.compile([text(), text(gpms=GPMS.replace(":b ?y", ":z ?y"))])
     assert len(other.tasks) == 3
+
+
+def test_names_of_variables_do_not_tell_graph_patterns_apart() -> None:
+    same = (
+        'DEFINE GPM A ON s { ?k :p ?x FILTER(?x > 2 && ?k != <a:/?x> && "?x" != "") }'
+        'DEFINE GPM B ON s { ?k :p ?y FILTER(?y > 2 && ?k != <a:/?x> && "?x" != "") }'
+    )
+    others = (
+        "DEFINE GPM C ON s { ?z :p ?k FILTER(?k > 2) }"  # whose columns are the other way round
+        "DEFINE GPM D ON s AT ?t { ?k :p ?v FILTER(?v > 2) }"
+        "DEFINE GPM E ON s { ?k :p ?w FILTER(?w < 2) }"
+    )
+    program = spaseq.compile(text("SEQ(A ; B : C : D : E)", same + others))
+    assert program.queries[0].tasks == (0, 0, 1, 2, 3)
+    shown = program.explain()
+    assert "match ?k <http://example.org/p> ?y" in shown
+    assert 'local FILTER(?y > 2 && ?k != <a:/?x> && "?x" != "")' in shown
+    run = spaseq.compile(text("SEQ(A ; B)", same)).start()
+    assert push(run, 1, "k p 3") == []
+    assert push(run, 2, "k p 4") == ["A@1 B@2"]
+    assert run.stats["evaluated_gpms"] == 2
 
 
 def test_a_local_filter_makes_a_task_of_its_own() -> None:
