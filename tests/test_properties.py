@@ -14,13 +14,10 @@ from collections.abc import Sequence
 import pyoxigraph as ox
 import pytest
 from hypothesis import HealthCheck, given, settings
-from model.queries import run_plainly
-from model.run import AutomatonRun
 from oracle import Reference, comparable, evaluate
 from strategies import EXAMPLE, Case, cases, random_case, random_chain, smaller
 
 import spaseq
-from spaseq.engine.run import Run
 from spaseq.errors import QueryError
 from spaseq.parser import parse
 from spaseq.rdf.event import Event
@@ -43,13 +40,9 @@ def knowledge(case: Case) -> dict[str, list[ox.Triple]]:
     }
 
 
-def started(case: Case) -> Run:
-    return spaseq.compile(case.query, names=["q"]).start(kb=knowledge(case))
-
-
-def pushed(case: Case, sizes: Sequence[int] = (1,), run: Run | None = None) -> list[list[Match]]:
+def pushed(case: Case, sizes: Sequence[int] = (1,)) -> list[list[Match]]:
     """What the engine answers to each batch of events, and to the end of input."""
-    run = run or started(case)
+    run = spaseq.compile(case.query, names=["q"]).start(kb=knowledge(case))
     events, answers, turn = case.merged, [], 0
     while events:
         size = sizes[turn % len(sizes)]
@@ -58,10 +51,10 @@ def pushed(case: Case, sizes: Sequence[int] = (1,), run: Run | None = None) -> l
     return [*answers, list(run.finish())]
 
 
-def objection(case: Case, sizes: Sequence[int] = (1,), run: Run | None = None) -> str:
+def objection(case: Case, sizes: Sequence[int] = (1,)) -> str:
     """How the engine's results differ from the reference's; "" if they do not."""
     reference = Reference(parse(case.query), case.streams, case.kb)
-    results = [match for answer in pushed(case, sizes, run) for match in answer]
+    results = [match for answer in pushed(case, sizes) for match in answer]
     return reference.objection(comparable(results))
 
 
@@ -181,18 +174,8 @@ def registered(matches: Sequence[Match]) -> list[Event]:
 
 
 @pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))
-def test_sweeping_at_every_instant_does_not_matter(
-    first: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    close = AutomatonRun.close_instant
-
-    def close_and_sweep(run: AutomatonRun) -> None:
-        close(run)
-        run._kept = 0
-        run.sweep()
-
-    monkeypatch.setattr(AutomatonRun, "close_instant", close_and_sweep)
+def test_corners_equal_the_reference(first: int) -> None:
     for seed in range(first, min(first + CHUNK, SEED + EXAMPLES)):
         case = random_case(seed, corners=True)
-        found = objection(case, run=run_plainly(started(case)))
+        found = objection(case)
         assert not found, report(case, found)
