@@ -35,21 +35,21 @@ cdef class NativeAggregates:
     # `state` after one more value, a term of the window or a permanent one.
     cdef term_t add(
         self, EventBatch batch, uint32_t register, term_t state, term_t value
-    ) except 0
+    ) except 0 nogil
     # What expressions see of a state; 0: nothing.
     cdef int finish(
         self, EventBatch batch, uint32_t register, term_t state, term_t* value
-    ) except -1
-    cdef term_t number(self, uint32_t count) except 0
-    cdef term_t known(self, const char* text, uint32_t size) except 0
+    ) except -1 nogil
+    cdef term_t number(self, uint32_t count) except 0 nogil
+    cdef term_t known(self, const char* text, uint32_t size) except 0 nogil
     cdef term_t _fold(
         self, EventBatch batch, const Aggregate* how, term_t state, term_t value
-    ) except 0
-    cdef term_t _sum(self, EventBatch batch, term_t total, term_t value) except 0
+    ) except 0 nogil
+    cdef term_t _sum(self, EventBatch batch, term_t total, term_t value) except 0 nogil
     cdef term_t _better(
         self, EventBatch batch, term_t best, term_t value, int wanted
-    ) except 0
+    ) except 0 nogil
     cdef term_t _joined(
         self, EventBatch batch, const Aggregate* how, term_t state, term_t value
-    ) except 0
-    cdef int _mean(self, EventBatch batch, term_t state, term_t* value) except -1
+    ) except 0 nogil
+    cdef int _mean(self, EventBatch batch, term_t state, term_t* value) except -1 nogil

@@ -78,7 +78,7 @@ cdef class NativeAggregates:
 
     cdef term_t add(
         self, EventBatch batch, uint32_t register, term_t state, term_t value
-    ) except 0:
+    ) except 0 nogil:
         cdef const Aggregate* how = &self.aggregates[register]
         cdef const char* before = NULL
         cdef char* text
@@ -108,7 +108,7 @@ cdef class NativeAggregates:
 
     cdef term_t _fold(
         self, EventBatch batch, const Aggregate* how, term_t state, term_t value
-    ) except 0:
+    ) except 0 nogil:
         """The state after one more value, whatever came before."""
         cdef char[2 * DIGITS + 2] text
         cdef const char* before
@@ -137,7 +137,7 @@ cdef class NativeAggregates:
         _write(text + 1 + DIGITS, count + 1)
         return self.known(text, 2 * DIGITS + 2)
 
-    cdef term_t _sum(self, EventBatch batch, term_t total, term_t value) except 0:
+    cdef term_t _sum(self, EventBatch batch, term_t total, term_t value) except 0 nogil:
         cdef Operand sum, more
         load_term(&more, batch, value)
         if not is_number(&more):
@@ -151,7 +151,7 @@ cdef class NativeAggregates:
 
     cdef term_t _better(
         self, EventBatch batch, term_t best, term_t value, int wanted
-    ) except 0:
+    ) except 0 nogil:
         """The value if it is in the wanted order to the best one so far, else that."""
         cdef Operand one, other
         cdef int found
@@ -161,12 +161,13 @@ cdef class NativeAggregates:
         load_term(&other, batch, best)
         found = order(&one, &other)
         if found == 2:
-            found = order_of_all(value_of(&one), value_of(&other))
+            with gil:
+                found = order_of_all(value_of(&one), value_of(&other))
         return value if found == wanted else best
 
     cdef term_t _joined(
         self, EventBatch batch, const Aggregate* how, term_t state, term_t value
-    ) except 0:
+    ) except 0 nogil:
         cdef Operand more
         cdef const TermRecord* record
         cdef char* text
@@ -190,7 +191,7 @@ cdef class NativeAggregates:
 
     cdef int finish(
         self, EventBatch batch, uint32_t register, term_t state, term_t* value
-    ) except -1:
+    ) except -1 nogil:
         cdef const Aggregate* how = &self.aggregates[register]
         cdef uint32_t count
         value[0] = 0
@@ -210,7 +211,7 @@ cdef class NativeAggregates:
             value[0] = state
         return 0
 
-    cdef int _mean(self, EventBatch batch, term_t state, term_t* value) except -1:
+    cdef int _mean(self, EventBatch batch, term_t state, term_t* value) except -1 nogil:
         cdef Operand sum, number
         cdef uint32_t count
         cdef const char* text = _numbers(batch, state, &count)
@@ -224,7 +225,7 @@ cdef class NativeAggregates:
             value[0] = self.known(sum.whole, sum.whole_size)
         return 0
 
-    cdef term_t number(self, uint32_t count) except 0:
+    cdef term_t number(self, uint32_t count) except 0 nogil:
         """The integer of a count."""
         cdef char[LONGEST_COUNT] text
         cdef int size = snprintf(
@@ -232,13 +233,13 @@ cdef class NativeAggregates:
         )
         return self.known(text, <uint32_t>size)
 
-    cdef term_t known(self, const char* text, uint32_t size) except 0:
+    cdef term_t known(self, const char* text, uint32_t size) except 0 nogil:
         """The number of a term by its text, kept for the window where it is not permanent."""
         cdef term_t term = permanent_of(self.dictionary, hash_of(text, size), text, size)
         return term if term else self.window.enter(text, size)
 
 
-cdef const char* _numbers(EventBatch batch, term_t state, uint32_t* count) noexcept:
+cdef const char* _numbers(EventBatch batch, term_t state, uint32_t* count) noexcept nogil:
     """The numbers in a state's text, and how many there are."""
     cdef const TermRecord* record = record_of(batch, state)
     count[0] = (record.size - 2) // DIGITS

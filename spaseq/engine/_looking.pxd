@@ -15,4 +15,4 @@ cdef class GraphTest:
     cdef uint32_t* cells    # of an environment, by column
     cdef term_t* row
 
-    cdef bint holds(self, EventBatch given, EventBatch batch, const term_t* env) except -1
+    cdef bint holds(self, EventBatch given, EventBatch batch, const term_t* env) except -1 nogil

@@ -28,7 +28,7 @@ cdef class GraphTest:
         give_back(self.cells)
         give_back(self.row)
 
-    cdef bint holds(self, EventBatch given, EventBatch batch, const term_t* env) except -1:
+    cdef bint holds(self, EventBatch given, EventBatch batch, const term_t* env) except -1 nogil:
         """Whether it is true of an environment, of terms of the batch `given`.
 
         The event is the one of `batch` that the summary graph has loaded.

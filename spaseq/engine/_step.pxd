@@ -71,21 +71,30 @@ cdef class NativeStep:
     cdef readonly object recalls     # events by (instant, stream), the oldest first
     cdef readonly uint32_t reached  # the event of a batch that `run` was at when it came back
 
-    cdef int refresh(self, uint32_t number, term_t* env) except -1
+    cdef int refresh(self, uint32_t number, term_t* env) except -1 nogil
     cdef int _link_tests(self, Dictionary dictionary, filters) except -1
     cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil
     cdef object answer(self, question, const term_t* env)
-    cdef int come(self, int64_t position) except -1
+    cdef int come(self, int64_t position) except -1 nogil
     cdef bint look(self, GraphTest test, const term_t* env) except -1
     cdef object _event(self)
-    cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1
+    cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1 with gil
     cdef term_t* _encoded(self, row) except NULL
-    cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1
+    cdef int _turn_to(self, EventBatch batch) except -1
+    cdef int _turn_away(self) except -1
+    cdef int event(
+        self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
+    ) except -1 nogil
+    cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil
     cdef uint32_t pass_by(
-        self, uint32_t index, uint32_t stream, uint8_t domain
-    ) except? 0xFFFFFFFF
-    cdef bint is_current(self, EventBatch batch) noexcept
-    cdef bint is_wanted(self, uint32_t index, uint32_t stream) noexcept nogil
+        self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
+    ) except? 0xFFFFFFFF nogil
+    cdef bint is_current(self, EventBatch batch) noexcept nogil
+    cdef bint is_wanted(self, uint64_t present, uint32_t stream) noexcept nogil
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
     ) except? 0xFFFFFFFF
+    cdef uint32_t _run(
+        self, uint32_t first, uint32_t stream, uint32_t file, int64_t position
+    ) except? 0xFFFFFFFF nogil
+    cdef uint64_t _count_accepted(self, bint skip) except? 0xFFFFFFFFFFFFFFFF nogil

@@ -27,6 +27,12 @@ from collections import OrderedDict
 
 from spaseq.gpm.bytecode import ExpressionCode
 
+# An event may have triples of any view.
+cdef uint64_t ANY = ~<uint64_t>0
+
+# So many events are sooner over than the interpreter's lock is given away and got back.
+cdef uint32_t FEW = 1
+
 cdef dict SHOWN = {
     "first": Showing.BOUND_ONLY, "count": Showing.NUMBER, "aggregate": Showing.VALUE,
 }
@@ -34,16 +40,15 @@ cdef dict SHOWN = {
 
 ctypedef int (*Holding)(NativeStep, uint32_t, term_t*) noexcept nogil
 ctypedef int (*Testing)(NativeStep, uint32_t, term_t*) noexcept nogil
-ctypedef int (*Valuing)(NativeStep, uint32_t, uint32_t, term_t*, term_t*) noexcept
-ctypedef term_t (*Adding)(NativeStep, uint32_t, term_t, term_t) noexcept
+ctypedef int (*Valuing)(NativeStep, uint32_t, uint32_t, term_t*, term_t*) noexcept nogil
+ctypedef term_t (*Adding)(NativeStep, uint32_t, term_t, term_t) noexcept nogil
 
 
 cdef int _holding(NativeStep step, uint32_t occurrence, term_t* env) except -1 nogil:
     """Whether the residual filters of an occurrence are true."""
     cdef uint32_t i
     if step.viewing and step.view_first[occurrence] < step.view_first[occurrence + 1]:
-        with gil:
-            step.refresh(occurrence, env)
+        step.refresh(occurrence, env)
     for i in range(step.test_first[occurrence], step.test_first[occurrence + 1]):
         if not _testing(step, i, env):
             return 0
@@ -63,7 +68,7 @@ cdef inline int _testing(NativeStep step, uint32_t number, term_t* env) except -
 
 cdef int _valuing(
     NativeStep step, uint32_t occurrence, uint32_t position, term_t* env, term_t* value
-) except -1:
+) except -1 with gil:
     """The value of one of the BINDs of an occurrence."""
     cdef Expression expression
     cdef Operand* found
@@ -92,7 +97,7 @@ cdef int _valuing(
     return 0
 
 
-cdef term_t _adding(NativeStep step, uint32_t register, term_t state, term_t value) except 0:
+cdef term_t _adding(NativeStep step, uint32_t register, term_t state, term_t value) except 0 nogil:
     return step.aggregates.add(step.batch, register, state, value)
 
 
@@ -107,11 +112,11 @@ cdef int _test(void* context, uint32_t number, term_t* env) noexcept nogil:
 
 cdef int _value(
     void* context, uint32_t occurrence, uint32_t position, term_t* env, term_t* value
-) noexcept:
+) noexcept nogil:
     return (<Valuing>_valuing)(<NativeStep>context, occurrence, position, env, value)
 
 
-cdef term_t _add(void* context, uint32_t register, term_t state, term_t value) noexcept:
+cdef term_t _add(void* context, uint32_t register, term_t state, term_t value) noexcept nogil:
     return (<Adding>_adding)(<NativeStep>context, register, state, value)
 
 
@@ -242,7 +247,7 @@ cdef class NativeStep:
         give_back(self.readers)
         give_back(self.reader_first)
 
-    cdef int refresh(self, uint32_t number, term_t* env) except -1:
+    cdef int refresh(self, uint32_t number, term_t* env) except -1 nogil:
         """Fill in what the filters of an occurrence, or a BIND, see of registers."""
         cdef uint32_t i
         cdef View* view
@@ -335,7 +340,7 @@ cdef class NativeStep:
             self.recalls.popitem(last=False)
         self.recalls[instant, stream] = event
 
-    cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1:
+    cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1 with gil:
         """Feed the rows of a pattern that Python evaluates: True. Keep the event if it must be."""
         cdef NativeMatcher matcher
         if not self.manners[gpm] & Manner.IN_PYTHON:
@@ -368,25 +373,37 @@ cdef class NativeStep:
         """One event of the open instant."""
         if self.apart:
             self.come(0)
+        self._turn_to(batch)
+        try:
+            self.event(index, stream, file, ANY)
+        finally:
+            self._turn_away()
+
+    cdef int _turn_to(self, EventBatch batch) except -1:
+        """The events of a batch come; nobody else may use the run until `_turn_away`."""
+        if self.batch is not self.idle:
+            raise RuntimeError("a run takes events from one thread at a time")
         self.batch = batch
         batch.window = &self.window.store
-        try:
-            self.event(index, stream, file)
-        finally:
-            batch.window = NULL
-            self.batch = self.idle
+        return 0
 
-    cdef int event(self, uint32_t index, uint32_t stream, uint32_t file) except -1:
-        """Match an event against the patterns that somebody waits for, and feed its rows."""
-        cdef uint32_t gpm, reader, i
-        cdef NativeMatcher matcher
+    cdef int _turn_away(self) except -1:
+        self.batch.window = NULL
+        self.batch = self.idle
+        return 0
+
+    cdef int event(
+        self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
+    ) except -1 nogil:
+        """Match an event against the patterns that somebody waits for, and feed its rows.
+
+        `present`: the views it has triples of, see `bit_of`, or `ANY`.
+        """
+        cdef uint32_t gpm, reader
         cdef bint waits, loaded = False
-        cdef uint64_t present = ~<uint64_t>0
         self.index = index
         if self.core.counted:
             self.core.count()
-        if self.graph.deriver is None and self.is_current(self.batch):
-            present = present_in(self.graph, self.batch, index)
         while True:
             for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
                 gpm = self.readers[reader]
@@ -404,62 +421,72 @@ cdef class NativeStep:
                     loaded = True
                 if self.manners[gpm] and self.feed_in_python(gpm, stream, waits):
                     continue
-                matcher = <NativeMatcher>self.native[gpm]
-                matcher.look(self.batch, index)
-                for i in range(matcher.result.count):
-                    if self.core.tracked:
-                        self.core.partitions.note(self.batch, gpm, row_at(matcher.result, i))
-                    if matcher.passed[i] and waits:
-                        self.core.feed(gpm, row_at(matcher.result, i), matcher.columns)
+                self._feed_rows(gpm, <NativeMatcher>self.native[gpm], waits)
             if not loaded or not self.core.spent:
                 return 0
             self.core.relieve()
             loaded = False
 
-    cdef int come(self, int64_t position) except -1:
+    cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil:
+        """Feed the rows of the event at hand that pass the local filters."""
+        cdef uint32_t i
+        matcher.look(self.batch, self.index)
+        for i in range(matcher.result.count):
+            if self.core.tracked:
+                self.core.partitions.note(self.batch, gpm, row_at(matcher.result, i))
+            if matcher.passed[i] and waits:
+                self.core.feed(gpm, row_at(matcher.result, i), matcher.columns)
+        return 0
+
+    cdef int come(self, int64_t position) except -1 nogil:
         """One more event, for a window that counts them; `position` counts those of the run."""
         self.had += 1
-        return self.window.advance(self.had if self.apart else position)
+        return self.window.move_to(self.had if self.apart else position)
 
     cdef uint32_t pass_by(
-        self, uint32_t index, uint32_t stream, uint8_t domain
-    ) except? 0xFFFFFFFF:
+        self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
+    ) except? 0xFFFFFFFF nogil:
         """The first event, from one on, that some pattern may match; those before it go by.
 
-        Each is an instant of its own; what they leave behind is the time.
+        Each is an instant of its own in which nothing happens, so all they leave behind is the
+        time of the last of them. `present` is set where the event has views that are looked at.
         """
-        cdef AutomatonCore core = self.core
-        cdef EventBatch batch = self.batch
-        cdef EventRecord* event = &batch.events[index]
+        cdef EventRecord* events = self.batch.events
+        cdef int64_t micros = self.core.micros
         cdef uint32_t reader, gpm, first = index
-        while index < batch.event_count and event.domain == domain and event.ordinal == 0 and (
-            event.micros > core.micros or core.now < 0
-        ) and not self.is_wanted(index, stream):
-            self.window.reach(event.micros)
-            tick(core, event.micros)
+        cdef bint begun = self.core.now >= 0
+        present[0] = ANY
+        while index < self.batch.event_count and events[index].domain == domain and (
+            events[index].ordinal == 0
+        ) and (events[index].micros > micros or not begun):
+            present[0] = present_in(self.graph, self.batch, index)
+            if self.is_wanted(present[0], stream):
+                break
+            micros, begun = events[index].micros, True
+            present[0] = ANY
             index += 1
-            event += 1
         if index == first:
             return index
-        core.turn += 1
-        core.tecs.begin(core.now, core.reach)
+        self.window.reach(micros)
+        tick(self.core, micros)
+        self.core.turn += 1
+        self.core.tecs.begin(self.core.now, self.core.reach)
         for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
             gpm = self.readers[reader]
-            if core.waits(gpm):
-                (<NativeMatcher>self.native[gpm]).pass_over(batch, index - 1, index - first)
+            if self.core.waits(gpm):
+                (<NativeMatcher>self.native[gpm]).pass_over(self.batch, index - 1, index - first)
             else:
-                core.came_early(gpm, index - first - 1)
+                self.core.came_early(gpm, index - first - 1)
         return index
 
-    cdef bint is_current(self, EventBatch batch) noexcept:
+    cdef bint is_current(self, EventBatch batch) noexcept nogil:
         """Whether the numbers of a batch are those that the patterns know."""
         return batch.dictionary is self.graph.dictionary and (
             batch.version == self.graph.dictionary.permanent.count
         )
 
-    cdef bint is_wanted(self, uint32_t index, uint32_t stream) noexcept nogil:
-        """Whether an event has what some pattern that reads its stream needs."""
-        cdef uint64_t present = present_in(self.graph, self.batch, index)
+    cdef bint is_wanted(self, uint64_t present, uint32_t stream) noexcept nogil:
+        """Whether an event with these views has what some pattern that reads its stream needs."""
         cdef uint32_t reader, gpm
         for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
             gpm = self.readers[reader]
@@ -477,46 +504,64 @@ cdef class NativeStep:
         Returns the number of the first event that was not looked at: that after one that
         completed a match, or one whose time or ordinal does not follow from that before it.
         """
-        cdef uint32_t index = first
-        cdef int64_t micros
-        cdef bint quick = self.steady and self.is_current(batch)
-        self.batch = batch
-        batch.window = &self.window.store
+        cdef uint32_t index
+        self._turn_to(batch)
         try:
-            while index < batch.event_count:
-                if quick and self.core.awaited_count == 0:
-                    index = self.pass_by(index, stream, batch.events[first].domain)
-                    if index == batch.event_count:
-                        return index
-                micros = batch.events[index].micros
-                if batch.events[index].domain != batch.events[first].domain:
-                    return index
-                if self.core.now >= 0 and micros <= self.core.micros:
-                    if micros < self.core.micros or (
-                        batch.events[index].ordinal
-                        != <uint64_t>(self.core.now - self.core.timestamp_start + 1)
-                    ):
-                        return index
-                elif batch.events[index].ordinal != 0:
-                    return index
-                elif self.core.awaited_count and self.core.closes(micros):
-                    return index
-                elif not self.core.counted:
-                    self.window.reach(micros)
-                if self.core.counted:
-                    position += 1
-                    self.come(position)
-                self.core.open(micros)
-                self.event(index, stream, file)
-                self.core.close()
-                index += 1
-                if self.core.accepted_count:
-                    return index
+            if batch.event_count - first <= FEW:
+                return self._run(first, stream, file, position)
+            with nogil:
+                index = self._run(first, stream, file, position)
             return index
         finally:
+            self._turn_away()
+
+    cdef uint32_t _run(
+        self, uint32_t first, uint32_t stream, uint32_t file, int64_t position
+    ) except? 0xFFFFFFFF nogil:
+        """As `run`, for the batch at hand."""
+        cdef uint32_t index = first
+        cdef EventRecord* event
+        cdef uint64_t present
+        cdef uint8_t domain
+        cdef bint known = self.graph.deriver is None and self.is_current(self.batch)
+        self.reached = first
+        if first >= self.batch.event_count:
+            return first
+        domain = self.batch.events[first].domain
+        while index < self.batch.event_count:
+            present = ANY
+            if known and self.steady and self.core.awaited_count == 0:
+                index = self.pass_by(index, stream, domain, &present)
+                self.reached = index
+                if index == self.batch.event_count:
+                    return index
+            event = &self.batch.events[index]
+            if event.domain != domain:
+                return index
+            if self.core.now >= 0 and event.micros <= self.core.micros:
+                if event.micros < self.core.micros or (
+                    event.ordinal != <uint64_t>(self.core.now - self.core.timestamp_start + 1)
+                ):
+                    return index
+            elif event.ordinal != 0:
+                return index
+            elif self.core.awaited_count and self.core.closes(event.micros):
+                return index
+            elif not self.core.counted:
+                self.window.reach(event.micros)
+            if self.core.counted:
+                position += 1
+                self.come(position)
+            if known and present == ANY:
+                present = present_in(self.graph, self.batch, index)
+            self.core.begin_instant(event.micros)
+            self.event(index, stream, file, present)
+            self.core.end_instant()
+            index += 1
             self.reached = index
-            batch.window = NULL
-            self.batch = self.idle
+            if self.core.accepted_count:
+                return index
+        return index
 
     def tally(
         self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
@@ -528,24 +573,39 @@ cdef class NativeStep:
         `skip`, what follows a match starts after it. The events are taken as `run` does: (first
         event not looked at, matches).
         """
-        cdef AutomatonCore core = self.core
         cdef uint64_t found = 0
-        cdef uint32_t i, index = first, before
-        while index < batch.event_count:
-            before = index
-            index = self.run(batch, before, stream, file, position + before - first)
-            if index == before:
-                break
-            if earliest is not None:
-                earliest.choose()
-                found += min(earliest.chosen_count, earliest.most)
-                continue
-            core.turn += 1
-            for i in range(core.accepted_count):
-                core.walk.begin(core.accepted[i], core.since_at(core.accepted[i]))
-                while core.walk.advance():
-                    found += 1
-            if skip:
-                core.skip_past(core.accepted_count)
-            core.accepted_count = 0
+        cdef uint32_t index = first, before
+        self._turn_to(batch)
+        try:
+            with nogil:
+                while index < batch.event_count:
+                    before = index
+                    index = self._run(before, stream, file, position + before - first)
+                    if index == before:
+                        break
+                    if self.core.accepted_count == 0:
+                        continue
+                    if earliest is not None:
+                        earliest.choose()
+                        found += min(earliest.chosen_count, earliest.most)
+                    else:
+                        found += self._count_accepted(skip)
+        finally:
+            self._turn_away()
         return index, found
+
+    cdef uint64_t _count_accepted(self, bint skip) except? 0xFFFFFFFFFFFFFFFF nogil:
+        """How many matches are complete; they go."""
+        cdef uint64_t found = 0
+        cdef uint32_t i
+        self.core.turn += 1
+        for i in range(self.core.accepted_count):
+            self.core.walk.begin(
+                self.core.accepted[i], self.core.since_at(self.core.accepted[i])
+            )
+            while self.core.walk.advance():
+                found += 1
+        if skip:
+            self.core.skip_past(self.core.accepted_count)
+        self.core.accepted_count = 0
+        return found

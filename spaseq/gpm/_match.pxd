@@ -55,7 +55,7 @@ cdef class NativeMatcher:
     cdef dict views                     # the number of each predicate's view
     cdef uint64_t needed                # the views without whose triples there is no row
     cdef bint single                    # the pattern is one step of a given predicate
-    cdef EventBatch batch               # of the event being matched, None between events
+    cdef PyObject* batch                # of the event being matched, borrowed for as long
     cdef term_t* empty                  # a row without bindings
     cdef term_t* timed                  # a row with the event's time
     cdef const term_t* seed
@@ -77,7 +77,7 @@ cdef class NativeMatcher:
     cdef int _enter_test(self, uint32_t number, code) except -1
     cdef uint64_t _needed(self, int number) noexcept
     cdef bint _is_single(self, Node* root) noexcept
-    cdef int look(self, EventBatch batch, uint32_t event) except -1
+    cdef int look(self, EventBatch batch, uint32_t event) except -1 nogil
     cdef inline int pass_over(
         self, EventBatch batch, uint32_t event, uint32_t events
     ) noexcept nogil:
@@ -89,7 +89,7 @@ cdef class NativeMatcher:
         self.result.count = 0
         self.serial, self.event = batch.serial, event
         return 0
-    cdef bint accepts(self, EventBatch batch, const term_t* row) except -1
+    cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil
     cdef int run(self, uint32_t event) except -1 nogil
     cdef int filter_rows(self) except -1 nogil
     cdef int evaluate(self, int number) except -1 nogil

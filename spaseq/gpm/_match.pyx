@@ -236,26 +236,23 @@ cdef class NativeMatcher:
         cdef list places = list(slots)
         cdef uint32_t only = <uint32_t>places[0]
         self.serial = 0
-        self.batch = batch
-        try:
-            for event in range(first, end):
-                with nogil:
-                    self.graph.load(batch, event)
-                    self.run(event)
-                    self.filter_rows()
-                for i in range(self.result.count):
-                    if not self.passed[i]:
-                        continue
-                    row = row_at(self.result, i)
-                    if len(places) == 1:
-                        if row[only]:
-                            found[(row[only],)] = None
-                        continue
-                    key = tuple([row[<uint32_t>place] for place in places])
-                    if 0 not in key:
-                        found[key] = None
-        finally:
-            self.batch = None
+        self.batch = <PyObject*>batch
+        for event in range(first, end):
+            with nogil:
+                self.graph.load(batch, event)
+                self.run(event)
+                self.filter_rows()
+            for i in range(self.result.count):
+                if not self.passed[i]:
+                    continue
+                row = row_at(self.result, i)
+                if len(places) == 1:
+                    if row[only]:
+                        found[(row[only],)] = None
+                    continue
+                key = tuple([row[<uint32_t>place] for place in places])
+                if 0 not in key:
+                    found[key] = None
         return found
 
     cdef int _enter_test(self, uint32_t number, code) except -1:
@@ -276,33 +273,27 @@ cdef class NativeMatcher:
         self.look(batch, event)
         return self.result.count
 
-    cdef int look(self, EventBatch batch, uint32_t event) except -1:
+    cdef int look(self, EventBatch batch, uint32_t event) except -1 nogil:
         """The rows of an event in `result`, and which of them passed; worked out only once."""
         if self.serial == batch.serial and self.event == event:
             return 0
         if self.needed & ~self.graph.present:
             return self.pass_over(batch, event, 1)
         self.serial = 0
-        self.batch = batch
-        try:
-            self.run(event)
-            self.filter_rows()
-        finally:
-            self.batch = None
+        self.batch = <PyObject*>batch
+        self.run(event)
+        self.filter_rows()
         self.serial = batch.serial
         self.event = event
         return 0
 
-    cdef bint accepts(self, EventBatch batch, const term_t* row) except -1:
+    cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil:
         """Whether a row passes the local filters, at the event that the summary graph holds."""
         self.serial = 0
         arena_reset(&self.scratch)
         self.seed = self.empty
-        self.batch = batch
-        try:
-            return self.holds(self.local_first, self.local_end, row)
-        finally:
-            self.batch = None
+        self.batch = <PyObject*>batch
+        return self.holds(self.local_first, self.local_end, row)
 
     def row(self, uint32_t i):
         """The terms of a row of the last event, by column; 0 is unbound."""
@@ -318,17 +309,14 @@ cdef class NativeMatcher:
         cdef uint32_t event, i
         cdef uint64_t total = 0
         self.serial = 0
-        self.batch = batch
-        try:
-            with nogil:
-                for event in range(batch.event_count):
-                    self.graph.load(batch, event)
-                    self.run(event)
-                    self.filter_rows()
-                    for i in range(self.result.count):
-                        total += self.passed[i]
-        finally:
-            self.batch = None
+        self.batch = <PyObject*>batch
+        with nogil:
+            for event in range(batch.event_count):
+                self.graph.load(batch, event)
+                self.run(event)
+                self.filter_rows()
+                for i in range(self.result.count):
+                    total += self.passed[i]
         return total
 
     @property
@@ -362,11 +350,11 @@ cdef class NativeMatcher:
                 self.reorder()
         self.seed = self.empty
         self.result = rows = &self.nodes[self.node_count - 1].rows
-        if self.needed & ~self.graph.present or self.batch.events[event].statements == 0:
+        if self.needed & ~self.graph.present or (<EventBatch>self.batch).events[event].statements == 0:
             rows.count = 0
             return 0
         if self.at >= 0:
-            self.time = self.batch.moment(event)
+            self.time = (<EventBatch>self.batch).moment(event)
         self.evaluate(self.node_count - 1)
         if self.at >= 0:
             for i in range(rows.count):
@@ -475,7 +463,7 @@ cdef class NativeMatcher:
         """Whether some expressions are all true for a row."""
         cdef uint32_t i
         for i in range(first, end):
-            if (<Expression>self.tests[i]).truth(self.batch, row, &self.existences[i]) != 1:
+            if (<Expression>self.tests[i]).truth(<EventBatch>self.batch, row, &self.existences[i]) != 1:
                 return 0
         return 1
 
@@ -494,7 +482,7 @@ cdef class NativeMatcher:
                 seen = self.timed
             value = 0
             (<Expression>self.tests[test]).value(
-                self.batch, seen, &self.existences[test], &value
+                <EventBatch>self.batch, seen, &self.existences[test], &value
             )
             if value and row[node.slot] and row[node.slot] != value:
                 continue

@@ -38,7 +38,8 @@ cdef class Chain(Meeting):
     cdef ChainTest* chain_tests
     cdef uint32_t chain_test_count
     cdef uint32_t* step_at      # per place
-    cdef list step_rows         # per step but the last, its KeptRows
+    cdef KeptRows** step_rows   # per step but the last
+    cdef uint64_t* chain_taken  # per step, the first of its rows that no group was made of yet
     cdef term_t* chain_env      # environments: before any row, then after each that was joined
     cdef Label** chain_labels   # per step: what has been joined
     cdef Way* chain_way         # the last step's
@@ -58,24 +59,24 @@ cdef class Chain(Meeting):
     cdef readonly uint64_t tried
     cdef public uint64_t turns      # how often it changed
 
-    cdef bint may_follow(self, uint32_t gpm) noexcept
-    cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1
-    cdef int put_step(self, uint32_t gpm, Label* label) except -1
-    cdef KeptRows rows_before(self, uint32_t step)
-    cdef int search(self, Way* way, uint32_t width, bint trial, uint64_t most) except -1
-    cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1
-    cdef uint32_t _next_step(self, uint64_t joined) noexcept
-    cdef bint _filtered(self, uint64_t joined, uint32_t step) noexcept
-    cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept
-    cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept
-    cdef int _try_row(self, uint32_t depth, uint64_t joined, uint32_t step, Label* label) except -1
-    cdef bint _fits(self, uint64_t joined, uint32_t step, term_t* env) except -1
-    cdef int _chained(self) except -1
-    cdef int take_chained(self, Way* way, uint32_t width) except -1
-    cdef int turn_eager(self, uint32_t width) except -1
-    cdef int _make_groups(self) except -1
-    cdef int turn_lazy(self) except -1
-    cdef int try_lazily(self, Way* way, uint32_t width) except -1
-    cdef uint64_t allowed(self) noexcept
-    cdef bint prefers_lazy(self) noexcept
-    cdef int grow_old(self) noexcept
+    cdef bint may_follow(self, uint32_t gpm) noexcept nogil
+    cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1 nogil
+    cdef int put_step(self, uint32_t gpm, Label* label) except -1 nogil
+    cdef KeptRows* rows_before(self, uint32_t step) noexcept nogil
+    cdef int search(self, Way* way, uint32_t width, bint trial, uint64_t most) except -1 nogil
+    cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1 nogil
+    cdef uint32_t _next_step(self, uint64_t joined) noexcept nogil
+    cdef bint _filtered(self, uint64_t joined, uint32_t step) noexcept nogil
+    cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept nogil
+    cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept nogil
+    cdef int _try_row(self, uint32_t depth, uint64_t joined, uint32_t step, Label* label) except -1 nogil
+    cdef bint _agrees(self, uint64_t joined, uint32_t step, term_t* env) except -1 nogil
+    cdef int _chained(self) except -1 nogil
+    cdef int take_chained(self, Way* way, uint32_t width) except -1 nogil
+    cdef int turn_eager(self, uint32_t width) except -1 nogil
+    cdef int _make_groups(self) except -1 nogil
+    cdef int turn_lazy(self) except -1 nogil
+    cdef int try_lazily(self, Way* way, uint32_t width) except -1 nogil
+    cdef uint64_t allowed(self) noexcept nogil
+    cdef bint prefers_lazy(self) noexcept nogil
+    cdef int grow_old(self) noexcept nogil

@@ -23,12 +23,23 @@ from libc.string cimport memcpy, memset
 from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._event cimport take_row
 from spaseq.nfa._groups cimport Groups
-from spaseq.nfa._kept cimport UNINDEXED
+from spaseq.nfa._kept cimport (
+    UNINDEXED,
+    newest_like,
+    older_like,
+    row_before,
+    rows_add,
+    rows_forget,
+    rows_free,
+    rows_new,
+)
 from spaseq.nfa._tables cimport Occurrence, bind
 from spaseq.nfa._tecs cimport Node
 from spaseq.rdf._memory cimport give_back, zeroed
 
 from spaseq.nfa.limits import NO_LIMIT
+
+cdef uint64_t UNLIMITED = NO_LIMIT
 
 # Joining lazily must look at so many times less before it is taken up.
 cdef double MARGIN = 4
@@ -61,13 +72,22 @@ cdef class Chain(Meeting):
         self.chain_tests = <ChainTest*>zeroed(self.chain_test_count, sizeof(ChainTest))
         for i, (number, needs) in enumerate(found.tests):
             self.chain_tests[i] = ChainTest(number, needs)
-        self.step_rows = [KeptRows(columns) for columns in found.columns[: self.chain_length - 1]]
+        self.step_rows = <KeptRows**>zeroed(self.chain_length, sizeof(KeptRows*))
+        self.chain_taken = <uint64_t*>zeroed(self.chain_length, sizeof(uint64_t))
+        for i, columns in enumerate(found.columns[: self.chain_length - 1]):
+            self.step_rows[i] = rows_new(columns)
         self.chain_env = <term_t*>zeroed((self.chain_length + 1) * self.cells, sizeof(term_t))
         self.chain_labels = <Label**>zeroed(self.chain_length, sizeof(Label*))
         self.one, self.match_worth = found.one, found.match_worth
         self.weights.settled, self.worth = -1, 1024
 
     def __dealloc__(self):
+        cdef uint32_t i
+        if self.step_rows != NULL:
+            for i in range(self.chain_length):
+                rows_free(self.step_rows[i])
+        give_back(self.step_rows)
+        give_back(self.chain_taken)
         give_back(self.chain)
         give_back(self.step_at)
         give_back(self.chain_tests)
@@ -76,10 +96,10 @@ cdef class Chain(Meeting):
 
     # ---------------------------------------------------------------- rows
 
-    cdef bint may_follow(self, uint32_t gpm) noexcept:
+    cdef bint may_follow(self, uint32_t gpm) noexcept nogil:
         """Whether a row of a GPM may be part of a match: some row of the step before is there."""
         cdef uint32_t i, step
-        cdef KeptRows before
+        cdef KeptRows* before
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             step = self.step_at[self.ways[i].place]
             if step == 0:
@@ -91,30 +111,30 @@ cdef class Chain(Meeting):
             self.places[self.ways[i].place].early += 1
         return False
 
-    cdef KeptRows rows_before(self, uint32_t step):
+    cdef KeptRows* rows_before(self, uint32_t step) noexcept nogil:
         """The rows of the window of the step before one."""
-        cdef KeptRows rows = <KeptRows>self.step_rows[step - 1]
-        rows.forget(self.bound)
+        cdef KeptRows* rows = self.step_rows[step - 1]
+        rows_forget(rows, self.bound)
         return rows
 
-    cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1:
+    cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1 nogil:
         """The row at hand may be part of a match: it is kept with those of its step."""
         cdef uint32_t step = self.step_at[way.place]
-        cdef KeptRows rows
+        cdef KeptRows* rows
         if not self.row_kept:
             self.keep_row(width)
         label[0] = self.tecs.label(width)
         memcpy(label[0], &self.event, sizeof(Label) - sizeof(term_t))
         label[0].place, label[0].position, label[0].width = way.place, way.position, width
         memcpy(label[0].row, self.row, width * sizeof(term_t))
-        rows = <KeptRows>self.step_rows[step]
-        rows.forget(self.bound)
+        rows = self.step_rows[step]
+        rows_forget(rows, self.bound)
         if self.lazy and step == 0:
             self.places[way.place].joined += 1
             self.places[self.chain[1].place].reached += 1
-        return rows.add(label[0], True)
+        return rows_add(rows, label[0], True)
 
-    cdef int put_step(self, uint32_t gpm, Label* label) except -1:
+    cdef int put_step(self, uint32_t gpm, Label* label) except -1 nogil:
         """Put a row back that `step_rows` had, of an instant not before that of the last one."""
         cdef uint32_t i, step
         cdef size_t size = sizeof(Label) + label.width * sizeof(term_t)
@@ -125,12 +145,12 @@ cdef class Chain(Meeting):
                 copy = self.tecs.label(label.width)
                 memcpy(copy, label, size - sizeof(term_t))
                 copy.place, copy.position = self.ways[i].place, self.ways[i].position
-                (<KeptRows>self.step_rows[step]).add(copy, True)
+                rows_add(self.step_rows[step], copy, True)
         return 0
 
     # ---------------------------------------------------------------- searching
 
-    cdef int search(self, Way* way, uint32_t width, bint trial, uint64_t most) except -1:
+    cdef int search(self, Way* way, uint32_t width, bint trial, uint64_t most) except -1 nogil:
         """Join what fits the row at hand, of the last step, looking at `most` rows: whether it did.
 
         What it finds is complete; where it is given up, nothing has been found.
@@ -155,7 +175,7 @@ cdef class Chain(Meeting):
             return _raised() if status < 0 else 1
         self.conditions.uncounted = trial
         try:
-            if self._fits(<uint64_t>1 << last, last, env):
+            if self._agrees(<uint64_t>1 << last, last, env):
                 status = self._join_more(1, <uint64_t>1 << last)
         finally:
             self.conditions.uncounted = False
@@ -167,7 +187,7 @@ cdef class Chain(Meeting):
             self.accepted_count = accepted
         return status != 0
 
-    cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1:
+    cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1 nogil:
         """Join the steps that are left: 1; 0 where too much is looked at; 2 where it will do."""
         cdef int status
         cdef uint32_t step, index
@@ -175,17 +195,17 @@ cdef class Chain(Meeting):
         cdef uint32_t slot
         cdef instant_t low, high
         cdef term_t term
-        cdef KeptRows rows
+        cdef KeptRows* rows
         if depth == self.chain_length:
             return self._chained()
         step = self._next_step(joined)
-        rows = <KeptRows>self.step_rows[step]
+        rows = self.step_rows[step]
         self._between(step, &low, &high)
         index = self._index(step, self.chain_env + depth * self.cells, &term)
         if index == <uint32_t>UNINDEXED:
-            number = rows.before(high)
+            number = row_before(rows, high)
         else:
-            number = rows.newest_like(index, term)
+            number = newest_like(rows, index, term)
         while number >= rows.first:
             slot = number & (rows.room - 1)
             if rows.instants[slot] <= low:
@@ -197,16 +217,19 @@ cdef class Chain(Meeting):
                 status = self._try_row(depth, joined, step, rows.labels[slot])
                 if status != 1:
                     return status
-            number = number - 1 if index == <uint32_t>UNINDEXED else rows.older_like(index, number)
+            if index == <uint32_t>UNINDEXED:
+                number -= 1
+            else:
+                number = older_like(rows, index, number)
         return 1
 
-    cdef uint32_t _next_step(self, uint64_t joined) noexcept:
+    cdef uint32_t _next_step(self, uint64_t joined) noexcept nogil:
         """The step with the fewest rows between those that are joined."""
         cdef uint32_t depth = 0, step, best = 0
         cdef uint64_t count, fewest = <uint64_t>-1
         cdef instant_t low, high
         cdef term_t term
-        cdef KeptRows rows
+        cdef KeptRows* rows
         for step in range(self.chain_length):
             if (joined >> step) & 1:
                 depth += 1
@@ -217,9 +240,9 @@ cdef class Chain(Meeting):
         for step in range(self.chain_length - 1):
             if (joined >> step) & 1:
                 continue
-            rows = <KeptRows>self.step_rows[step]
+            rows = self.step_rows[step]
             self._between(step, &low, &high)
-            count = rows.before(high) - rows.before(low + 1)
+            count = row_before(rows, high) - row_before(rows, low + 1)
             if self._index(step, self.chain_env + depth * self.cells, &term) != (
                 <uint32_t>UNINDEXED
             ) or self._filtered(joined, step):
@@ -228,7 +251,7 @@ cdef class Chain(Meeting):
                 fewest, best = count, step
         return best
 
-    cdef bint _filtered(self, uint64_t joined, uint32_t step) noexcept:
+    cdef bint _filtered(self, uint64_t joined, uint32_t step) noexcept nogil:
         """Whether some filter can be asked as soon as a step is joined."""
         cdef uint32_t i
         cdef uint64_t own = <uint64_t>1 << step
@@ -239,7 +262,7 @@ cdef class Chain(Meeting):
                 return True
         return False
 
-    cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept:
+    cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept nogil:
         """The instants that a row of a step must lie strictly between."""
         cdef uint32_t i = step
         low[0] = self.since - 1
@@ -255,9 +278,9 @@ cdef class Chain(Meeting):
                 break
         return 0
 
-    cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept:
+    cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept nogil:
         """An index of a step's rows by a term that is bound already, or none."""
-        cdef KeptRows rows = <KeptRows>self.step_rows[step]
+        cdef KeptRows* rows = self.step_rows[step]
         cdef uint32_t columns = self.occurrences[self.chain[step].occurrence].binding_first
         cdef uint32_t i
         for i in range(rows.index_count):
@@ -268,7 +291,7 @@ cdef class Chain(Meeting):
 
     cdef int _try_row(
         self, uint32_t depth, uint64_t joined, uint32_t step, Label* label
-    ) except -1:
+    ) except -1 nogil:
         """Join one row, if it fits, and go on from there; as `_join_more`."""
         cdef const term_t* env = self.chain_env + depth * self.cells
         cdef term_t* after = self.chain_env + (depth + 1) * self.cells
@@ -280,14 +303,14 @@ cdef class Chain(Meeting):
             occurrence.disagreed += not self.trial
             return _raised() if status < 0 else 1
         joined |= <uint64_t>1 << step
-        if not self._fits(joined, step, after):
+        if not self._agrees(joined, step, after):
             return 1
         self.chain_labels[step] = label
         status = self._join_more(depth + 1, joined)
         self.chain_labels[step] = NULL
         return status
 
-    cdef bint _fits(self, uint64_t joined, uint32_t step, term_t* env) except -1:
+    cdef bint _agrees(self, uint64_t joined, uint32_t step, term_t* env) except -1 nogil:
         """Whether the filters are true that can be asked now that a step is joined."""
         cdef uint32_t i
         cdef uint64_t own = <uint64_t>1 << step
@@ -301,7 +324,7 @@ cdef class Chain(Meeting):
                     return _raised() if status < 0 else False
         return True
 
-    cdef int _chained(self) except -1:
+    cdef int _chained(self) except -1 nogil:
         """All steps are joined: a match is complete."""
         cdef uint32_t i, last = self.chain_length - 1
         cdef uint64_t charged = min(self.left, self.match_worth)
@@ -325,7 +348,7 @@ cdef class Chain(Meeting):
 
     # ---------------------------------------------------------------- turning
 
-    cdef int take_chained(self, Way* way, uint32_t width) except -1:
+    cdef int take_chained(self, Way* way, uint32_t width) except -1 nogil:
         """The row at hand is kept for those it may be joined with later, or joined."""
         cdef uint32_t step = self.step_at[way.place]
         cdef bint last = step + 1 == self.chain_length
@@ -352,12 +375,12 @@ cdef class Chain(Meeting):
             self.weights.eager += self.places[way.place].visited - seen
         return 0
 
-    cdef int turn_eager(self, uint32_t width) except -1:
+    cdef int turn_eager(self, uint32_t width) except -1 nogil:
         """Make the groups of the rows of the window; the row at hand is none of them yet."""
         cdef instant_t now = self.now, since = self.since
         cdef const term_t* given = self.given
         cdef uint64_t steps = self.steps_left
-        self.lazy, self.steps_left = False, NO_LIMIT
+        self.lazy, self.steps_left = False, UNLIMITED
         self._make_groups()
         if self.now != now:
             self.show()
@@ -369,18 +392,20 @@ cdef class Chain(Meeting):
         self.weights.eager = self.weights.lazy = self.weights.rows = self.weights.trial = 0
         return 0
 
-    cdef int _make_groups(self) except -1:
+    cdef int _make_groups(self) except -1 nogil:
         """Take the rows that are kept, instant by instant, as if they came now."""
-        cdef list taken = [(<KeptRows>kept).first for kept in self.step_rows]
         cdef uint32_t i, step = 0
         cdef uint64_t number
         cdef instant_t instant
-        cdef KeptRows rows
+        cdef KeptRows* rows
         cdef Label* label
+        cdef uint64_t* taken = self.chain_taken
+        for i in range(self.chain_length - 1):
+            taken[i] = self.step_rows[i].first
         while True:
             instant = -1
             for i in range(self.chain_length - 1):
-                rows, number = <KeptRows>self.step_rows[i], taken[i]
+                rows, number = self.step_rows[i], taken[i]
                 if number < rows.end and (
                     instant < 0 or rows.instants[number & (rows.room - 1)] < instant
                 ):
@@ -390,7 +415,7 @@ cdef class Chain(Meeting):
             if instant != self.now:
                 self.show()
                 self.now = instant
-            rows, number = <KeptRows>self.step_rows[step], taken[step]
+            rows, number = self.step_rows[step], taken[step]
             taken[step] = number + 1
             if instant < self.bound:
                 continue
@@ -400,14 +425,11 @@ cdef class Chain(Meeting):
             self.since = self.partitions.since_at(label) if self.apart else since_of(self)
             self.meet(&self.ways[self.chain[step].way], label.width, &label)
 
-    cdef int turn_lazy(self) except -1:
+    cdef int turn_lazy(self) except -1 nogil:
         """Forget the groups: the rows of the window are kept."""
-        cdef Groups groups
         cdef uint32_t i
         for i in range(1, self.chain_length):
-            groups = <Groups>self.groups_at[self.chain[i].place]
-            while groups.living:
-                groups.drop(groups.alive[groups.living - 1])
+            (<Groups>self.groups_at[self.chain[i].place]).clear()
         self.pending_count = self.value_count = 0
         self.lazy = True
         self.turns += 1
@@ -424,7 +446,7 @@ cdef class Chain(Meeting):
 
     # ---------------------------------------------------------------- weighing
 
-    cdef int try_lazily(self, Way* way, uint32_t width) except -1:
+    cdef int try_lazily(self, Way* way, uint32_t width) except -1 nogil:
         """What it would have cost to join the row at hand, of the last step, lazily."""
         cdef Weights* weights = &self.weights
         cdef double most = TRIALS * weights.eager + self.worth, spent
@@ -441,13 +463,13 @@ cdef class Chain(Meeting):
         weights.lazy += spent
         return 0
 
-    cdef uint64_t allowed(self) noexcept:
+    cdef uint64_t allowed(self) noexcept nogil:
         """How many rows a search may look at before it costs more than groups would have."""
         if self.fixed:
             return <uint64_t>-1
         return <uint64_t>max(self.weights.eager + self.worth - self.weights.lazy, 0)
 
-    cdef bint prefers_lazy(self) noexcept:
+    cdef bint prefers_lazy(self) noexcept nogil:
         """Whether it is time to join lazily."""
         cdef Weights* weights = &self.weights
         return (
@@ -455,7 +477,7 @@ cdef class Chain(Meeting):
             and weights.eager >= self.worth and MARGIN * weights.lazy <= weights.eager
         )
 
-    cdef int grow_old(self) noexcept:
+    cdef int grow_old(self) noexcept nogil:
         """With each window that passes, what was counted before is worth less."""
         cdef Weights* weights = &self.weights
         if self.bound <= weights.since:
@@ -470,6 +492,6 @@ cdef class Chain(Meeting):
         return 0
 
 
-cdef int _raised() except -1:
+cdef int _raised() except -1 nogil:
     """Hand on the Python exception that a filter left."""
     return -1

@@ -35,10 +35,10 @@ cdef class Clock(Tables):
     cdef public int64_t micros
     cdef public instant_t skipped   # no match may start before it
 
-    cdef bint closes(self, int64_t micros) noexcept
-    cdef int count(self) noexcept
-    cdef int widen_times(self) except -1
-    cdef int look_back(self) noexcept
+    cdef bint closes(self, int64_t micros) noexcept nogil
+    cdef int count(self) noexcept nogil
+    cdef int widen_times(self) except -1 nogil
+    cdef int look_back(self) noexcept nogil
 
 
 cdef inline int64_t opening_of(Clock clock, int64_t micros) noexcept nogil:
@@ -58,7 +58,7 @@ cdef inline instant_t bound_at(Clock clock, instant_t instant) noexcept nogil:
     return clock.bound if clock.bounds == NULL else clock.bounds[instant & clock.times_mask]
 
 
-cdef inline int tick(Clock clock, int64_t micros) except -1:
+cdef inline int tick(Clock clock, int64_t micros) except -1 nogil:
     """The next instant begins, at a time not before the last one's."""
     cdef int64_t earliest = opening_of(clock, micros)
     clock.now += 1

@@ -42,7 +42,7 @@ cdef class Clock(Tables):
             found += self.places[i].shed
         return found
 
-    cdef bint closes(self, int64_t micros) noexcept:
+    cdef bint closes(self, int64_t micros) noexcept nogil:
         """Whether a window with waiting matches is over when `micros` comes."""
         cdef int64_t earliest = opening_of(self, micros)
         cdef instant_t i = self.bound
@@ -54,7 +54,7 @@ cdef class Clock(Tables):
             i += 1
         return False
 
-    cdef int look_back(self) noexcept:
+    cdef int look_back(self) noexcept nogil:
         """The bound has its value for the present instant."""
         cdef uint32_t i
         self.bounds[self.now & self.times_mask] = self.bound
@@ -64,7 +64,7 @@ cdef class Clock(Tables):
             self.reach = self.bounds[self.reach & self.times_mask]
         return 0
 
-    cdef int widen_times(self) except -1:
+    cdef int widen_times(self) except -1 nogil:
         """Make room in the ring for the present instant."""
         cdef int64_t* longer
         cdef Awaited** awaited
@@ -90,7 +90,7 @@ cdef class Clock(Tables):
             self.times_mask = mask = 2 * mask + 1
         return 0
 
-    cdef int count(self) noexcept:
+    cdef int count(self) noexcept nogil:
         """One more event at the open instant, for windows that count them."""
         if not self.counted or self.bound > self.now:
             return 0

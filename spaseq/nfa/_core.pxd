@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.nfa._chain cimport Chain
 from spaseq.nfa._groups cimport Groups
+from spaseq.nfa._instant cimport Touched
 from spaseq.nfa._tables cimport Occurrence, Sighting, Way
 from spaseq.nfa._tecs cimport Label, Node
 from spaseq.rdf._batch cimport EventBatch
@@ -20,19 +21,21 @@ cdef class AutomatonCore(Chain):
     cdef uint32_t pending_before, values_before, touched_before, accepted_before
     cdef public uint64_t forbidden  # waiting matches that were gone when their window closed
 
-    cdef bint waits(self, uint32_t gpm) noexcept
-    cdef int came_early(self, uint32_t gpm, uint32_t events) noexcept
-    cdef bint unsteady(self) noexcept
-    cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1
-    cpdef int open(self, int64_t micros) except -1
-    cpdef int skip(self) except -1
-    cdef int skip_past(self, uint32_t count) except -1
-    cpdef int close(self) except -1
-    cdef int _see(self, Sighting* sighting, uint32_t width) except -1
+    cdef bint waits(self, uint32_t gpm) noexcept nogil
+    cdef int came_early(self, uint32_t gpm, uint32_t events) noexcept nogil
+    cdef bint unsteady(self) noexcept nogil
+    cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
+    cdef int begin_instant(self, int64_t micros) except -1 nogil
+    cdef int end_instant(self) except -1 nogil
+    cdef int _take_leave(self, Groups groups, const Touched* touched) except -1 nogil
+    cdef int _pass_over_place(self, Groups groups, uint32_t place) except -1 nogil
+    cdef int _sweep_place(self, Groups groups, uint32_t place) except -1 nogil
+    cdef int skip_past(self, uint32_t count) except -1 nogil
+    cdef int _see(self, Sighting* sighting, uint32_t width, Groups groups) except -1 nogil
     cdef int _end(
         self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width
-    ) except -1
-    cdef uint64_t _living(self) noexcept
-    cdef int _sweep(self) except -1
-    cdef int relieve(self) except -1
-    cdef int _pass_over(self, Groups groups) except -1
+    ) except -1 nogil
+    cdef uint64_t _living(self) noexcept nogil
+    cdef int _sweep(self) except -1 nogil
+    cdef int relieve(self) except -1 nogil
+    cdef int _pass_over(self, Groups groups) except -1 nogil

@@ -47,7 +47,7 @@ cdef class AutomatonCore(Chain):
 
     # ---------------------------------------------------------------- instants
 
-    cpdef int open(self, int64_t micros) except -1:
+    cdef int begin_instant(self, int64_t micros) except -1 nogil:
         """The next instant begins, at a time not before the last one's."""
         self.turn += 1
         tick(self, micros)
@@ -55,28 +55,18 @@ cdef class AutomatonCore(Chain):
         self.tecs.begin(self.now, self.reach)
         return 0
 
-    cpdef int close(self) except -1:
+    cdef int end_instant(self) except -1 nogil:
         """Nothing more comes at the open instant: what it brought becomes visible."""
-        cdef Groups groups
-        cdef Group* group
         cdef uint32_t i
         if self.beginning_count:
             self.begin_put_off()
         for i in range(self.touched_count):
-            groups = <Groups>self.groups_at[self.touched[i].place]
-            group = &groups.groups[self.touched[i].group]
-            if group.alive:  # it may have been shed
-                self.places[self.touched[i].place].expired += latest_of(group) < self.bound
-                groups.drop(self.touched[i].group)
+            self._take_leave(<Groups>self.groups_at[self.touched[i].place], &self.touched[i])
         self.touched_count = 0
         if self.passes:
             for i in range(self.place_count):
-                if self.places[i].operator != c",":
-                    continue
-                if self.places[i].manner & CONJOINED:
-                    self.pass_over(<Groups>self.groups_at[i])
-                else:
-                    self._pass_over(<Groups>self.groups_at[i])
+                if self.places[i].operator == c",":
+                    self._pass_over_place(<Groups>self.groups_at[i], i)
         self.show()
         if self.chain_length:
             self.grow_old()
@@ -88,7 +78,20 @@ cdef class AutomatonCore(Chain):
                 self._sweep()
         return 0
 
-    cdef uint64_t _living(self) noexcept:
+    cdef int _take_leave(self, Groups groups, const Touched* touched) except -1 nogil:
+        """A group goes that has been taken, or that the window has passed over."""
+        cdef Group* group = &groups.groups[touched.group]
+        if not group.alive:  # it has been shed
+            return 0
+        self.places[touched.place].expired += latest_of(group) < self.bound
+        return groups.drop(touched.group)
+
+    cdef int _pass_over_place(self, Groups groups, uint32_t place) except -1 nogil:
+        if self.places[place].manner & CONJOINED:
+            return self.pass_over(groups)
+        return self._pass_over(groups)
+
+    cdef uint64_t _living(self) noexcept nogil:
         """How many groups and waiting matches there are, even if the window has passed them."""
         cdef uint64_t found = self.awaited_count
         cdef uint32_t i
@@ -97,7 +100,7 @@ cdef class AutomatonCore(Chain):
                 found += (<Groups>self.groups_at[i]).living
         return found
 
-    cdef int _pass_over(self, Groups groups) except -1:
+    cdef int _pass_over(self, Groups groups) except -1 nogil:
         """The groups of a `,` place have met the one instant they could be joined at.
 
         They stay, without members, for one more, so that who comes too late is counted; the
@@ -117,29 +120,31 @@ cdef class AutomatonCore(Chain):
                     groups.dates[groups.alive[i]].newest = NULL
         return 0
 
-    cdef int _sweep(self) except -1:
+    cdef int _sweep(self) except -1 nogil:
         """Drop the groups that the window has passed over, and more if there are too many."""
-        cdef Groups groups
-        cdef uint32_t i, j
+        cdef uint32_t i
         cdef uint64_t living
         for i in range(self.place_count):
-            if not self.places[i].operator:
-                continue
-            groups = <Groups>self.groups_at[i]
-            j = groups.living
-            while j:
-                j -= 1
-                if groups.groups[groups.alive[j]].latest < self.bound:
-                    groups.drop(groups.alive[j])
-                    self.places[i].expired += 1
+            if self.places[i].operator:
+                self._sweep_place(<Groups>self.groups_at[i], i)
         living = held(self, self.groups, -1)
         if living > self.most_groups:
             if not self.sheds:
-                raise LimitReached("groups")
+                with gil:
+                    raise LimitReached("groups")
             shed(self, self.groups, living - self.kept_groups, -1)
             living = self.kept_groups
         self.most_living = living
         self.sweep_at = min(2 * living + FEWEST_SWEPT, self.most_groups)
+        return 0
+
+    cdef int _sweep_place(self, Groups groups, uint32_t place) except -1 nogil:
+        cdef uint32_t i = groups.living
+        while i:
+            i -= 1
+            if groups.groups[groups.alive[i]].latest < self.bound:
+                groups.drop(groups.alive[i])
+                self.places[place].expired += 1
         return 0
 
     def limit(self, uint64_t groups, uint64_t kept, uint64_t steps, bint sheds):
@@ -152,13 +157,14 @@ cdef class AutomatonCore(Chain):
             self.bounded = True
             self.join(False)
 
-    cdef int relieve(self) except -1:
+    cdef int relieve(self) except -1 nogil:
         """The event at hand ran out of steps: undo it, and let half of the groups go it met."""
         cdef uint64_t waiting = held(self, self.groups, self.spent_place)
         cdef Touched* undone
         # What is looked back at cannot be taken back.
         if not self.sheds or self.looking or not waiting:
-            raise LimitReached("steps", self.spent_place)
+            with gil:
+                raise LimitReached("steps", self.spent_place)
         while self.touched_count > self.touched_before:
             self.touched_count -= 1
             undone = &self.touched[self.touched_count]
@@ -172,13 +178,13 @@ cdef class AutomatonCore(Chain):
 
     cdef int present(
         self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
-    ) except -1:
+    ) except -1 nogil:
         """The event whose rows are fed next; how much there is before it is known to `relieve`."""
         self.pending_before, self.values_before = self.pending_count, self.value_count
         self.touched_before, self.accepted_before = self.touched_count, self.accepted_count
         return EventAtHand.present(self, batch, event, stream, file)
 
-    cdef bint waits(self, uint32_t gpm) noexcept:
+    cdef bint waits(self, uint32_t gpm) noexcept nogil:
         """Whether somebody waits for rows of a GPM."""
         cdef uint32_t i
         if self.lazy:
@@ -197,18 +203,18 @@ cdef class AutomatonCore(Chain):
             self.places[self.ways[i].place].early += 1
         return False
 
-    cdef int came_early(self, uint32_t gpm, uint32_t events) noexcept:
+    cdef int came_early(self, uint32_t gpm, uint32_t events) noexcept nogil:
         """More events came when nobody waited for rows of a GPM."""
         cdef uint32_t i
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             self.places[self.ways[i].place].early += events
         return 0
 
-    cdef bint unsteady(self) noexcept:
+    cdef bint unsteady(self) noexcept nogil:
         """Whether an event without rows may change more than the time."""
         return self.tracked or self.passes or self.counted or self.chain_length != 0
 
-    cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1:
+    cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
         """One row of a GPM over the presented event."""
         cdef uint32_t i, j
         cdef bint keyed = True
@@ -225,7 +231,9 @@ cdef class AutomatonCore(Chain):
             self.keep(gpm, width, keyed)
         for i in range(self.sighting_first[gpm], self.sighting_first[gpm + 1]):
             if keyed or self.sightings[i].negated:
-                self._see(&self.sightings[i], width)
+                self._see(
+                    &self.sightings[i], width, <Groups>self.groups_at[self.sightings[i].place]
+                )
         if not keyed:
             for j in range(self.way_first[gpm], self.way_first[gpm + 1]):
                 self.places[self.ways[j].place].unkeyed += 1
@@ -243,9 +251,8 @@ cdef class AutomatonCore(Chain):
                 self.meet(way, width, &label)
         return 0
 
-    cdef int _see(self, Sighting* sighting, uint32_t width) except -1:
+    cdef int _see(self, Sighting* sighting, uint32_t width, Groups groups) except -1 nogil:
         """A row that a guard looks for: it ends the groups it agrees with."""
-        cdef Groups groups = <Groups>self.groups_at[sighting.place]
         cdef uint32_t i, group
         if sighting.index:
             for i in range(sighting.key_first, sighting.key_end):
@@ -261,7 +268,7 @@ cdef class AutomatonCore(Chain):
 
     cdef int _end(
         self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width
-    ) except -1:
+    ) except -1 nogil:
         """The partial matches of a group end with the instant, if a guard's row fits them."""
         cdef Group* group = &groups.groups[number]
         cdef Occurrence* occurrence = &self.occurrences[sighting.occurrence]
@@ -286,9 +293,7 @@ cdef class AutomatonCore(Chain):
         self.places[sighting.place].ended += 1
         return self.touch(sighting.place, number)
 
-    # ---------------------------------------------------------------- for Python
-
-    cdef int skip_past(self, uint32_t count) except -1:
+    cdef int skip_past(self, uint32_t count) except -1 nogil:
         """Only what starts after the first so many complete matches may still match."""
         cdef Node* node
         cdef uint32_t i
@@ -299,13 +304,22 @@ cdef class AutomatonCore(Chain):
             if self.apart:
                 self.partitions.skip_at(node.label)
             else:
-                self.skip()
+                self.skipped = self.now + 1
         return 0
 
-    cpdef int skip(self) except -1:
+    # ---------------------------------------------------------------- for Python
+
+    def open(self, int64_t micros):
+        """See `begin_instant`."""
+        self.begin_instant(micros)
+
+    def close(self):
+        """See `end_instant`."""
+        self.end_instant()
+
+    def skip(self):
         """Only what starts after the present instant may still match."""
         self.skipped = self.now + 1
-        return 0
 
     @property
     def complete(self):
@@ -313,6 +327,6 @@ cdef class AutomatonCore(Chain):
         return self.accepted_count
 
 
-cdef int _raised() except -1:
+cdef int _raised() except -1 nogil:
     """Hand on the Python exception that a filter left."""
     return -1

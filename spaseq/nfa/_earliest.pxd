@@ -4,7 +4,7 @@ cimport cython
 from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._tecs cimport Cell, Label, Node, instant_t
+from spaseq.nfa._tecs cimport Cell, Label, Node, Walk, instant_t
 
 # A list of instants, from the last one back: equal lists are one.
 cdef struct Trail:
@@ -65,24 +65,25 @@ cdef class Earliest:
     cdef readonly uint64_t looked   # nodes and unions that were looked at, so far
     cdef readonly uint64_t listed   # matches that were listed, so far
 
-    cdef int choose(self) except -1
-    cdef int turn_to(self, uint32_t number) except -1
-    cdef bint _look_at(self, Node* end) except -1
-    cdef int _look_below(self, size_t top) except -1
-    cdef uint32_t _below(self, size_t address, size_t* below) noexcept
-    cdef int _settle(self, size_t address, const size_t* below, uint32_t count) except -1
+    cdef int choose(self) except -1 nogil
+    cdef int turn_to(self, uint32_t number) except -1 nogil
+    cdef int _stand(self, Walk walk, const Chosen* match) except -1 nogil
+    cdef bint _look_at(self, Node* end) except -1 nogil
+    cdef int _look_below(self, size_t top) except -1 nogil
+    cdef uint32_t _below(self, size_t address, size_t* below) noexcept nogil
+    cdef int _settle(self, size_t address, const size_t* below, uint32_t count) except -1 nogil
     cdef uint32_t _merged(
         self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
-    ) except? 0xFFFFFFFF
-    cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept
-    cdef uint32_t _trail(self, uint32_t before, instant_t own) except? 0xFFFFFFFF
-    cdef int _widen_trails(self) except -1
-    cdef int _forget_trails(self) noexcept
-    cdef Known* _find(self, size_t address) noexcept
-    cdef Known* _enter(self, size_t address) except NULL
-    cdef int _push(self, size_t address) except -1
-    cdef int _make_room(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1
-    cdef bint _keeps(self, size_t address, uint32_t trail) noexcept
-    cdef int _list(self, Node* end, uint32_t rank) except -1
-    cdef int _stack(self, Node* node, uint32_t trail, uint32_t depth) except -1
-    cdef int _put(self, uint32_t length, uint32_t rank, instant_t start) except -1
+    ) except? 0xFFFFFFFF nogil
+    cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept nogil
+    cdef uint32_t _trail(self, uint32_t before, instant_t own) except? 0xFFFFFFFF nogil
+    cdef int _widen_trails(self) except -1 nogil
+    cdef int _forget_trails(self) noexcept nogil
+    cdef Known* _find(self, size_t address) noexcept nogil
+    cdef Known* _enter(self, size_t address) except NULL nogil
+    cdef int _push(self, size_t address) except -1 nogil
+    cdef int _make_room(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1 nogil
+    cdef bint _keeps(self, size_t address, uint32_t trail) noexcept nogil
+    cdef int _list(self, Node* end, uint32_t rank) except -1 nogil
+    cdef int _stack(self, Node* node, uint32_t trail, uint32_t depth) except -1 nogil
+    cdef int _put(self, uint32_t length, uint32_t rank, instant_t start) except -1 nogil

@@ -18,9 +18,11 @@ from libc.string cimport memcpy, memset
 
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._tecs cimport Cell, Label, Node, Walk, instant_t
-from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 from spaseq.nfa.limits import LimitReached
+
+cdef const char* LACKING = b"another choice among matches"
 
 cdef uint32_t NONE = 0xFFFFFFFFu
 # Of an address: it is that of a union, not of a node.
@@ -76,37 +78,37 @@ cdef class Earliest:
             ))
         return found
 
-    cdef int choose(self) except -1:
+    cdef int choose(self) except -1 nogil:
         """Choose among the matches completed since the last call; `chosen` are in order."""
-        cdef AutomatonCore core = self.core
         cdef uint32_t i, j
         cdef Known* known
-        core.turn += 1
-        self.left = core.most_steps
+        self.core.turn += 1
+        self.left = self.core.most_steps
         self.best_count = self.chosen_count = self.label_count = 0
         self._forget_trails()
         self.bound = -1
-        for i in range(core.accepted_count):
-            if self._look_at(core.accepted[i]):
-                known = self._find(<size_t>core.accepted[i])
+        for i in range(self.core.accepted_count):
+            if self._look_at(self.core.accepted[i]):
+                known = self._find(<size_t>self.core.accepted[i])
                 self._make_room(&self.best, &self.best_room, self.best_count + known.count)
                 self.best_count = self._merged(
                     self.best, self.best_count, self.kept + known.first, known.count
                 )
         for j in range(self.best_count):
-            for i in range(core.accepted_count):
-                if self._look_at(core.accepted[i]) and (
-                    self._keeps(<size_t>core.accepted[i], self.best[j])
+            for i in range(self.core.accepted_count):
+                if self._look_at(self.core.accepted[i]) and (
+                    self._keeps(<size_t>self.core.accepted[i], self.best[j])
                 ):
-                    self._list(core.accepted[i], j)
-        core.accepted_count = 0
+                    self._list(self.core.accepted[i], j)
+        self.core.accepted_count = 0
         self.listed += self.chosen_count
         return 0
 
-    cdef int turn_to(self, uint32_t number) except -1:
+    cdef int turn_to(self, uint32_t number) except -1 nogil:
         """Have the core's walk stand at one of the chosen matches."""
-        cdef Walk walk = self.core.walk
-        cdef Chosen* match = &self.chosen[number]
+        return self._stand(self.core.walk, &self.chosen[number])
+
+    cdef int _stand(self, Walk walk, const Chosen* match) except -1 nogil:
         while walk.path_room < match.length:
             walk._deepen()
         memcpy(walk.path, self.labels + match.first, match.length * sizeof(Label*))
@@ -116,7 +118,7 @@ cdef class Earliest:
 
     # ---------------------------------------------------------------- what is kept
 
-    cdef bint _look_at(self, Node* end) except -1:
+    cdef bint _look_at(self, Node* end) except -1 nogil:
         """Whether some match that ends in a node may still match; if so, it is known what."""
         cdef instant_t bound = self.core.since_at(end)
         if end.latest < bound:
@@ -133,7 +135,7 @@ cdef class Earliest:
             self._look_below(<size_t>end)
         return True
 
-    cdef int _look_below(self, size_t top) except -1:
+    cdef int _look_below(self, size_t top) except -1 nogil:
         """Work out what a node keeps; deepest first and without recursion."""
         cdef size_t[3] below
         cdef size_t address
@@ -153,7 +155,7 @@ cdef class Earliest:
                     self._settle(address, below, count)
         return 0
 
-    cdef uint32_t _below(self, size_t address, size_t* below) noexcept:
+    cdef uint32_t _below(self, size_t address, size_t* below) noexcept nogil:
         """What lies below a node, or a union: its addresses."""
         cdef Cell* cell
         cdef uint32_t count = 0
@@ -174,7 +176,7 @@ cdef class Earliest:
             count += 1
         return count
 
-    cdef int _settle(self, size_t address, const size_t* below, uint32_t count) except -1:
+    cdef int _settle(self, size_t address, const size_t* below, uint32_t count) except -1 nogil:
         """What a node or a union keeps, of which all below is known."""
         cdef Known* own
         cdef Known* part
@@ -207,7 +209,7 @@ cdef class Earliest:
 
     cdef uint32_t _merged(
         self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
-    ) except? 0xFFFFFFFF:
+    ) except? 0xFFFFFFFF nogil:
         """Merge lists of trails, the first ones first, into the former; how many it has then."""
         cdef uint32_t i = 0, j = 0, total = 0
         if self.most == 1 and count and other_count:
@@ -231,7 +233,7 @@ cdef class Earliest:
         memcpy(into, self.both, total * sizeof(uint32_t))
         return total
 
-    cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept:
+    cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept nogil:
         """Whether a list of instants comes before another one; what goes on, before its end."""
         cdef Trail* trails = self.trails
         cdef bint longer = trails[one].depth > trails[other].depth
@@ -249,7 +251,7 @@ cdef class Earliest:
 
     # ---------------------------------------------------------------- tables
 
-    cdef uint32_t _trail(self, uint32_t before, instant_t own) except? 0xFFFFFFFF:
+    cdef uint32_t _trail(self, uint32_t before, instant_t own) except? 0xFFFFFFFF nogil:
         """The list of instants that goes on from another one."""
         cdef uint32_t* head = &self.heads[_place_of(before, own) & (self.trail_room - 1)]
         cdef uint32_t found = head[0]
@@ -268,11 +270,11 @@ cdef class Earliest:
         head[0] = found
         return found
 
-    cdef int _widen_trails(self) except -1:
+    cdef int _widen_trails(self) except -1 nogil:
         cdef uint32_t i, room = 2 * self.trail_room
         cdef uint32_t* head
-        self.trails = <Trail*>_longer(self.trails, room * sizeof(Trail))
-        self.heads = <uint32_t*>_longer(self.heads, room * sizeof(uint32_t))
+        self.trails = <Trail*>longer(self.trails, room, sizeof(Trail), LACKING)
+        self.heads = <uint32_t*>longer(self.heads, room, sizeof(uint32_t), LACKING)
         self.trail_room = room
         memset(self.heads, 0xFF, room * sizeof(uint32_t))
         for i in range(self.trail_count):
@@ -281,7 +283,7 @@ cdef class Earliest:
             head[0] = i
         return 0
 
-    cdef int _forget_trails(self) noexcept:
+    cdef int _forget_trails(self) noexcept nogil:
         cdef Trail* trail
         while self.trail_count:
             self.trail_count -= 1
@@ -289,7 +291,7 @@ cdef class Earliest:
             self.heads[_place_of(trail.before, trail.own) & (self.trail_room - 1)] = NONE
         return 0
 
-    cdef Known* _find(self, size_t address) noexcept:
+    cdef Known* _find(self, size_t address) noexcept nogil:
         """What is known of a node or a union, or NULL."""
         cdef uint32_t place = _hash(address) & (self.known_room - 1)
         while self.known[place].stamp == self.stamp:
@@ -298,7 +300,7 @@ cdef class Earliest:
             place = (place + 1) & (self.known_room - 1)
         return NULL
 
-    cdef Known* _enter(self, size_t address) except NULL:
+    cdef Known* _enter(self, size_t address) except NULL nogil:
         """Room for what is known of a node or a union, which is not in the table."""
         cdef Known* old = self.known
         cdef uint32_t i, place, room = self.known_room
@@ -317,25 +319,25 @@ cdef class Earliest:
         self.known[place].address, self.known[place].stamp = address, self.stamp
         return &self.known[place]
 
-    cdef int _push(self, size_t address) except -1:
+    cdef int _push(self, size_t address) except -1 nogil:
         if self.todo_count == self.todo_room:
             self.todo_room = 2 * self.todo_room + 16
-            self.todo = <size_t*>_longer(self.todo, self.todo_room * sizeof(size_t))
+            self.todo = <size_t*>longer(self.todo, self.todo_room, sizeof(size_t), LACKING)
         self.todo[self.todo_count] = address
         self.todo_count += 1
         return 0
 
-    cdef int _make_room(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1:
+    cdef int _make_room(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1 nogil:
         """Room for so many trails."""
         if wanted > room[0]:
             wanted = 2 * wanted + 16
-            trails[0] = <uint32_t*>_longer(trails[0], wanted * sizeof(uint32_t))
+            trails[0] = <uint32_t*>longer(trails[0], wanted, sizeof(uint32_t), LACKING)
             room[0] = <uint32_t>wanted
         return 0
 
     # ---------------------------------------------------------------- listing
 
-    cdef bint _keeps(self, size_t address, uint32_t trail) noexcept:
+    cdef bint _keeps(self, size_t address, uint32_t trail) noexcept nogil:
         cdef Known* known = self._find(address)
         cdef uint32_t i
         for i in range(known.count):
@@ -343,7 +345,7 @@ cdef class Earliest:
                 return True
         return False
 
-    cdef int _list(self, Node* end, uint32_t rank) except -1:
+    cdef int _list(self, Node* end, uint32_t rank) except -1 nogil:
         """The matches that end in a node and have the instants of a rank."""
         cdef Part* part
         cdef size_t[3] below
@@ -357,7 +359,7 @@ cdef class Earliest:
             depth, trail, address = part.depth, part.trail, <size_t>part.node
             if depth == self.path_room:
                 self.path_room = 2 * self.path_room + 16
-                self.path = <Label**>_longer(self.path, self.path_room * sizeof(Label*))
+                self.path = <Label**>longer(self.path, self.path_room, sizeof(Label*), LACKING)
             self.path[depth] = part.node.label
             trail = self.trails[trail].before
             if trail == NONE:
@@ -376,17 +378,17 @@ cdef class Earliest:
                         self._stack(<Node*>below[i], trail, depth + 1)
         return 0
 
-    cdef int _stack(self, Node* node, uint32_t trail, uint32_t depth) except -1:
+    cdef int _stack(self, Node* node, uint32_t trail, uint32_t depth) except -1 nogil:
         if self.part_count == self.part_room:
             self.part_room = 2 * self.part_room + 16
-            self.parts = <Part*>_longer(self.parts, self.part_room * sizeof(Part))
+            self.parts = <Part*>longer(self.parts, self.part_room, sizeof(Part), LACKING)
         self.parts[self.part_count].node = node
         self.parts[self.part_count].trail = trail
         self.parts[self.part_count].depth = depth
         self.part_count += 1
         return 0
 
-    cdef int _put(self, uint32_t length, uint32_t rank, instant_t start) except -1:
+    cdef int _put(self, uint32_t length, uint32_t rank, instant_t start) except -1 nogil:
         """The match that the path holds is one of those chosen."""
         cdef Chosen* match
         if self.left == 0:
@@ -394,10 +396,10 @@ cdef class Earliest:
         self.left -= 1
         if self.chosen_count == self.chosen_room:
             self.chosen_room = 2 * self.chosen_room + 16
-            self.chosen = <Chosen*>_longer(self.chosen, self.chosen_room * sizeof(Chosen))
+            self.chosen = <Chosen*>longer(self.chosen, self.chosen_room, sizeof(Chosen), LACKING)
         if self.label_count + length > self.label_room:
             self.label_room = 2 * (self.label_room + length)
-            self.labels = <Label**>_longer(self.labels, self.label_room * sizeof(Label*))
+            self.labels = <Label**>longer(self.labels, self.label_room, sizeof(Label*), LACKING)
         match = &self.chosen[self.chosen_count]
         match.start, match.rank = start, rank
         match.first, match.length = self.label_count, length
@@ -407,16 +409,9 @@ cdef class Earliest:
         return 0
 
 
-cdef inline uint32_t _hash(size_t address) noexcept:
+cdef inline uint32_t _hash(size_t address) noexcept nogil:
     return <uint32_t>((address >> 3) * <size_t>0x9E3779B97F4A7C15u >> 32)
 
 
-cdef inline uint32_t _place_of(uint32_t before, instant_t own) noexcept:
+cdef inline uint32_t _place_of(uint32_t before, instant_t own) noexcept nogil:
     return _hash(<size_t>own << 32 ^ <size_t>before << 3)
-
-
-cdef void* _longer(void* block, size_t size) except NULL:
-    cdef void* moved = resized(block, size)
-    if moved == NULL:
-        raise MemoryError("no room to choose among matches")
-    return moved

@@ -30,11 +30,11 @@ cdef class EventAtHand(Clock):
 
     cdef int present(
         self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
-    ) except -1
-    cdef int widen(self, uint32_t width) except -1
-    cdef int keep_row(self, uint32_t width) except -1
-    cdef int settle(self, Occurrence* occurrence) noexcept
-    cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1
+    ) except -1 nogil
+    cdef int widen(self, uint32_t width) except -1 nogil
+    cdef int keep_row(self, uint32_t width) except -1 nogil
+    cdef int settle(self, Occurrence* occurrence) noexcept nogil
+    cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1 nogil
 
 
 cdef inline bint spend(EventAtHand hand, uint32_t place) noexcept nogil:
@@ -46,7 +46,7 @@ cdef inline bint spend(EventAtHand hand, uint32_t place) noexcept nogil:
     return True
 
 
-cdef inline int take_row(EventAtHand hand, const term_t* row, uint32_t width) except -1:
+cdef inline int take_row(EventAtHand hand, const term_t* row, uint32_t width) except -1 nogil:
     """The next row of the event, with the numbers of its batch."""
     if width + hand.most_assigned > hand.row_room:
         hand.widen(width + hand.most_assigned)

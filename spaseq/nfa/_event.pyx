@@ -7,7 +7,7 @@ window only; a row takes the window's numbers once, when it is first kept.
 
 from libc.string cimport memcmp, memcpy
 
-from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._memory cimport give_back, no_room, resized, zeroed
 from spaseq.rdf._terms cimport LOCAL
 
 from spaseq.nfa.limits import NO_LIMIT
@@ -29,11 +29,13 @@ cdef class EventAtHand(Clock):
 
     cdef int present(
         self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
-    ) except -1:
+    ) except -1 nogil:
         """The event whose rows are fed next."""
         self.turn += 1
         self.steps_left, self.spent = self.most_steps, False
-        self.batch = batch
+        if self.batch is not batch:
+            with gil:
+                self.batch = batch
         self.event.micros = batch.events[event].micros
         self.event.line = batch.events[event].line
         self.event.ordinal = batch.events[event].ordinal
@@ -47,16 +49,16 @@ cdef class EventAtHand(Clock):
         self.event_kept = False
         return 0
 
-    cdef int widen(self, uint32_t width) except -1:
+    cdef int widen(self, uint32_t width) except -1 nogil:
         """Room for a row of so many terms."""
         cdef term_t* longer = <term_t*>resized(self.row, 2 * width * sizeof(term_t))
         if longer == NULL:
-            raise MemoryError("no room for a row")
+            no_room(b"a row")
         self.row = longer
         self.row_room = 2 * width
         return 0
 
-    cdef int keep_row(self, uint32_t width) except -1:
+    cdef int keep_row(self, uint32_t width) except -1 nogil:
         """The row, and what a label says of its event, outlive their batch."""
         cdef uint32_t i
         for i in range(width):
@@ -70,7 +72,7 @@ cdef class EventAtHand(Clock):
         self.event_kept = True
         return 0
 
-    cdef int settle(self, Occurrence* occurrence) noexcept:
+    cdef int settle(self, Occurrence* occurrence) noexcept nogil:
         """Registers that hold terms of the row's batch take the numbers these are kept by."""
         cdef uint32_t i, j
         cdef Binding* binding
@@ -85,7 +87,7 @@ cdef class EventAtHand(Clock):
                     self.env[self.followers[j].register] = self.row[binding.column]
         return 0
 
-    cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1:
+    cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1 nogil:
         """The row at hand and its event, kept as long as the window may need them."""
         cdef Occurrence* occurrence = &self.occurrences[self.edges[way.edge].occurrence]
         if not self.row_kept:

@@ -73,9 +73,10 @@ cdef class Groups:
     cdef Registers registers
 
     cdef uint32_t find(self, const term_t* values) noexcept nogil
-    cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF
-    cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1
-    cdef int drop(self, uint32_t group) except -1
+    cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF nogil
+    cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil
+    cdef int drop(self, uint32_t group) except -1 nogil
+    cdef int clear(self) except -1 nogil
     cdef int spoil(self, uint32_t group) noexcept nogil
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
@@ -83,7 +84,7 @@ cdef class Groups:
         self, uint32_t index, const term_t* key, Rank rank, double least, double most, Span* span
     ) noexcept nogil
     cdef uint32_t next_in(self, uint32_t index, Span* span) noexcept nogil
-    cdef int _grow(self) except -1
+    cdef int _grow(self) except -1 nogil
     cdef int _enter_order(self, uint32_t index, uint32_t group) noexcept nogil
     cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil
     cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil

@@ -10,7 +10,9 @@ each of them; where there is an order, logarithmic.
 from cpython.ref cimport PyObject
 from libc.string cimport memcpy, memset
 
-from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._memory cimport give_back, longer, zeroed
+
+cdef const char* LACKING = b"another group of partial matches"
 
 
 cdef inline uint32_t _hash(const term_t* values, uint32_t count) noexcept nogil:
@@ -64,25 +66,25 @@ cdef class Groups:
         give_back(self.values)
         give_back(self.alive)
 
-    cdef int _grow(self) except -1:
+    cdef int _grow(self) except -1 nogil:
         """Room for twice as many groups."""
         cdef uint32_t room = 2 * self.room if self.room else 16
         cdef uint32_t i, group
         cdef Chains* chains
-        self.groups = <Group*>_longer(self.groups, room, sizeof(Group))
+        self.groups = <Group*>longer(self.groups, room, sizeof(Group), LACKING)
         if self.dated:
-            self.dates = <Dates*>_longer(self.dates, room, sizeof(Dates))
-        self.values = <term_t*>_longer(self.values, room, self.width * sizeof(term_t))
-        self.alive = <uint32_t*>_longer(self.alive, room, sizeof(uint32_t))
+            self.dates = <Dates*>longer(self.dates, room, sizeof(Dates), LACKING)
+        self.values = <term_t*>longer(self.values, room, self.width * sizeof(term_t), LACKING)
+        self.alive = <uint32_t*>longer(self.alive, room, sizeof(uint32_t), LACKING)
         for i in range(self.chain_count):
             chains = &self.chains[i]
             if chains.ordered >= 0:
-                (<Order>self.orders[i]).reserve(room)
+                (<Order>self.orders_at[i]).reserve(room)
                 continue
             if chains.same:
                 continue
-            chains.standings = <Standing*>_longer(chains.standings, room, sizeof(Standing))
-            chains.heads = <uint32_t*>_longer(chains.heads, room, sizeof(uint32_t))
+            chains.standings = <Standing*>longer(chains.standings, room, sizeof(Standing), LACKING)
+            chains.heads = <uint32_t*>longer(chains.heads, room, sizeof(uint32_t), LACKING)
             chains.mask = room - 1
             memset(chains.heads, 0xFF, room * sizeof(uint32_t))
         self.room = room
@@ -156,7 +158,7 @@ cdef class Groups:
             return self.alive[0]
         return self.first(0, values)
 
-    cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF:
+    cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF nogil:
         """A new group, without members, of registers that no group has."""
         cdef uint32_t group = self.free
         cdef uint32_t i
@@ -217,7 +219,7 @@ cdef class Groups:
         """The one after a group that `first_in` or `next_in` gave."""
         return (<Order>self.orders_at[index]).next_of(span)
 
-    cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1:
+    cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil:
         """A member is also found by its last instant, no older than that of any other."""
         cdef Stretch* newest = self.dates[group].newest
         cdef Stretch* made
@@ -244,7 +246,7 @@ cdef class Groups:
                 (<Order>self.orders_at[i]).spoil(group)
         return 0
 
-    cdef int drop(self, uint32_t group) except -1:
+    cdef int drop(self, uint32_t group) except -1 nogil:
         cdef Group* gone = &self.groups[group]
         cdef uint32_t i, last
         assert gone.alive and self.alive[gone.place] == group
@@ -263,9 +265,8 @@ cdef class Groups:
         self.free = group
         return 0
 
-
-cdef void* _longer(void* block, size_t count, size_t size) except NULL:
-    cdef void* moved = resized(block, (count * size) or 1)
-    if moved == NULL:
-        raise MemoryError("no room for another group of partial matches")
-    return moved
+    cdef int clear(self) except -1 nogil:
+        """Nobody waits any more."""
+        while self.living:
+            self.drop(self.alive[self.living - 1])
+        return 0

@@ -31,29 +31,30 @@ cdef class Guards(Search):
     cdef Range* edge_checks     # per edge
     cdef Range* link_checks     # per link
     cdef Range* place_checks    # per place where matches wait for the end
-    cdef list frontiers
-    cdef uint32_t frontier_depth
+    cdef Frontier** frontiers
+    cdef uint32_t frontier_count, frontier_depth
     cdef readonly Partitions partitions
     cdef readonly bint tracked  # events are noted in their partitions
     cdef bint apart             # each partition skips for itself
 
-    cdef int begin(self) noexcept
+    cdef int begin(self) noexcept nogil
     cdef instant_t forbidden_until(
         self, uint32_t edge, const term_t* before, const term_t* after, instant_t low,
         instant_t high, bint starting,
-    ) except -2
+    ) except -2 nogil
     cdef instant_t latest(
         self, Check* check, const term_t* before, const term_t* after, instant_t low,
         instant_t high, bint starting,
-    ) except -2
-    cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept
+    ) except -2 nogil
+    cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept nogil
     cdef bint forbids(
         self, Range checks, const term_t* env, instant_t low, instant_t high
-    ) except -1
-    cdef int completes(self, Seek* begun, void* watched) except -1
-    cdef int go_on(self, Seek* seek, instant_t high, Frontier frontier) except -1
+    ) except -1 nogil
+    cdef int completes(self, Seek* begun, void* watched) except -1 nogil
+    cdef Frontier* frontier(self) except NULL nogil
+    cdef int go_on(self, Seek* seek, instant_t high, Frontier* frontier) except -1 nogil
 
 
 cdef instant_t earlier(
     Guards search, uint32_t place, Seek* candidate, const term_t* before, instant_t low
-) except -2
+) except -2 nogil

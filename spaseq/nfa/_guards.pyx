@@ -10,11 +10,11 @@ are not. Cost: the rows looked at; a unit costs no more than its rows by its pla
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa._clock cimport bound_at
-from spaseq.nfa._frontier cimport Frontier
+from spaseq.nfa._frontier cimport Frontier, frontier_clear, frontier_free, frontier_push
 from spaseq.nfa._groups cimport NOBODY
 from spaseq.nfa._search cimport ranges_of
 from spaseq.nfa._tables cimport bind, enter, numbers_of, open_to
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 
 # What `latest` remembers while it looks.
@@ -26,12 +26,12 @@ cdef struct Watch:
     bint negated
     bint starting       # it stands in front of the first step of a match
     instant_t best
-    void* frontier      # NULL: no unit had to be followed yet
+    Frontier* frontier  # NULL: no unit had to be followed yet
 
 
 # One more step of a guarded unit.
 cdef struct Advance:
-    void* frontier
+    Frontier* frontier
     uint32_t place
     const term_t* before
     instant_t last
@@ -44,7 +44,6 @@ cdef class Guards(Search):
     def __cinit__(self, rows, *others):
         cdef uint32_t i
         found = rows.search
-        self.frontiers = []
         self.starts = numbers_of(found.starts)
         self.restored = numbers_of(found.restored)
         self.edge_checks = ranges_of(found.edge_checks)
@@ -60,6 +59,11 @@ cdef class Guards(Search):
             self.checks[i].restored = Range(first, end)
 
     def __dealloc__(self):
+        cdef uint32_t i
+        for i in range(self.frontier_count):
+            frontier_free(self.frontiers[i])
+            give_back(self.frontiers[i])
+        give_back(self.frontiers)
         give_back(self.guards)
         give_back(self.checks)
         give_back(self.starts)
@@ -68,7 +72,7 @@ cdef class Guards(Search):
         give_back(self.link_checks)
         give_back(self.place_checks)
 
-    cdef int begin(self) noexcept:
+    cdef int begin(self) noexcept nogil:
         """A new question."""
         self.depth = self.frontier_depth = 0
         return 0
@@ -76,7 +80,7 @@ cdef class Guards(Search):
     cdef instant_t forbidden_until(
         self, uint32_t edge, const term_t* before, const term_t* after, instant_t low,
         instant_t high, bint starting,
-    ) except -2:
+    ) except -2 nogil:
         """The latest start, strictly between two instants, of what must not be before an edge.
 
         `before` is the partial match's environment, `after` that with what the edge took.
@@ -93,7 +97,7 @@ cdef class Guards(Search):
 
     cdef bint forbids(
         self, Range checks, const term_t* env, instant_t low, instant_t high
-    ) except -1:
+    ) except -1 nogil:
         """Whether something that must not be there lies strictly between two instants."""
         cdef uint32_t i
         for i in range(checks.first, checks.end):
@@ -104,7 +108,7 @@ cdef class Guards(Search):
     cdef instant_t latest(
         self, Check* check, const term_t* before, const term_t* after, instant_t low,
         instant_t high, bint starting,
-    ) except -2:
+    ) except -2 nogil:
         """The latest start of an occurrence of one guard, or NEVER."""
         cdef Guard* guard = &self.guards[check.guard]
         cdef uint32_t i, place, level = self.depth
@@ -136,13 +140,13 @@ cdef class Guards(Search):
         self.frontier_depth -= watch.frontier != NULL
         return watch.best
 
-    cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept:
+    cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept nogil:
         """The latest instant before one with an event, of an environment's partition if any."""
         if self.tracked:
             return self.partitions.before_in(self.batch, env, instant)
         return instant - 1
 
-    cdef int completes(self, Seek* begun, void* watched) except -1:
+    cdef int completes(self, Seek* begun, void* watched) except -1 nogil:
         """Whether a guarded unit, begun so, comes to its end in time.
 
         Two ways that wait in one place since one instant with equal registers go on alike,
@@ -150,18 +154,14 @@ cdef class Guards(Search):
         no more than pairs of rows.
         """
         cdef Watch* watch = <Watch*>watched
-        cdef Frontier frontier
+        cdef Frontier* frontier
         cdef Advance task
         cdef Seek seek
         cdef uint32_t level = self.depth
         cdef int done
         if watch.frontier == NULL:
-            if self.frontier_depth == len(self.frontiers):
-                self.frontiers.append(Frontier(self.cells))
-            watch.frontier = <void*>self.frontiers[self.frontier_depth]
-            (<Frontier>watch.frontier).clear()
-            self.frontier_depth += 1
-        frontier = <Frontier>watch.frontier
+            watch.frontier = self.frontier()
+        frontier = watch.frontier
         done = self.go_on(begun, watch.high, frontier)
         memset(&seek, 0, sizeof(Seek))
         task.frontier, task.high = watch.frontier, watch.high
@@ -185,11 +185,27 @@ cdef class Guards(Search):
                     done = 1
                     break
         if done:
-            frontier.clear()
+            frontier_clear(frontier)
         self.depth = level
         return done
 
-    cdef int go_on(self, Seek* seek, instant_t high, Frontier frontier) except -1:
+    cdef Frontier* frontier(self) except NULL nogil:
+        """An empty one, until the question is answered."""
+        cdef Frontier* made
+        if self.frontier_depth == self.frontier_count:
+            self.frontiers = <Frontier**>longer(
+                self.frontiers, self.frontier_count + 1, sizeof(Frontier*), b"what a guard looks for"
+            )
+            made = <Frontier*>zeroed(1, sizeof(Frontier))
+            made.cells = self.cells
+            self.frontiers[self.frontier_count] = made
+            self.frontier_count += 1
+        made = self.frontiers[self.frontier_depth]
+        frontier_clear(made)
+        self.frontier_depth += 1
+        return made
+
+    cdef int go_on(self, Seek* seek, instant_t high, Frontier* frontier) except -1 nogil:
         """Follow the links of an edge inside a guard: 1 where the unit is over."""
         cdef Edge* edge = &self.edges[seek.edge]
         cdef Place* place
@@ -202,16 +218,19 @@ cdef class Guards(Search):
                     return 1
                 continue
             place = &self.places[self.links[i].target]
-            frontier.push(
-                self.links[i].target, seek.last, seek.env, self.numbers + place.live_first,
+            frontier_push(
+                frontier, self.links[i].target, seek.last, seek.env, self.numbers + place.live_first,
                 place.live_end - place.live_first,
             )
         return 0
 
 
-cdef int _begun(Search found, Seek* seek) except -1:
+cdef int _begun(Search search, Seek* seek) except -1 nogil:
+    return _begin(<Guards>search, seek)
+
+
+cdef int _begin(Guards search, Seek* seek) except -1 nogil:
     """A way to begin a guarded unit."""
-    cdef Guards search = <Guards>found
     cdef Watch* watch = <Watch*>seek.task
     cdef bint lone = seek.count == 1
     cdef instant_t low = bound_at(search, seek.first) - 1 if watch.starting else watch.low
@@ -229,9 +248,12 @@ cdef int _begun(Search found, Seek* seek) except -1:
     return lone
 
 
-cdef int _followed(Search found, Seek* seek) except -1:
+cdef int _followed(Search search, Seek* seek) except -1 nogil:
+    return _follow(<Guards>search, seek)
+
+
+cdef int _follow(Guards search, Seek* seek) except -1 nogil:
     """A way to go on inside a guarded unit."""
-    cdef Guards search = <Guards>found
     cdef Advance* task = <Advance*>seek.task
     cdef char mark = search.places[task.place].operator
     cdef instant_t needed = search.forbidden_until(
@@ -243,7 +265,7 @@ cdef int _followed(Search found, Seek* seek) except -1:
         needed = earlier(search, task.place, seek, task.before, task.last)
     if needed > task.last:
         return 0
-    return search.go_on(seek, task.high, <Frontier>task.frontier)
+    return search.go_on(seek, task.high, task.frontier)
 
 
 # What a `;` place would have taken before a candidate.
@@ -258,7 +280,7 @@ cdef struct Rival:
 
 cdef instant_t earlier(
     Guards search, uint32_t place, Seek* candidate, const term_t* before, instant_t low
-) except -2:
+) except -2 nogil:
     """The latest instant at which a `;` place would have taken something before a candidate.
 
     Partial matches whose last event is older than that do not reach the candidate. An
@@ -287,7 +309,7 @@ cdef instant_t earlier(
 
 cdef int _operands(
     Guards search, Seek* seek, const term_t* before, instant_t low, Seek* candidate
-) except -1:
+) except -1 nogil:
     """What one operand of an any-order group accepts, alone or beside those of a candidate."""
     cdef Range operands = search.edge_operands[seek.edge]
     cdef Rival* rival = <Rival*>seek.task
@@ -319,7 +341,7 @@ cdef int _operands(
     return 0
 
 
-cdef int _rivals(Search search, Seek* seek) except -1:
+cdef int _rivals(Search search, Seek* seek) except -1 nogil:
     """Something else that a `;` place would have taken."""
     cdef Rival* rival = <Rival*>seek.task
     cdef Seek* candidate = rival.candidate
@@ -342,7 +364,7 @@ cdef int _rivals(Search search, Seek* seek) except -1:
     return seek.count == 1
 
 
-cdef int64_t _micros(const Seek* seek) noexcept:
+cdef int64_t _micros(const Seek* seek) noexcept nogil:
     """The least time of what has been found."""
     cdef uint32_t i
     cdef int64_t least = seek.labels[0].micros
@@ -352,6 +374,6 @@ cdef int64_t _micros(const Seek* seek) noexcept:
     return least
 
 
-cdef int _raised() except -1:
+cdef int _raised() except -1 nogil:
     """Hand on the Python exception that an aggregate left."""
     return -1

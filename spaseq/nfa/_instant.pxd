@@ -33,16 +33,16 @@ cdef class OpenInstant(Guards):
     cdef Node** accepted
     cdef uint32_t accepted_count, accepted_room
 
-    cdef bint is_looked_at(self, uint32_t gpm) noexcept
+    cdef bint is_looked_at(self, uint32_t gpm) noexcept nogil
     cdef int remember(
         self, term_t* env, const Place* place, Groups groups, uint32_t number
-    ) noexcept
-    cdef int touch(self, uint32_t place, uint32_t number) except -1
-    cdef int accept(self, Node* node) except -1
-    cdef int make_room(self) except -1
+    ) noexcept nogil
+    cdef int touch(self, uint32_t place, uint32_t number) except -1 nogil
+    cdef int accept(self, Node* node) except -1 nogil
+    cdef int make_room(self) except -1 nogil
 
 
-cdef inline int wait(OpenInstant brought, uint32_t target, Node* node) except -1:
+cdef inline int wait(OpenInstant brought, uint32_t target, Node* node) except -1 nogil:
     """The partial match at hand waits in a place when the instant has closed."""
     cdef Place* place = &brought.places[target]
     cdef Pending* pending
@@ -60,7 +60,7 @@ cdef inline int wait(OpenInstant brought, uint32_t target, Node* node) except -1
     return 0
 
 
-cdef inline int arrive(OpenInstant brought, const Edge* edge, Node* node) except -1:
+cdef inline int arrive(OpenInstant brought, const Edge* edge, Node* node) except -1 nogil:
     """Follow the links of an edge that was taken."""
     cdef uint32_t i
     cdef Link* link

@@ -11,7 +11,9 @@ from spaseq.nfa._groups cimport values_of
 from spaseq.nfa._order cimport Registers
 from spaseq.nfa._tables cimport DATED
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._memory cimport give_back, longer, zeroed
+
+cdef const char* LACKING = b"another partial match"
 
 
 cdef class OpenInstant(Guards):
@@ -36,7 +38,7 @@ cdef class OpenInstant(Guards):
         give_back(self.touched)
         give_back(self.accepted)
 
-    cdef bint is_looked_at(self, uint32_t gpm) noexcept:
+    cdef bint is_looked_at(self, uint32_t gpm) noexcept nogil:
         """Whether somebody waits who may look back at rows of a GPM."""
         cdef uint32_t i, place
         for i in range(self.looks[gpm].first, self.looks[gpm].end):
@@ -47,7 +49,7 @@ cdef class OpenInstant(Guards):
 
     cdef int remember(
         self, term_t* env, const Place* place, Groups groups, uint32_t number
-    ) noexcept:
+    ) noexcept nogil:
         """What the partial matches of a group remember."""
         cdef term_t* values = values_of(groups, number)
         cdef uint32_t i
@@ -56,41 +58,34 @@ cdef class OpenInstant(Guards):
             env[self.numbers[i]] = values[i - place.live_first]
         return 0
 
-    cdef int touch(self, uint32_t place, uint32_t number) except -1:
+    cdef int touch(self, uint32_t place, uint32_t number) except -1 nogil:
         """A `;` place has taken a group: it goes when the instant closes."""
         (<Groups>self.groups_at[place]).groups[number].taken = self.now
         if self.touched_count == self.touched_room:
             self.touched_room = 2 * self.touched_room + 16
-            self.touched = <Touched*>_longer(self.touched, self.touched_room, sizeof(Touched))
+            self.touched = <Touched*>longer(self.touched, self.touched_room, sizeof(Touched), LACKING)
         self.touched[self.touched_count].place = place
         self.touched[self.touched_count].group = number
         self.touched_count += 1
         return 0
 
-    cdef int accept(self, Node* node) except -1:
+    cdef int accept(self, Node* node) except -1 nogil:
         """The node ends complete matches."""
         if self.accepted_count == self.accepted_room:
             self.accepted_room = 2 * self.accepted_room + 16
-            self.accepted = <Node**>_longer(self.accepted, self.accepted_room, sizeof(Node*))
+            self.accepted = <Node**>longer(self.accepted, self.accepted_room, sizeof(Node*), LACKING)
         self.accepted[self.accepted_count] = node
         self.accepted_count += 1
         return 0
 
-    cdef int make_room(self) except -1:
+    cdef int make_room(self) except -1 nogil:
         """Room for another partial match that comes to wait."""
         if self.pending_count == self.pending_room:
             self.pending_room = 2 * self.pending_room + 16
-            self.pending = <Pending*>_longer(self.pending, self.pending_room, sizeof(Pending))
+            self.pending = <Pending*>longer(self.pending, self.pending_room, sizeof(Pending), LACKING)
         if self.value_count + self.cells > self.value_room:
             self.value_room = 2 * (self.value_room + self.cells)
-            self.pending_values = <term_t*>_longer(
-                self.pending_values, self.value_room, sizeof(term_t)
+            self.pending_values = <term_t*>longer(
+                self.pending_values, self.value_room, sizeof(term_t), LACKING
             )
         return 0
-
-
-cdef void* _longer(void* block, size_t count, size_t size) except NULL:
-    cdef void* moved = resized(block, count * size)
-    if moved == NULL:
-        raise MemoryError("no room for another partial match")
-    return moved

@@ -28,17 +28,20 @@ cdef class Joins(OpenInstant):
 
     cdef int take_guarded(
         self, Way* way, uint32_t number, uint32_t width, Label** label
-    ) except -1
-    cdef int conjoin(self, Way* way) except -1
-    cdef int _conjoin_with(self, Groups groups, Seek* seek) except -1
-    cdef int begin_put_off(self) except -1
-    cdef int pass_over(self, Groups groups) except -1
-    cdef int _begin(self, Way* way, Seek* seek) except -1
-    cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1
-    cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2
-    cdef int _follow(self, Way* way, uint32_t number, Seek* seek, instant_t needed) except -1
-    cdef Node* _node(self, Way* way, Seek* seek, Cell* before, instant_t start) except NULL
-    cdef int _label_step(self, Way* way, Seek* seek) except -1
-    cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1
-    cdef int put_off(self, Way* way, Node* node) except -1
-    cdef instant_t since_at(self, const Node* node) noexcept
+    ) except -1 nogil
+    cdef int conjoin(self, Way* way) except -1 nogil
+    cdef int _conjoin_each(self, Groups groups, Way* way, Seek* seek) except -1 nogil
+    cdef int _conjoin_with(self, Groups groups, Seek* seek) except -1 nogil
+    cdef int begin_put_off(self) except -1 nogil
+    cdef int pass_over(self, Groups groups) except -1 nogil
+    cdef int _begin(self, Way* way, Seek* seek) except -1 nogil
+    cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1 nogil
+    cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2 nogil
+    cdef int _follow(
+        self, Way* way, uint32_t number, Seek* seek, instant_t needed, Groups groups
+    ) except -1 nogil
+    cdef Node* _node(self, Way* way, Seek* seek, Cell* before, instant_t start) except NULL nogil
+    cdef int _label_step(self, Way* way, Seek* seek) except -1 nogil
+    cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1 nogil
+    cdef int put_off(self, Way* way, Node* node) except -1 nogil
+    cdef instant_t since_at(self, const Node* node) noexcept nogil

@@ -21,7 +21,9 @@ from spaseq.nfa._guards cimport NEVER, earlier
 from spaseq.nfa._instant cimport arrive
 from spaseq.nfa._search cimport Search
 from spaseq.nfa._tables cimport Edge, Manner, Occurrence
-from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._memory cimport give_back, longer, zeroed
+
+cdef const char* LACKING = b"another beginning"
 
 
 # Whose step of several events is looked for.
@@ -47,7 +49,7 @@ cdef class Joins(OpenInstant):
 
     cdef int take_guarded(
         self, Way* way, uint32_t number, uint32_t width, Label** label
-    ) except -1:
+    ) except -1 nogil:
         """The row at hand fits a group, or a start; what forbids it is still to be asked."""
         cdef Place* place = &self.places[way.place]
         cdef Seek seek
@@ -76,13 +78,11 @@ cdef class Joins(OpenInstant):
             self, &self.edges[way.edge], self.tecs.extend(label[0], NULL, self.now)
         )
 
-    cdef int conjoin(self, Way* way) except -1:
+    cdef int conjoin(self, Way* way) except -1 nogil:
         """The row at hand may be the last that a step of several events lacks."""
         cdef Place* place = &self.places[way.place]
-        cdef Groups groups
         cdef Seek seek
         cdef Task task
-        cdef uint32_t i
         memset(&seek, 0, sizeof(Seek))
         seek.edge, seek.fresh, seek.high = way.edge, self.kept, self.now + 1
         seek.fresh_gpm, seek.found, seek.task = self.kept_gpm, _met, &task
@@ -93,26 +93,30 @@ cdef class Joins(OpenInstant):
             seek.low = self.bound - 1
             memset(self.before, 0, self.cells * sizeof(term_t))
             return self.each_edge(&seek, self.before)
-        groups = <Groups>self.groups_at[way.place]
+        return self._conjoin_each(<Groups>self.groups_at[way.place], way, &seek)
+
+    cdef int _conjoin_each(self, Groups groups, Way* way, Seek* seek) except -1 nogil:
+        """Those who wait may lack but the row at hand."""
+        cdef Task* task = <Task*>seek.task
+        cdef uint32_t i = groups.living
         if not way.index:
-            i = groups.living
             while i:
                 i -= 1
                 task.number = groups.alive[i]
-                self._conjoin_with(groups, &seek)
+                self._conjoin_with(groups, seek)
             return 0
         for i in range(way.key_first, way.key_end):
             self.key[i - way.key_first] = self.row[self.numbers[i]]
         i = groups.first(way.index, self.key)
-        place.unjoined += i == NOBODY and groups.living > 0
+        self.places[way.place].unjoined += i == NOBODY and groups.living > 0
         while i != NOBODY:
             task.number = i
             # It may go.
             i = groups.next_of(way.index, i, self.key)
-            self._conjoin_with(groups, &seek)
+            self._conjoin_with(groups, seek)
         return 0
 
-    cdef int _conjoin_with(self, Groups groups, Seek* seek) except -1:
+    cdef int _conjoin_with(self, Groups groups, Seek* seek) except -1 nogil:
         """The steps of several events that the row at hand completes for one group."""
         cdef Task* task = <Task*>seek.task
         cdef Place* place = &self.places[task.way.place]
@@ -129,7 +133,7 @@ cdef class Joins(OpenInstant):
         self.remember(self.before, place, groups, task.number)
         return self.each_edge(seek, self.before)
 
-    cdef int _begin(self, Way* way, Seek* seek) except -1:
+    cdef int _begin(self, Way* way, Seek* seek) except -1 nogil:
         """A match may begin with a step of several events."""
         cdef Place* place = &self.places[way.place]
         if seek.first < self.since:
@@ -144,7 +148,7 @@ cdef class Joins(OpenInstant):
         place.joined += 1
         return arrive(self, &self.edges[way.edge], self._node(way, seek, NULL, seek.first))
 
-    cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1:
+    cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1 nogil:
         """A step fits a group: it is joined to those members that nothing keeps away."""
         cdef Place* place = &self.places[way.place]
         cdef Dates* dates = &(<Groups>self.groups_at[way.place]).dates[number]
@@ -161,9 +165,9 @@ cdef class Joins(OpenInstant):
             return 0
         if seek.env != self.env:
             memcpy(self.env, seek.env, self.cells * sizeof(term_t))
-        return self._follow(way, number, seek, needed)
+        return self._follow(way, number, seek, needed, <Groups>self.groups_at[way.place])
 
-    cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2:
+    cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2 nogil:
         """The operator's own condition: members whose last event is older are not joined."""
         cdef Place* place = &self.places[way.place]
         cdef Dates* dates = &(<Groups>self.groups_at[way.place]).dates[number]
@@ -184,11 +188,12 @@ cdef class Joins(OpenInstant):
         dates.taken = max(dates.taken, seek.first)
         return needed
 
-    cdef int _follow(self, Way* way, uint32_t number, Seek* seek, instant_t needed) except -1:
+    cdef int _follow(
+        self, Way* way, uint32_t number, Seek* seek, instant_t needed, Groups groups
+    ) except -1 nogil:
         """Join a step to the members of a group whose last event is no older than `needed`."""
         cdef Place* place = &self.places[way.place]
         cdef Edge* edge = &self.edges[way.edge]
-        cdef Groups groups = <Groups>self.groups_at[way.place]
         cdef instant_t bound = self.since, latest = groups.groups[number].latest
         cdef Stretch* stretch = groups.dates[number].newest
         cdef bint joined = False, asked = place.manner & Manner.RELATIVE
@@ -213,7 +218,7 @@ cdef class Joins(OpenInstant):
         place.forbidden += not joined
         return 0
 
-    cdef Node* _node(self, Way* way, Seek* seek, Cell* before, instant_t start) except NULL:
+    cdef Node* _node(self, Way* way, Seek* seek, Cell* before, instant_t start) except NULL nogil:
         """A step on top of what it follows."""
         cdef Node* node
         cdef uint32_t i
@@ -226,7 +231,7 @@ cdef class Joins(OpenInstant):
             )
         return node
 
-    cdef int _label_step(self, Way* way, Seek* seek) except -1:
+    cdef int _label_step(self, Way* way, Seek* seek) except -1 nogil:
         """Labels of its own for a step of several events, by instant."""
         cdef Label* label
         cdef Label* kept
@@ -254,7 +259,7 @@ cdef class Joins(OpenInstant):
         self.step_count = seek.count
         return 0
 
-    cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1:
+    cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1 nogil:
         """Whether a step skipped in front of a start has occurred inside its window."""
         cdef instant_t low = bound_at(self, first) - 1
         if self.forbidden_until(edge, self.env, self.env, low, first, True) == NEVER:
@@ -262,16 +267,16 @@ cdef class Joins(OpenInstant):
         place.forbidden += 1
         return True
 
-    cdef int put_off(self, Way* way, Node* node) except -1:
+    cdef int put_off(self, Way* way, Node* node) except -1 nogil:
         """The window is known when all events of the instant are counted."""
         cdef size_t size = self.cells * sizeof(term_t)
         if self.beginning_count == self.beginning_room:
             self.beginning_room = 2 * self.beginning_room + 16
-            self.beginnings = <Beginning*>_longer(
-                self.beginnings, self.beginning_room * sizeof(Beginning)
+            self.beginnings = <Beginning*>longer(
+                self.beginnings, self.beginning_room, sizeof(Beginning), LACKING
             )
-            self.beginning_values = <term_t*>_longer(
-                self.beginning_values, self.beginning_room * size
+            self.beginning_values = <term_t*>longer(
+                self.beginning_values, self.beginning_room, size, LACKING
             )
         self.beginnings[self.beginning_count].edge = way.edge
         self.beginnings[self.beginning_count].place = way.place
@@ -280,7 +285,7 @@ cdef class Joins(OpenInstant):
         self.beginning_count += 1
         return 0
 
-    cdef int begin_put_off(self) except -1:
+    cdef int begin_put_off(self) except -1 nogil:
         """What was put off begins, now that the instant is over."""
         cdef uint32_t i
         cdef Beginning* begun
@@ -298,11 +303,11 @@ cdef class Joins(OpenInstant):
         self.beginning_count = 0
         return 0
 
-    cdef instant_t since_at(self, const Node* node) noexcept:
+    cdef instant_t since_at(self, const Node* node) noexcept nogil:
         """The least start of the matches that end in a node."""
         return self.partitions.since_at(node.label) if self.apart else since_of(self)
 
-    cdef int pass_over(self, Groups groups) except -1:
+    cdef int pass_over(self, Groups groups) except -1 nogil:
         """The groups of a `,` place that no step can follow any more, one of this timestamp too."""
         cdef uint32_t i = groups.living
         while i:
@@ -314,7 +319,7 @@ cdef class Joins(OpenInstant):
         return 0
 
 
-cdef int _met(Search search, Seek* seek) except -1:
+cdef int _met(Search search, Seek* seek) except -1 nogil:
     """A step of several events has been found."""
     cdef Task* task = <Task*>seek.task
     if task.number == NOBODY:
@@ -322,10 +327,3 @@ cdef int _met(Search search, Seek* seek) except -1:
     else:
         (<Joins>search)._join(task.way, task.number, seek)
     return 0
-
-
-cdef void* _longer(void* block, size_t size) except NULL:
-    cdef void* moved = resized(block, size)
-    if moved == NULL:
-        raise MemoryError("no room for another beginning")
-    return moved

@@ -13,121 +13,134 @@ constant (amortised), finding where a stretch begins is logarithmic.
 from spaseq.rdf._memory cimport give_back, zeroed
 
 
-cdef class KeptRows:
-    """`columns` are those that an index is kept for."""
-
-    def __cinit__(self, columns):
-        cdef uint32_t i
-        self.first = self.end = 1
-        self.index_count = <uint32_t>len(columns)
-        self.indexes = <Index*>zeroed(self.index_count, sizeof(Index))
-        for i, column in enumerate(columns):
-            self.indexes[i].column = column
-
-    def __dealloc__(self):
-        cdef uint32_t i
-        if self.indexes != NULL:
-            for i in range(self.index_count):
-                give_back(self.indexes[i].newest)
-                give_back(self.indexes[i].older)
-        give_back(self.indexes)
-        give_back(self.labels)
-        give_back(self.instants)
-        give_back(self.keyed)
-
-    cdef int add(self, Label* label, bint keyed) except -1:
-        """One more row, of an instant not before that of the last one."""
-        cdef uint64_t number = self.end
-        cdef uint32_t slot, i
-        if number - self.first == self.room:
-            self._grow()
-        assert number == self.first or (
-            self.instants[(number - 1) & (self.room - 1)] <= label.instant
-        )
-        slot = number & (self.room - 1)
-        self.labels[slot] = label
-        self.instants[slot] = label.instant
-        self.keyed[slot] = keyed
-        self.end += 1
-        for i in range(self.index_count):
-            self._enter(&self.indexes[i], number)
-        return 0
-
-    cdef int _enter(self, Index* index, uint64_t number) noexcept nogil:
-        cdef uint32_t slot = number & (self.room - 1)
-        cdef uint32_t bucket = _bucket(self.labels[slot].row[index.column]) & (self.room - 1)
-        index.older[slot] = index.newest[bucket]
-        index.newest[bucket] = number
-        return 0
-
-    cdef int _grow(self) except -1:
-        """Room for twice as many rows; the chains are made anew."""
-        cdef uint32_t room = 2 * self.room if self.room else 64
-        cdef Label** labels = <Label**>zeroed(room, sizeof(Label*))
-        cdef instant_t* instants = <instant_t*>zeroed(room, sizeof(instant_t))
-        cdef uint8_t* keyed = <uint8_t*>zeroed(room, sizeof(uint8_t))
-        cdef uint64_t number
-        cdef uint32_t i, old, new
-        for number in range(self.first, self.end):
-            old, new = number & (self.room - 1), number & (room - 1)
-            labels[new] = self.labels[old]
-            instants[new] = self.instants[old]
-            keyed[new] = self.keyed[old]
-        give_back(self.labels)
-        give_back(self.instants)
-        give_back(self.keyed)
-        self.labels, self.instants, self.keyed = labels, instants, keyed
-        self.room = room
-        for i in range(self.index_count):
-            give_back(self.indexes[i].newest)
-            give_back(self.indexes[i].older)
-            self.indexes[i].newest = self.indexes[i].older = NULL
-            self.indexes[i].newest = <uint64_t*>zeroed(room, sizeof(uint64_t))
-            self.indexes[i].older = <uint64_t*>zeroed(room, sizeof(uint64_t))
-            for number in range(self.first, self.end):
-                self._enter(&self.indexes[i], number)
-        return 0
-
-    cdef int forget(self, instant_t bound) noexcept nogil:
-        """Rows of instants before `bound` go."""
-        while self.first < self.end and self.instants[self.first & (self.room - 1)] < bound:
-            self.first += 1
-        return 0
-
-    cdef uint64_t before(self, instant_t high) noexcept nogil:
-        """The number of the newest row of an instant before `high`, or one below `first`."""
-        cdef uint64_t low = self.first, above = self.end, middle
-        if low < above and self.instants[(above - 1) & (self.room - 1)] < high:
-            return above - 1
-        while low < above:
-            middle = (low + above) // 2
-            if self.instants[middle & (self.room - 1)] < high:
-                low = middle + 1
-            else:
-                above = middle
-        return low - 1
-
-    cdef uint64_t until(self, int64_t micros) noexcept nogil:
-        """The number of the newest row of a time or an earlier one, or one below `first`."""
-        cdef uint64_t low = self.first, above = self.end, middle
-        while low < above:
-            middle = (low + above) // 2
-            if self.labels[middle & (self.room - 1)].micros <= micros:
-                low = middle + 1
-            else:
-                above = middle
-        return low - 1
-
-    cdef uint64_t newest_like(self, uint32_t index, term_t term) noexcept nogil:
-        """The newest row that may have a term in the column of an index; 0: there is none."""
-        if self.room == 0:
-            return 0
-        return self.indexes[index].newest[_bucket(term) & (self.room - 1)]
-
-    cdef uint64_t older_like(self, uint32_t index, uint64_t number) noexcept nogil:
-        """The one before a row that `newest_like` or `older_like` gave."""
-        return self.indexes[index].older[number & (self.room - 1)]
-
-
 cdef inline uint32_t _bucket(term_t term) noexcept nogil:
     return <uint32_t>((<uint64_t>term * 0x9E3779B97F4A7C15u) >> 32)
+
+
+cdef KeptRows* rows_new(columns) except NULL:
+    """Room for rows; `columns` are those that an index is kept for."""
+    cdef KeptRows* rows = <KeptRows*>zeroed(1, sizeof(KeptRows))
+    cdef uint32_t i
+    rows.first = rows.end = 1
+    rows.indexes = <Index*>zeroed(len(columns), sizeof(Index))
+    rows.index_count = <uint32_t>len(columns)
+    for i, column in enumerate(columns):
+        rows.indexes[i].column = column
+    return rows
+
+
+cdef int rows_free(KeptRows* rows) noexcept nogil:
+    """Give back what `rows_new` gave; NULL is nothing."""
+    cdef uint32_t i
+    if rows == NULL:
+        return 0
+    for i in range(rows.index_count):
+        give_back(rows.indexes[i].newest)
+        give_back(rows.indexes[i].older)
+    give_back(rows.indexes)
+    give_back(rows.labels)
+    give_back(rows.instants)
+    give_back(rows.keyed)
+    give_back(rows)
+    return 0
+
+
+cdef int _enter(KeptRows* rows, Index* index, uint64_t number) noexcept nogil:
+    cdef uint32_t slot = number & (rows.room - 1)
+    cdef uint32_t bucket = _bucket(rows.labels[slot].row[index.column]) & (rows.room - 1)
+    index.older[slot] = index.newest[bucket]
+    index.newest[bucket] = number
+    return 0
+
+
+cdef int _grow(KeptRows* rows) except -1 nogil:
+    """Room for twice as many rows; the chains are made anew."""
+    cdef uint32_t room = 2 * rows.room if rows.room else 64
+    cdef Label** labels = <Label**>zeroed(room, sizeof(Label*))
+    cdef instant_t* instants = <instant_t*>zeroed(room, sizeof(instant_t))
+    cdef uint8_t* keyed = <uint8_t*>zeroed(room, sizeof(uint8_t))
+    cdef uint64_t number
+    cdef uint32_t i, old, new
+    for number in range(rows.first, rows.end):
+        old, new = number & (rows.room - 1), number & (room - 1)
+        labels[new] = rows.labels[old]
+        instants[new] = rows.instants[old]
+        keyed[new] = rows.keyed[old]
+    give_back(rows.labels)
+    give_back(rows.instants)
+    give_back(rows.keyed)
+    rows.labels, rows.instants, rows.keyed = labels, instants, keyed
+    rows.room = room
+    for i in range(rows.index_count):
+        give_back(rows.indexes[i].newest)
+        give_back(rows.indexes[i].older)
+        rows.indexes[i].newest = rows.indexes[i].older = NULL
+        rows.indexes[i].newest = <uint64_t*>zeroed(room, sizeof(uint64_t))
+        rows.indexes[i].older = <uint64_t*>zeroed(room, sizeof(uint64_t))
+        for number in range(rows.first, rows.end):
+            _enter(rows, &rows.indexes[i], number)
+    return 0
+
+
+cdef int rows_add(KeptRows* rows, Label* label, bint keyed) except -1 nogil:
+    """One more row, of an instant not before that of the last one."""
+    cdef uint64_t number = rows.end
+    cdef uint32_t slot, i
+    if number - rows.first == rows.room:
+        _grow(rows)
+    assert number == rows.first or (
+        rows.instants[(number - 1) & (rows.room - 1)] <= label.instant
+    )
+    slot = number & (rows.room - 1)
+    rows.labels[slot] = label
+    rows.instants[slot] = label.instant
+    rows.keyed[slot] = keyed
+    rows.end += 1
+    for i in range(rows.index_count):
+        _enter(rows, &rows.indexes[i], number)
+    return 0
+
+
+cdef int rows_forget(KeptRows* rows, instant_t bound) noexcept nogil:
+    """Rows of instants before `bound` go."""
+    while rows.first < rows.end and rows.instants[rows.first & (rows.room - 1)] < bound:
+        rows.first += 1
+    return 0
+
+
+cdef uint64_t row_before(const KeptRows* rows, instant_t high) noexcept nogil:
+    """The number of the newest row of an instant before `high`, or one below `first`."""
+    cdef uint64_t low = rows.first, above = rows.end, middle
+    if low < above and rows.instants[(above - 1) & (rows.room - 1)] < high:
+        return above - 1
+    while low < above:
+        middle = (low + above) // 2
+        if rows.instants[middle & (rows.room - 1)] < high:
+            low = middle + 1
+        else:
+            above = middle
+    return low - 1
+
+
+cdef uint64_t row_until(const KeptRows* rows, int64_t micros) noexcept nogil:
+    """The number of the newest row of a time or an earlier one, or one below `first`."""
+    cdef uint64_t low = rows.first, above = rows.end, middle
+    while low < above:
+        middle = (low + above) // 2
+        if rows.labels[middle & (rows.room - 1)].micros <= micros:
+            low = middle + 1
+        else:
+            above = middle
+    return low - 1
+
+
+cdef uint64_t newest_like(const KeptRows* rows, uint32_t index, term_t term) noexcept nogil:
+    """The newest row that may have a term in the column of an index; 0: there is none."""
+    if rows.room == 0:
+        return 0
+    return rows.indexes[index].newest[_bucket(term) & (rows.room - 1)]
+
+
+cdef uint64_t older_like(const KeptRows* rows, uint32_t index, uint64_t number) noexcept nogil:
+    """The one before a row that `newest_like` or `older_like` gave."""
+    return rows.indexes[index].older[number & (rows.room - 1)]

@@ -2,8 +2,9 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from spaseq.nfa._groups cimport Groups
 from spaseq.nfa._joins cimport Joins
-from spaseq.nfa._tables cimport Way
+from spaseq.nfa._tables cimport Edge, Way
 from spaseq.nfa._tecs cimport Label, Node, Walk
 from spaseq.rdf._terms cimport term_t
 
@@ -13,13 +14,24 @@ cdef class Meeting(Joins):
     cdef uint64_t most_living       # there are no more groups and waiting matches than these
     cdef public uint64_t waited     # waiting matches there have been
 
-    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1
-    cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1
+    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil
+    cdef int _take_each(
+        self, Way* way, uint32_t width, Label** label, Groups groups
+    ) except -1 nogil
+    cdef int _take_ordered(
+        self, Way* way, uint32_t width, Label** label, Groups groups
+    ) except -1 nogil
     cdef int _take_whole(
         self, Way* way, uint32_t width, Label** label, double least, double most
-    ) except -1
-    cdef int _take(self, Way* way, uint32_t group, uint32_t width, Label** label) except -1
-    cdef int show(self) except -1
-    cdef int _enter(self, uint32_t target, const term_t* values, Node* node) except -1
-    cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1
-    cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1
+    ) except -1 nogil
+    cdef int _take_first(self, Way* way, uint32_t width, Label** label) except -1 nogil
+    cdef int _take(
+        self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups
+    ) except -1 nogil
+    cdef bint _fits(self, Edge* edge, uint32_t width) except -1 nogil
+    cdef int show(self) except -1 nogil
+    cdef int _enter(
+        self, uint32_t target, const term_t* values, Node* node, Groups groups
+    ) except -1 nogil
+    cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1 nogil
+    cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil

@@ -45,37 +45,42 @@ cdef class Meeting(Joins):
     def __cinit__(self, *rows):
         self.walk = Walk()
 
-    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1:
+    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil:
         """The row at hand meets those who wait for it in one place."""
         cdef Edge* edge = &self.edges[way.edge]
-        cdef Place* place = &self.places[way.place]
-        cdef Groups groups
-        cdef uint32_t i, group
         if edge.occurrence == NOBODY:
             return self.conjoin(way)
-        if not place.operator:
-            return self._take(way, NOBODY, width, label)
-        groups = <Groups>self.groups_at[way.place]
+        if not self.places[way.place].operator:
+            return self._take_first(way, width, label)
         if edge.compared >= 0:
-            return self._take_ordered(way, width, label)
+            return self._take_ordered(way, width, label, <Groups>self.groups_at[way.place])
+        return self._take_each(way, width, label, <Groups>self.groups_at[way.place])
+
+    cdef int _take_each(
+        self, Way* way, uint32_t width, Label** label, Groups groups
+    ) except -1 nogil:
+        """A row meets the groups that agree with it on the registers of an index, or all."""
+        cdef Edge* edge = &self.edges[way.edge]
+        cdef uint32_t i, group
         if edge.index:
             for i in range(edge.key_first, edge.key_end):
                 self.key[i - edge.key_first] = self.row[self.numbers[i]]
             group = groups.first(edge.index, self.key)
             if group == NOBODY and groups.living:
-                place.unjoined += 1
+                self.places[way.place].unjoined += 1
             while group != NOBODY:
-                self._take(way, group, width, label)
+                self._take(way, group, width, label, groups)
                 group = groups.next_of(edge.index, group, self.key)
         else:
             for i in range(groups.living):
-                self._take(way, groups.alive[i], width, label)
+                self._take(way, groups.alive[i], width, label, groups)
         return 0
 
-    cdef int _take_ordered(self, Way* way, uint32_t width, Label** label) except -1:
+    cdef int _take_ordered(
+        self, Way* way, uint32_t width, Label** label, Groups groups
+    ) except -1 nogil:
         """A row meets the groups whose registers its filter may find less, equal or greater."""
         cdef Edge* edge = &self.edges[way.edge]
-        cdef Groups groups = <Groups>self.groups_at[way.place]
         cdef double value = 0, least = -INFINITY, most = INFINITY, margin
         cdef bint found = False
         cdef Rank rank
@@ -100,13 +105,13 @@ cdef class Meeting(Joins):
         if group == NOBODY and groups.living and not found:
             self.places[way.place].unjoined += 1
         while group != NOBODY:
-            self._take(way, group, width, label)
+            self._take(way, group, width, label, groups)
             group = groups.next_in(edge.index, &span)
         return 0
 
     cdef int _take_whole(
         self, Way* way, uint32_t width, Label** label, double least, double most
-    ) except -1:
+    ) except -1 nogil:
         """A row takes all groups below `least` or above `most`; whether there are any."""
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
@@ -129,67 +134,79 @@ cdef class Meeting(Joins):
         arrive(self, edge, self.tecs.extend(label[0], wanted.cell, wanted.latest))
         return 1
 
-    cdef int _take(self, Way* way, uint32_t number, uint32_t width, Label** label) except -1:
+    cdef int _take_first(self, Way* way, uint32_t width, Label** label) except -1 nogil:
+        """A row that a match may begin with."""
+        cdef Edge* edge = &self.edges[way.edge]
+        cdef Place* place = &self.places[way.place]
+        place.visited += 1
+        if self.now < self.since:
+            return 0
+        memset(self.env, 0, self.cells * sizeof(term_t))
+        if not self._fits(edge, width):
+            return 0
+        if place.manner:
+            return self.take_guarded(way, NOBODY, width, label)
+        self.label_row(way, width, label)
+        place.joined += 1
+        return arrive(self, edge, self.tecs.extend(label[0], NULL, self.now))
+
+    cdef int _take(
+        self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups
+    ) except -1 nogil:
         """A group and a row that its place may take."""
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
-        cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
-        cdef instant_t bound = self.since
-        cdef Groups groups
-        cdef Group* group = NULL
-        cdef int status
+        cdef Group* group = &groups.groups[number]
         place.visited += 1
-        if number != NOBODY:
-            groups = <Groups>self.groups_at[way.place]
-            group = &groups.groups[number]
-            if latest_of(group) < bound:
-                if group.taken != self.now:
-                    place.outside += 1
-                    if latest_of(group) < self.bound:
-                        self.touch(way.place, number)
-                return 0
-            if not spend(self, way.place):
-                return 0
-            self.remember(self.env, place, groups, number)
-        else:
-            if self.now < bound:
-                return 0
-            memset(self.env, 0, self.cells * sizeof(term_t))
-        enter(self, edge, self.env)
-        if occurrence.more & More.KEEPS and not self.row_kept:
-            self.keep_row(width)
-        status = bind(self, occurrence, self.row, self.env)
-        if status <= 0:
-            occurrence.disagreed += 1
-            return _raised() if status < 0 else 0
-        if occurrence.more & More.ASSIGNS and not assign(
-            self, edge.occurrence, self.env, self.row + width
-        ):
+        if latest_of(group) < self.since:
+            if group.taken != self.now:
+                place.outside += 1
+                if latest_of(group) < self.bound:
+                    self.touch(way.place, number)
             return 0
-        if occurrence.more & More.TESTS:
-            status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
-            if status <= 0:
-                return _raised() if status < 0 else 0
-        if group != NULL and (
-            group.latest < 0 or self.tracked and place.operator == c","
-            and not place.manner & CONJOINED
-            and group.members.node.label.instant < self.partitions.before
-        ):
+        if not spend(self, way.place):
+            return 0
+        self.remember(self.env, place, groups, number)
+        if not self._fits(edge, width):
+            return 0
+        if group.latest < 0 or self.tracked and place.operator == c"," and not (
+            place.manner & CONJOINED
+        ) and group.members.node.label.instant < self.partitions.before:
             place.passed_over += 1
             return 0
         if place.manner:
             return self.take_guarded(way, number, width, label)
         self.label_row(way, width, label)
         place.joined += 1
-        if group == NULL:
-            return arrive(self, edge, self.tecs.extend(label[0], NULL, self.now))
         if place.operator == c";" and group.taken != self.now:
             self.touch(way.place, number)
         return arrive(self, edge, self.tecs.extend(label[0], group.members, group.latest))
 
+    cdef bint _fits(self, Edge* edge, uint32_t width) except -1 nogil:
+        """Whether the row at hand agrees with what is remembered; then that is what it is after."""
+        cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
+        cdef int status
+        enter(self, edge, self.env)
+        if occurrence.more & More.KEEPS and not self.row_kept:
+            self.keep_row(width)
+        status = bind(self, occurrence, self.row, self.env)
+        if status <= 0:
+            occurrence.disagreed += 1
+            return _raised() if status < 0 else False
+        if occurrence.more & More.ASSIGNS and not assign(
+            self, edge.occurrence, self.env, self.row + width
+        ):
+            return False
+        if occurrence.more & More.TESTS:
+            status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
+            if status < 0:
+                return _raised()
+            return status
+        return True
+
     # ---------------------------------------------------------------- to wait
 
-    cdef int show(self) except -1:
+    cdef int show(self) except -1 nogil:
         """What came to wait becomes visible."""
         cdef uint32_t i
         for i in range(self.pending_count):
@@ -197,13 +214,15 @@ cdef class Meeting(Joins):
                 self.pending[i].target,
                 self.pending_values + self.pending[i].values,
                 self.pending[i].node,
+                <Groups>self.groups_at[self.pending[i].target],
             )
         self.pending_count = self.value_count = 0
         return 0
 
-    cdef int _enter(self, uint32_t target, const term_t* values, Node* node) except -1:
+    cdef int _enter(
+        self, uint32_t target, const term_t* values, Node* node, Groups groups
+    ) except -1 nogil:
         """A partial match comes to wait."""
-        cdef Groups groups = <Groups>self.groups_at[target]
         cdef uint32_t number = groups.find(values)
         cdef Group* group
         if number != NOBODY and latest_of(&groups.groups[number]) < self.bound:
@@ -239,7 +258,7 @@ cdef class Meeting(Joins):
         self.places[target].reached += 1
         return 0
 
-    cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1:
+    cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1 nogil:
         """The matches that end in a node wait for their windows to close."""
         self.walk.begin(node, self.since_at(node))
         while self.walk.advance():
@@ -247,7 +266,7 @@ cdef class Meeting(Joins):
             self.waited += 1
         return 0
 
-    cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1:
+    cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil:
         """The match that a walk is at waits."""
         cdef uint32_t i
         cdef Awaited** head = &self.awaited[walk.start & self.times_mask]
@@ -267,6 +286,6 @@ cdef class Meeting(Joins):
         return 0
 
 
-cdef int _raised() except -1:
+cdef int _raised() except -1 nogil:
     """Hand on the Python exception that a filter left."""
     return -1

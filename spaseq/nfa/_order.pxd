@@ -65,8 +65,8 @@ cdef class Order:
     cdef uint32_t* roots        # by hash
     cdef uint32_t mask
 
-    cdef int reserve(self, uint32_t room) except -1
-    cdef int keep_subtotals(self) except -1
+    cdef int reserve(self, uint32_t room) except -1 nogil
+    cdef int keep_subtotals(self) except -1 nogil
     cdef int spoil(self, uint32_t group) noexcept nogil
     cdef int enter(self, uint32_t group, uint32_t hash, Rank rank, double value) noexcept nogil
     cdef int put(self, uint32_t group) noexcept nogil

@@ -18,9 +18,11 @@ from libc.math cimport isnan
 from libc.string cimport memmove, memset
 
 from spaseq.rdf._literals cimport decode_record
-from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._memory cimport give_back, longer, zeroed
 from spaseq.rdf._terms cimport UNDECODED, WINDOWED
 from spaseq.rdf._values cimport Kind
+
+cdef const char* LACKING = b"another group of partial matches"
 
 cdef uint32_t NOBODY = 0xFFFFFFFFu
 
@@ -70,17 +72,17 @@ cdef class Order:
         give_back(self.subtotals)
         give_back(self.roots)
 
-    cdef int reserve(self, uint32_t room) except -1:
+    cdef int reserve(self, uint32_t room) except -1 nogil:
         """Make room for the groups with numbers below `room`, a power of two; none is in it."""
-        self.leaves = <Leaf*>_longer(self.leaves, room * sizeof(Leaf))
-        self.roots = <uint32_t*>_longer(self.roots, room * sizeof(uint32_t))
+        self.leaves = <Leaf*>longer(self.leaves, room, sizeof(Leaf), LACKING)
+        self.roots = <uint32_t*>longer(self.roots, room, sizeof(uint32_t), LACKING)
         if self.subtotals != NULL:
-            self.subtotals = <Subtotal*>_longer(self.subtotals, room * sizeof(Subtotal))
+            self.subtotals = <Subtotal*>longer(self.subtotals, room, sizeof(Subtotal), LACKING)
         self.mask = room - 1
         memset(self.roots, 0xFF, room * sizeof(uint32_t))
         return 0
 
-    cdef int keep_subtotals(self) except -1:
+    cdef int keep_subtotals(self) except -1 nogil:
         """From now on, subtrees may have unions."""
         cdef uint32_t i
         if self.subtotals != NULL:
@@ -238,10 +240,3 @@ cdef class Order:
         if leaf.alike != span.position.alike or leaf.value > span.most:
             return NOBODY
         return span.path[span.depth - 1]
-
-
-cdef void* _longer(void* block, size_t size) except NULL:
-    cdef void* moved = resized(block, size)
-    if moved == NULL:
-        raise MemoryError("no room for another group of partial matches")
-    return moved

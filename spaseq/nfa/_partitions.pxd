@@ -40,19 +40,19 @@ cdef class Partitions:
     cdef instant_t before           # of the row at hand: its partition's last instant before now
     cdef instant_t since            # no match of its partition may start before it
 
-    cdef int note(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1
-    cdef int meet(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept
+    cdef int note(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1 nogil
+    cdef int meet(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept nogil
     cdef instant_t before_in(
         self, EventBatch batch, const term_t* env, instant_t instant
-    ) noexcept
-    cdef instant_t since_at(self, const Label* label) noexcept
-    cdef int skip_at(self, const Label* label) except -1
-    cdef uint32_t _find(self) noexcept
-    cdef uint32_t _made(self) except? 0xFFFFFFFF
-    cdef bint _gone(self, uint32_t number) noexcept
+    ) noexcept nogil
+    cdef instant_t since_at(self, const Label* label) noexcept nogil
+    cdef int skip_at(self, const Label* label) except -1 nogil
+    cdef uint32_t _find(self) noexcept nogil
+    cdef uint32_t _made(self) except? 0xFFFFFFFF nogil
+    cdef bint _gone(self, uint32_t number) noexcept nogil
     cdef tuple key_at(self, const Label* label)
-    cdef bint _key_of(self, const Label* label) noexcept
-    cdef instant_t _before(self, const Partition* partition, instant_t instant) noexcept
-    cdef int _come(self, Partition* partition, instant_t instant) except -1
-    cdef int _widen(self, Partition* partition) except -1
-    cdef int _sweep(self) except -1
+    cdef bint _key_of(self, const Label* label) noexcept nogil
+    cdef instant_t _before(self, const Partition* partition, instant_t instant) noexcept nogil
+    cdef int _come(self, Partition* partition, instant_t instant) except -1 nogil
+    cdef int _widen(self, Partition* partition) except -1 nogil
+    cdef int _sweep(self) except -1 nogil

@@ -68,7 +68,7 @@ cdef class Partitions:
         give_back(self.gpm_of)
         give_back(self.key)
 
-    cdef int note(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1:
+    cdef int note(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1 nogil:
         """The event at hand has a row of a GPM, before any filter."""
         cdef uint32_t i
         cdef uint32_t* columns
@@ -82,7 +82,7 @@ cdef class Partitions:
             self.key[i] = self.window.keep(batch, row[columns[i]])
         return self._come(&self.partitions[self._made()], self.clock.now)
 
-    cdef int meet(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept:
+    cdef int meet(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept nogil:
         """Come to a row: `before` and `since` are those of its partition, if it has one."""
         cdef uint32_t* columns = self.columns + self.column_first[gpm]
         cdef uint32_t i, number
@@ -104,7 +104,7 @@ cdef class Partitions:
 
     cdef instant_t before_in(
         self, EventBatch batch, const term_t* env, instant_t instant
-    ) noexcept:
+    ) noexcept nogil:
         """The latest instant before one with an event of an environment's partition; or -1."""
         cdef uint32_t i, number
         for i in range(self.keys.width):
@@ -112,7 +112,7 @@ cdef class Partitions:
         number = self._find()
         return -1 if number == NOBODY else self._before(&self.partitions[number], instant)
 
-    cdef instant_t _before(self, const Partition* partition, instant_t instant) noexcept:
+    cdef instant_t _before(self, const Partition* partition, instant_t instant) noexcept nogil:
         """The latest instant of a partition before one, or -1; none that is not recorded."""
         cdef uint32_t low = 0, high = partition.count, middle
         if partition.last < instant:
@@ -129,7 +129,7 @@ cdef class Partitions:
             return -1
         return partition.instants[(partition.first + low - 1) & (partition.room - 1)]
 
-    cdef int _come(self, Partition* partition, instant_t instant) except -1:
+    cdef int _come(self, Partition* partition, instant_t instant) except -1 nogil:
         """A partition has an event at an instant, not before any that it had."""
         if partition.last >= instant:
             return 0
@@ -148,7 +148,7 @@ cdef class Partitions:
         partition.count += 1
         return 0
 
-    cdef int _widen(self, Partition* partition) except -1:
+    cdef int _widen(self, Partition* partition) except -1 nogil:
         """Room for twice as many instants."""
         cdef uint32_t i, room = 2 * partition.room if partition.room else 8
         cdef instant_t* wider = <instant_t*>zeroed(room, sizeof(instant_t))
@@ -158,7 +158,7 @@ cdef class Partitions:
         partition.instants, partition.room, partition.first = wider, room, 0
         return 0
 
-    cdef instant_t since_at(self, const Label* label) noexcept:
+    cdef instant_t since_at(self, const Label* label) noexcept nogil:
         """The least start of a match that a label is part of."""
         cdef uint32_t number
         if not self.apart:
@@ -169,7 +169,7 @@ cdef class Partitions:
             return self.clock.bound
         return self.partitions[number].skipped
 
-    cdef int skip_at(self, const Label* label) except -1:
+    cdef int skip_at(self, const Label* label) except -1 nogil:
         """Only what starts after the present instant may still match in a label's partition."""
         self._key_of(label)
         self.partitions[self._made()].skipped = self.clock.now + 1
@@ -181,7 +181,7 @@ cdef class Partitions:
         self._key_of(label)
         return tuple([self.key[i] for i in range(self.keys.width)])
 
-    cdef bint _key_of(self, const Label* label) noexcept:
+    cdef bint _key_of(self, const Label* label) noexcept nogil:
         cdef uint32_t edge = self.clock.places[label.place].edge_first + label.position
         cdef uint32_t gpm = self.gpm_of[self.gpm_first[edge] + label.part]
         cdef uint32_t* columns = self.columns + self.column_first[gpm]
@@ -190,17 +190,17 @@ cdef class Partitions:
             self.key[i] = label.row[columns[i]]
         return True
 
-    cdef bint _gone(self, uint32_t number) noexcept:
+    cdef bint _gone(self, uint32_t number) noexcept nogil:
         """Whether nobody can look back to anything that is known of a partition."""
         cdef Partition* partition = &self.partitions[number]
         return partition.last < self.clock.reach and partition.skipped <= self.clock.bound
 
-    cdef uint32_t _find(self) noexcept:
+    cdef uint32_t _find(self) noexcept nogil:
         """The partition of `key`, or NOBODY."""
         cdef uint32_t number = self.keys.find(self.key)
         return NOBODY if number != NOBODY and self._gone(number) else number
 
-    cdef uint32_t _made(self) except? 0xFFFFFFFF:
+    cdef uint32_t _made(self) except? 0xFFFFFFFF nogil:
         """The partition of `key`, from now on."""
         cdef uint32_t number = self.keys.find(self.key)
         cdef Partition* longer
@@ -223,7 +223,7 @@ cdef class Partitions:
         self.partitions[number].skipped = self.partitions[number].count = 0
         return number
 
-    cdef int _sweep(self) except -1:
+    cdef int _sweep(self) except -1 nogil:
         cdef uint32_t i = self.keys.living
         while i:
             i -= 1

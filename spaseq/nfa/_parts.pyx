@@ -13,7 +13,7 @@ from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport Dates, Group, Groups, Stretch, values_of
 from spaseq.nfa._instant cimport wait
 from spaseq.nfa._joins cimport Beginning
-from spaseq.nfa._kept cimport KeptRows
+from spaseq.nfa._kept cimport KeptRows, rows_add, rows_forget
 from spaseq.nfa._tables cimport CLOSING, Place, Way
 from spaseq.nfa._tecs cimport Cell, Label, Node, instant_t
 from spaseq.rdf._dictionary cimport Dictionary
@@ -222,7 +222,7 @@ cdef class CoreParts:
         Keyed: it binds all partition variables. And the rows of a chain, those of each graph
         pattern once.
         """
-        cdef KeptRows rows
+        cdef KeptRows* rows
         cdef uint64_t number
         cdef uint32_t step
         seen = set()
@@ -233,11 +233,11 @@ cdef class CoreParts:
             for number in range(rows.first, rows.end if gpm not in seen else 0):
                 yield gpm, True, <size_t>rows.labels[number & (rows.room - 1)]
             seen.add(gpm)
-        for gpm, found in enumerate(self.core.kept_rows):
-            if found is None:
+        for gpm in range(self.core.gpm_count):
+            rows = self.core.kept_rows[<uint32_t>gpm]
+            if rows == NULL:
                 continue
-            rows = found
-            rows.forget(self.core.reach)
+            rows_forget(rows, self.core.reach)
             for number in range(rows.first, rows.end):
                 step = <uint32_t>(number & (rows.room - 1))
                 yield gpm, bool(rows.keyed[step]), <size_t>rows.labels[step]
@@ -369,14 +369,14 @@ cdef class CoreParts:
                 before = self.core.tecs.add(NULL, -1, node, self.core.bound)
             node = self.core.tecs.extend(<Label*><size_t>label, before, start)
         self._set_key(values)
-        self.core._enter(place, self.core.key, node)
+        self.core._enter(place, self.core.key, node, <Groups>self.core.groups_at[place])
 
     def put_kept(self, uint32_t gpm, size_t label, bint keyed):
         """Let somebody look back at a row, where anybody does; the oldest comes first."""
         if self.core.chain_length:
             self.core.put_step(gpm, <Label*>label)
-        if self.core.kept_rows[gpm] is not None:
-            (<KeptRows>self.core.kept_rows[gpm]).add(<Label*>label, keyed)
+        if self.core.kept_rows[gpm] != NULL:
+            rows_add(self.core.kept_rows[gpm], <Label*>label, keyed)
 
     def put_chained(self, how):
         """Go on with a chain as `chained` says; None: as rows come, for not all are there."""

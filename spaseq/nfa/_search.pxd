@@ -29,7 +29,7 @@ cdef struct Seek
 cdef class Search(EventAtHand)
 
 # What to do with a way to take an edge: 1: there need not be another one.
-ctypedef int (*Found)(Search search, Seek* seek) except -1
+ctypedef int (*Found)(Search search, Seek* seek) except -1 nogil
 
 # The part of a search for ways to take an edge that its callback may look at.
 cdef struct Seek:
@@ -55,7 +55,8 @@ cdef struct Seek:
 
 
 cdef class Search(EventAtHand):
-    cdef list kept_rows         # per GPM, its KeptRows; None where nobody looks back
+    cdef KeptRows** kept_rows   # per GPM; NULL where nobody looks back
+    cdef uint32_t gpm_count
     cdef uint32_t* gpms         # per occurrence
     cdef Range* looks           # per GPM, into `lookers`
     cdef uint32_t* lookers      # the places from which somebody looks back at its rows
@@ -81,19 +82,19 @@ cdef class Search(EventAtHand):
     cdef uint32_t kept_gpm
     cdef readonly uint64_t looked   # rows that were looked at
 
-    cdef int keep(self, uint32_t gpm, uint32_t width, bint keyed) except -1
-    cdef int each_edge(self, Seek* seek, const term_t* env) except -1
-    cdef int each(self, Seek* seek) except -1
-    cdef int _choose(self, Seek* seek) except -1
-    cdef int _extend(self, Seek* seek, uint32_t depth) except -1
-    cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept
-    cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept
-    cdef bint _binds(self, const Occurrence* occurrence, uint32_t number) noexcept
-    cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1
-    cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1
-    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1
-    cdef bint _shared(self, Seek* seek, const Label* label) noexcept
-    cdef int deepen(self) except -1
+    cdef int keep(self, uint32_t gpm, uint32_t width, bint keyed) except -1 nogil
+    cdef int each_edge(self, Seek* seek, const term_t* env) except -1 nogil
+    cdef int each(self, Seek* seek) except -1 nogil
+    cdef int _choose(self, Seek* seek) except -1 nogil
+    cdef int _extend(self, Seek* seek, uint32_t depth) except -1 nogil
+    cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept nogil
+    cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept nogil
+    cdef bint _binds(self, const Occurrence* occurrence, uint32_t number) noexcept nogil
+    cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1 nogil
+    cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1 nogil
+    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1 nogil
+    cdef bint _shared(self, Seek* seek, const Label* label) noexcept nogil
+    cdef int deepen(self) except -1 nogil
 
 
 cdef Range* ranges_of(pairs) except NULL

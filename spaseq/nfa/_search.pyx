@@ -14,11 +14,24 @@ in `looked`, and as steps of the event (`spaseq.nfa.limits`).
 
 from libc.string cimport memcpy, memset
 
-from spaseq.nfa._kept cimport UNINDEXED, KeptRows
+from spaseq.nfa._kept cimport (
+    UNINDEXED,
+    KeptRows,
+    newest_like,
+    older_like,
+    row_before,
+    row_until,
+    rows_add,
+    rows_forget,
+    rows_free,
+    rows_new,
+)
 from spaseq.nfa._tables cimport Occurrence, assign, bind, enter, numbers_of
-from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 from spaseq.nfa.limits import LimitReached
+
+cdef const char* LACKING = b"what a guard looks for"
 
 # How many rows an index or a filter is thought to leave one of.
 cdef uint64_t LEAVES = 8
@@ -32,10 +45,12 @@ cdef class Search(EventAtHand):
     def __cinit__(self, rows, *others):
         cdef uint32_t i
         found = rows.search
-        self.kept_rows = [
-            None if columns is None else KeptRows(columns) for columns in found.kept
-        ]
-        self.looking = any(rows is not None for rows in self.kept_rows)
+        self.kept_rows = <KeptRows**>zeroed(len(found.kept), sizeof(KeptRows*))
+        self.gpm_count = <uint32_t>len(found.kept)
+        for i, columns in enumerate(found.kept):
+            if columns is not None:
+                self.kept_rows[i] = rows_new(columns)
+                self.looking = True
         self.gpms = numbers_of(found.gpms)
         self.looks = ranges_of(found.looks)
         self.lookers = numbers_of(found.lookers)
@@ -62,6 +77,9 @@ cdef class Search(EventAtHand):
 
     def __dealloc__(self):
         cdef uint32_t i
+        for i in range(self.gpm_count):
+            rows_free(self.kept_rows[i])
+        give_back(self.kept_rows)
         for i in range(self.level_room):
             give_back(self.levels[i])
             give_back(self.level_labels[i])
@@ -86,9 +104,9 @@ cdef class Search(EventAtHand):
 
     # ---------------------------------------------------------------- rows
 
-    cdef int keep(self, uint32_t gpm, uint32_t width, bint keyed) except -1:
+    cdef int keep(self, uint32_t gpm, uint32_t width, bint keyed) except -1 nogil:
         """The row at hand is looked back at as long as the window has its event."""
-        cdef KeptRows rows = <KeptRows>self.kept_rows[gpm]
+        cdef KeptRows* rows = self.kept_rows[gpm]
         cdef Label* label = self.tecs.label(width)
         cdef uint32_t i, j
         if self.whole[gpm] and not self.row_kept:
@@ -103,11 +121,11 @@ cdef class Search(EventAtHand):
                 j = self.column_numbers[i]
                 if self.given[j]:
                     self.row[j] = label.row[j] = self.window.keep(self.batch, self.given[j])
-        rows.forget(self.reach)
+        rows_forget(rows, self.reach)
         self.kept, self.kept_gpm = label, gpm
-        return rows.add(label, keyed)
+        return rows_add(rows, label, keyed)
 
-    cdef int each_edge(self, Seek* seek, const term_t* env) except -1:
+    cdef int each_edge(self, Seek* seek, const term_t* env) except -1 nogil:
         """Every way to take the edge of a seek from an environment, until one will do: then 1."""
         cdef uint32_t level = self.depth
         cdef term_t* entered
@@ -122,7 +140,7 @@ cdef class Search(EventAtHand):
         self.depth = level
         return stopped
 
-    cdef int each(self, Seek* seek) except -1:
+    cdef int each(self, Seek* seek) except -1 nogil:
         """Every way to meet one of the choices of a seek, until one will do: then 1."""
         cdef uint32_t i, level = self.depth
         cdef int stopped = 0
@@ -144,13 +162,13 @@ cdef class Search(EventAtHand):
         self.depth = level
         return stopped
 
-    cdef int _choose(self, Seek* seek) except -1:
+    cdef int _choose(self, Seek* seek) except -1 nogil:
         """Every way to meet the parts at hand; nothing is tried before all of them have rows."""
         cdef uint32_t i
-        cdef KeptRows rows
+        cdef KeptRows* rows
         for i in range(seek.count):
-            rows = <KeptRows>self.kept_rows[seek.parts[i].gpm]
-            rows.forget(self.reach)
+            rows = self.kept_rows[seek.parts[i].gpm]
+            rows_forget(rows, self.reach)
             if rows.first == rows.end:
                 return 0
         if seek.fresh == NULL:
@@ -162,7 +180,7 @@ cdef class Search(EventAtHand):
                 return 1
         return 0
 
-    cdef int _extend(self, Seek* seek, uint32_t depth) except -1:
+    cdef int _extend(self, Seek* seek, uint32_t depth) except -1 nogil:
         """The parts that are not met yet."""
         cdef uint32_t i
         cdef int status
@@ -195,14 +213,14 @@ cdef class Search(EventAtHand):
                 seek.last = seek.labels[i].instant
         return seek.found(self, seek)
 
-    cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept:
+    cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept nogil:
         """The part with the fewest rows, of those that may fit by what is known of them."""
         cdef uint32_t i, best = 0
         cdef uint64_t fewest = 0, count
-        cdef KeptRows rows
+        cdef KeptRows* rows
         for i in range(seek.count):
             if seek.labels[i] == NULL:
-                rows = <KeptRows>self.kept_rows[seek.parts[i].gpm]
+                rows = self.kept_rows[seek.parts[i].gpm]
                 count = rows.end - rows.first + 1
                 if depth + 1 < seek.count and self._told(seek, i, depth):
                     count = count // LEAVES + 1
@@ -210,11 +228,11 @@ cdef class Search(EventAtHand):
                     fewest, best = count, i
         return best
 
-    cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept:
+    cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept nogil:
         """Whether an index, or a filter that can be asked then, tells some rows of a part apart."""
         cdef const term_t* env = seek.cells + depth * self.cells
         cdef Occurrence* occurrence = &self.occurrences[seek.parts[part].occurrence]
-        cdef KeptRows rows = <KeptRows>self.kept_rows[seek.parts[part].gpm]
+        cdef KeptRows* rows = self.kept_rows[seek.parts[part].gpm]
         cdef uint32_t i, j, k, missing
         cdef Early* test
         for i in range(rows.index_count):
@@ -233,7 +251,7 @@ cdef class Search(EventAtHand):
                     return True
         return False
 
-    cdef bint _binds(self, const Occurrence* occurrence, uint32_t number) noexcept:
+    cdef bint _binds(self, const Occurrence* occurrence, uint32_t number) noexcept nogil:
         """Whether rows of an occurrence may bind a register."""
         cdef uint32_t i
         for i in range(occurrence.binding_first, occurrence.binding_end):
@@ -241,9 +259,9 @@ cdef class Search(EventAtHand):
                 return True
         return False
 
-    cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1:
+    cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1 nogil:
         """Meet one part with each of its rows."""
-        cdef KeptRows rows = <KeptRows>self.kept_rows[seek.parts[part].gpm]
+        cdef KeptRows* rows = self.kept_rows[seek.parts[part].gpm]
         cdef const term_t* env = seek.cells + depth * self.cells
         cdef uint32_t i, index = UNINDEXED, slot
         cdef uint32_t columns = self.occurrences[seek.parts[part].occurrence].binding_first
@@ -258,16 +276,17 @@ cdef class Search(EventAtHand):
         for i in range(rows.index_count):
             term = env[self.bindings[columns + rows.indexes[i].column].register]
             if term:
-                index, number = i, rows.newest_like(i, term)
+                index, number = i, newest_like(rows, i, term)
                 break
         if index == <uint32_t>UNINDEXED:
-            number = rows.until(micros) if timed else rows.before(seek.high)
+            number = row_until(rows, micros) if timed else row_before(rows, seek.high)
         while number >= rows.first:
             slot = number & (rows.room - 1)
             if rows.instants[slot] <= seek.low or (timed and rows.labels[slot].micros < micros):
                 break
             if self.steps_left == 0:
-                raise LimitReached("steps")
+                with gil:
+                    raise LimitReached("steps")
             self.steps_left -= 1
             self.looked += 1
             if (
@@ -278,10 +297,13 @@ cdef class Search(EventAtHand):
                 stopped = self._try(seek, depth, part, rows.labels[slot])
                 if stopped:
                     return 1
-            number = number - 1 if index == <uint32_t>UNINDEXED else rows.older_like(index, number)
+            if index == <uint32_t>UNINDEXED:
+                number -= 1
+            else:
+                number = older_like(rows, index, number)
         return 0
 
-    cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1:
+    cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1 nogil:
         """Meet one part with a row, and go on from there."""
         cdef const term_t* env = seek.cells + depth * self.cells
         cdef term_t* joined = seek.cells + (depth + 1) * self.cells
@@ -301,7 +323,7 @@ cdef class Search(EventAtHand):
         seek.labels[part] = NULL
         return stopped
 
-    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1:
+    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1 nogil:
         """Whether a filter is not true of what is bound, with the last part as the last of it."""
         cdef uint32_t i, j, k
         cdef bint ready, fresh
@@ -322,7 +344,7 @@ cdef class Search(EventAtHand):
                         return _raised() if status < 0 else True
         return False
 
-    cdef bint _shared(self, Seek* seek, const Label* label) noexcept:
+    cdef bint _shared(self, Seek* seek, const Label* label) noexcept nogil:
         """Whether a row is of an event that has been chosen already."""
         cdef uint32_t i
         cdef const Label* other
@@ -332,13 +354,13 @@ cdef class Search(EventAtHand):
                 return True
         return False
 
-    cdef int deepen(self) except -1:
+    cdef int deepen(self) except -1 nogil:
         """Scratch for one more nested search."""
         cdef uint32_t room
         if self.depth == self.level_room:
             room = 2 * self.level_room + 8
-            self.levels = <term_t**>_longer(self.levels, room * sizeof(term_t*))
-            self.level_labels = <Label***>_longer(self.level_labels, room * sizeof(Label**))
+            self.levels = <term_t**>longer(self.levels, room, sizeof(term_t*), LACKING)
+            self.level_labels = <Label***>longer(self.level_labels, room, sizeof(Label**), LACKING)
             while self.level_room < room:
                 self.levels[self.level_room] = <term_t*>zeroed(
                     (self.most_parts + 1) * self.cells + self.most_parts * self.most_assigned,
@@ -353,7 +375,7 @@ cdef class Search(EventAtHand):
         return 0
 
 
-cdef int _raised() except -1:
+cdef int _raised() except -1 nogil:
     """Hand on the Python exception that a filter left."""
     return -1
 
@@ -363,10 +385,3 @@ cdef Range* ranges_of(pairs) except NULL:
     for i, (first, end) in enumerate(pairs):
         block[<size_t>i] = Range(first, end)
     return block
-
-
-cdef void* _longer(void* block, size_t size) except NULL:
-    cdef void* moved = resized(block, size)
-    if moved == NULL:
-        raise MemoryError("no room to look for what a guard forbids")
-    return moved

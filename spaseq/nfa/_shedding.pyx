@@ -17,14 +17,14 @@ from spaseq.nfa._tecs cimport instant_t
 from spaseq.rdf._memory cimport give_back, zeroed
 
 
-cdef inline bint _counts(Clock clock, uint32_t place, int64_t only) noexcept:
+cdef inline bint _counts(Clock clock, uint32_t place, int64_t only) noexcept nogil:
     """Whether the groups of a place are counted, or of `only` one."""
     if only >= 0:
         return place == only and clock.places[place].operator != 0
     return clock.places[place].operator != 0 and clock.places[place].operator != CLOSING
 
 
-cdef uint64_t held(Clock clock, list groups, int64_t only) noexcept:
+cdef uint64_t held(Clock clock, list groups, int64_t only) noexcept with gil:
     """The groups that the window has not passed over and waiting matches, or those of a place."""
     cdef uint64_t found = 0 if only >= 0 else clock.awaited_count
     cdef uint32_t i, j
@@ -37,7 +37,7 @@ cdef uint64_t held(Clock clock, list groups, int64_t only) noexcept:
     return found
 
 
-cdef int shed(Clock clock, list groups, uint64_t surplus, int64_t only) except -1:
+cdef int shed(Clock clock, list groups, uint64_t surplus, int64_t only) except -1 with gil:
     """Let the `surplus` oldest go, of one place or of all (`only` < 0)."""
     cdef size_t length = <size_t>(clock.now - clock.bound + 1)
     cdef uint64_t* starts = <uint64_t*>zeroed(length, sizeof(uint64_t))
@@ -83,7 +83,7 @@ cdef int shed(Clock clock, list groups, uint64_t surplus, int64_t only) except -
     return 0
 
 
-cdef int _count_awaited(Clock clock, uint64_t* starts) noexcept:
+cdef int _count_awaited(Clock clock, uint64_t* starts) noexcept nogil:
     cdef instant_t i
     cdef Awaited* match
     for i in range(clock.bound, clock.now + 1):
@@ -94,7 +94,7 @@ cdef int _count_awaited(Clock clock, uint64_t* starts) noexcept:
     return 0
 
 
-cdef int _shed_awaited(Clock clock, instant_t last, uint64_t left) noexcept:
+cdef int _shed_awaited(Clock clock, instant_t last, uint64_t left) noexcept nogil:
     """Waiting matches that start before `last` go, and `left` of those that start then."""
     cdef instant_t i
     cdef Awaited** head

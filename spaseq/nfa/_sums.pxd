@@ -17,4 +17,4 @@ cdef struct Sum:
 
 cdef int sum_of(
     Groups groups, uint32_t index, Tecs tecs, instant_t since, Sum* wanted
-) except -1
+) except -1 nogil

@@ -18,9 +18,14 @@ from spaseq.nfa._order cimport Order, Subtotal, class_of
 
 cdef int sum_of(
     Groups groups, uint32_t index, Tecs tecs, instant_t since, Sum* wanted
-) except -1:
+) except -1 nogil:
     """Put the union of the groups that are wanted in `wanted.cell`; `since` bounds the window."""
-    cdef Order order = <Order>groups.orders_at[index]
+    return _sum_in(groups, <Order>groups.orders_at[index], tecs, since, wanted)
+
+
+cdef int _sum_in(
+    Groups groups, Order order, Tecs tecs, instant_t since, Sum* wanted
+) except -1 nogil:
     order.keep_subtotals()
     wanted.cell = NULL
     wanted.latest = -1
@@ -33,7 +38,7 @@ cdef int sum_of(
 cdef int _gather(
     Groups groups, Order order, Tecs tecs, instant_t since, Sum* wanted, uint32_t node,
     bint no_less, bint no_greater,
-) except -1:
+) except -1 nogil:
     """Add what is wanted of a subtree, of which the beginning or the end is known to be."""
     cdef uint32_t left, right
     if node == 0xFFFFFFFFu:
@@ -69,7 +74,7 @@ cdef inline bint _is_after(Order order, uint32_t node, const Sum* wanted) noexce
 
 cdef inline int _add(
     Tecs tecs, instant_t since, Sum* wanted, Cell* cell, instant_t latest
-) except -1:
+) except -1 nogil:
     if cell != NULL and latest >= since:
         wanted.cell = tecs.unite(wanted.cell, wanted.latest, cell, latest)
         wanted.latest = max(wanted.latest, latest)
@@ -78,7 +83,7 @@ cdef inline int _add(
 
 cdef int _settle(
     Groups groups, Order order, Tecs tecs, instant_t since, uint32_t node
-) except -1:
+) except -1 nogil:
     """See to it that a node has its subtotal."""
     cdef Subtotal* own = &order.subtotals[node]
     cdef Group* group = &groups.groups[node]

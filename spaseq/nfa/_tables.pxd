@@ -19,10 +19,10 @@ cdef struct Conditions:
     # or -1 with a Python exception set.
     int (*value)(
         void* context, uint32_t occurrence, uint32_t position, term_t* env, term_t* value
-    ) noexcept
+    ) noexcept nogil
     # What an aggregate's register holds after one more value; 0 with a Python exception set.
     # Equal states are equal numbers, and 0 is the state before any value.
-    term_t (*add)(void* context, uint32_t register, term_t state, term_t value) noexcept
+    term_t (*add)(void* context, uint32_t register, term_t state, term_t value) noexcept nogil
     void* context
     int64_t instant     # that of the row's event, -1: it is the event at hand
     uint32_t stream     # of the row's event, where that has an instant
@@ -186,8 +186,8 @@ cdef uint32_t* numbers_of(numbers) except NULL
 
 
 # 0, or -1 with a Python exception set.
-cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) noexcept
-cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) except -1
+cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) noexcept nogil
+cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) except -1 nogil
 
 
 cdef inline int enter(Tables tables, const Edge* edge, term_t* env) noexcept nogil:
@@ -214,7 +214,7 @@ cdef inline int enter(Tables tables, const Edge* edge, term_t* env) noexcept nog
 
 cdef inline int bind(
     Tables tables, const Occurrence* occurrence, const term_t* row, term_t* env
-) noexcept:
+) noexcept nogil:
     """Bind a row's variables in an environment: 1, or 0 where one disagrees.
 
     -1 with a Python exception set.

@@ -144,7 +144,7 @@ cdef class Tables:
         return self.occurrences[occurrence].disagreed
 
 
-cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) noexcept:
+cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) noexcept nogil:
     """A variable was bound: what follows it changes."""
     cdef uint32_t i
     cdef Follower* follower
@@ -166,7 +166,7 @@ cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env
     return 0
 
 
-cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) except -1:
+cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) except -1 nogil:
     """Work out the BINDs of an occurrence and bind them: 1, or 0 where one disagrees."""
     cdef Occurrence* occurrence = &tables.occurrences[number]
     cdef Binding* binding
@@ -188,7 +188,7 @@ cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) exc
     return 1
 
 
-cdef int _raised() except -1:
+cdef int _raised() except -1 nogil:
     """Hand on the Python exception that somebody else left."""
     return -1
 

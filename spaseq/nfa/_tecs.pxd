@@ -61,14 +61,14 @@ cdef class Tecs:
     cdef uint64_t current
     cdef readonly uint64_t made     # nodes so far
 
-    cdef int begin(self, instant_t now, instant_t bound) except -1
-    cdef void* take(self, size_t size) except NULL
-    cdef Label* label(self, uint32_t width) except NULL
-    cdef Node* extend(self, Label* label, Cell* before, instant_t start) except NULL
-    cdef Cell* add(self, Cell* heap, instant_t heap_latest, Node* node, instant_t bound) except NULL
+    cdef int begin(self, instant_t now, instant_t bound) except -1 nogil
+    cdef void* take(self, size_t size) except NULL nogil
+    cdef Label* label(self, uint32_t width) except NULL nogil
+    cdef Node* extend(self, Label* label, Cell* before, instant_t start) except NULL nogil
+    cdef Cell* add(self, Cell* heap, instant_t heap_latest, Node* node, instant_t bound) except NULL nogil
     cdef Cell* unite(
         self, Cell* one, instant_t one_latest, Cell* other, instant_t other_latest
-    ) except NULL
+    ) except NULL nogil
 
 
 @cython.final

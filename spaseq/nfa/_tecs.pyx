@@ -27,12 +27,25 @@ from spaseq.rdf._memory cimport (
     arena_reset,
     arena_piece,
     give_back,
+    no_room,
     resized,
     zeroed,
 )
 
 # An epoch ends when it holds as many bytes.
 cdef size_t EPOCH_BYTES = 1 << 18
+
+
+# Functions that return pointers cannot assert without the GIL themselves (Cython 3.1).
+cdef inline int _assert_above(const Label* label, const Cell* before, instant_t start) except -1 nogil:
+    assert start <= label.instant
+    assert before == NULL or before.latest == start
+    return 0
+
+
+cdef inline int _assert_latest(const Cell* cell, instant_t latest) except -1 nogil:
+    assert cell.latest == latest
+    return 0
 
 
 cdef class Tecs:
@@ -54,7 +67,7 @@ cdef class Tecs:
         """The bytes that nodes, unions and labels take now."""
         return sum(self.epochs[i].memory.used for i in range(<uint32_t>self.room))
 
-    cdef int begin(self, instant_t now, instant_t bound) except -1:
+    cdef int begin(self, instant_t now, instant_t bound) except -1 nogil:
         """An instant begins: the epochs that lie before `bound` go."""
         cdef Epoch* epoch
         cdef Epoch* grown
@@ -80,13 +93,13 @@ cdef class Tecs:
         epoch.last = now
         return 0
 
-    cdef void* take(self, size_t size) except NULL:
+    cdef void* take(self, size_t size) except NULL nogil:
         cdef void* piece = arena_piece(&self.epochs[self.current % self.room].memory, size)
         if piece == NULL:
-            raise MemoryError("no room for another partial match")
+            no_room(b"another partial match")
         return piece
 
-    cdef Label* label(self, uint32_t width) except NULL:
+    cdef Label* label(self, uint32_t width) except NULL nogil:
         """A label with room for a row."""
         cdef size_t size = sizeof(Label) + width * sizeof(term_t)
         cdef Label* label = <Label*>self.take(size)
@@ -94,14 +107,13 @@ cdef class Tecs:
         label.width = width
         return label
 
-    cdef Node* extend(self, Label* label, Cell* before, instant_t start) except NULL:
+    cdef Node* extend(self, Label* label, Cell* before, instant_t start) except NULL nogil:
         """The matches of a union with one more event; the event alone where there is none.
 
         `start` is the greatest start of the union, or the event's own instant.
         """
         cdef Node* node = <Node*>self.take(sizeof(Node))
-        assert start <= label.instant
-        assert before == NULL or before.latest == start
+        _assert_above(label, before, start)
         node.label = label
         node.before = before
         node.before_latest = start if before != NULL else -1
@@ -111,7 +123,7 @@ cdef class Tecs:
 
     cdef Cell* add(
         self, Cell* heap, instant_t heap_latest, Node* node, instant_t bound
-    ) except NULL:
+    ) except NULL nogil:
         """The union of a heap (maybe NULL) and a node."""
         cdef Cell* cell = <Cell*>self.take(sizeof(Cell))
         cdef Cell* top
@@ -119,7 +131,8 @@ cdef class Tecs:
         cdef Cell** where = NULL
         cdef instant_t* where_latest = NULL
         cdef Cell* first = NULL
-        assert heap == NULL or heap_latest < bound or heap.latest == heap_latest
+        if heap != NULL and heap_latest >= bound:
+            _assert_latest(heap, heap_latest)
         memset(cell, 0, sizeof(Cell))
         cell.node = node
         cell.latest = node.latest
@@ -128,7 +141,7 @@ cdef class Tecs:
         while heap != NULL and heap_latest >= bound and heap.latest > node.latest:
             top = heap
             copy = <Cell*>self.take(sizeof(Cell))
-            assert top.left_latest <= top.latest and top.right_latest <= top.latest
+            _assert_latest(top, max(top.left_latest, top.right_latest, top.latest))
             copy[0] = top[0]
             copy.right = top.left
             copy.right_latest = top.left_latest
@@ -152,12 +165,13 @@ cdef class Tecs:
 
     cdef Cell* unite(
         self, Cell* one, instant_t one_latest, Cell* other, instant_t other_latest
-    ) except NULL:
+    ) except NULL nogil:
         """The union of two that share nothing; `one` may be NULL."""
         cdef Cell* cell
         if one == NULL:
             return other
-        assert one.latest == one_latest and other.latest == other_latest
+        _assert_latest(one, one_latest)
+        _assert_latest(other, other_latest)
         cell = <Cell*>self.take(sizeof(Cell))
         cell.node = NULL
         cell.left, cell.left_latest = one, one_latest

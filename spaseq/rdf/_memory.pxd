@@ -14,7 +14,9 @@ ctypedef struct Arena:
 
 cdef void* take(size_t size) noexcept nogil
 cdef void* resized(void* block, size_t size) noexcept nogil
-cdef void* zeroed(size_t count, size_t size) except NULL
+cdef void* zeroed(size_t count, size_t size) except NULL nogil
+cdef void* longer(void* block, size_t count, size_t size, const char* lacking) except NULL nogil
+cdef int no_room(const char* lacking) except -1 nogil
 cdef void give_back(void* block) noexcept nogil
 
 cdef void* arena_take(Arena* arena, size_t size) noexcept nogil

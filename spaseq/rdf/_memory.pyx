@@ -3,7 +3,7 @@
 
 Every block of the compiled modules comes from here, so that a test can say "nothing was
 allocated" and mean it: `requests()` counts all demands on the system so far. Functions
-return NULL where there is no memory; whoever holds the GIL turns that into a MemoryError.
+return NULL where there is no memory, or raise a MemoryError, with the GIL or without.
 
 An `Arena` hands out small pieces, aligned to 16 bytes, that are given back all at once.
 A reset keeps its chunks, so an arena that is filled and reset again and again stops
@@ -87,12 +87,26 @@ cdef void* resized(void* block, size_t size) noexcept nogil:
     return spaseq_resized(block, size)
 
 
-cdef void* zeroed(size_t count, size_t size) except NULL:
+cdef int no_room(const char* lacking) except -1 nogil:
+    """Raise what says for which thing there is no memory."""
+    with gil:
+        raise MemoryError(f"no room for {lacking.decode()}")
+
+
+cdef void* longer(void* block, size_t count, size_t size, const char* lacking) except NULL nogil:
+    """A block with room for so many things; what is in it stays, and what comes is not set."""
+    cdef void* moved = resized(block, (count if count else 1) * size)
+    if moved == NULL:
+        no_room(lacking)
+    return moved
+
+
+cdef void* zeroed(size_t count, size_t size) except NULL nogil:
     """Room for some things, all zero; for one where there are none."""
     cdef size_t wanted = (count if count else 1) * size
     cdef void* block = take(wanted)
     if block == NULL:
-        raise MemoryError
+        no_room(b"more")
     memset(block, 0, wanted)
     return block
 

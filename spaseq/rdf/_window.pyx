@@ -12,12 +12,21 @@ may hold it longer. Cost: entering is a look-up, and a copy of the text once per
 dropping an epoch is linear in the terms that live, which is amortised by those it drops.
 """
 
+from cpython.ref cimport Py_CLEAR, Py_INCREF, PyObject
 from libc.stdint cimport INT64_MAX
 from libc.string cimport memcpy, memset
 
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport term_of
-from spaseq.rdf._memory cimport arena_free, arena_reset, arena_take, give_back, take
+from spaseq.rdf._memory cimport (
+    arena_free,
+    arena_reset,
+    arena_take,
+    give_back,
+    longer,
+    no_room,
+    take,
+)
 from spaseq.rdf._terms cimport (
     LOCAL,
     PLACE,
@@ -40,13 +49,7 @@ cdef enum:
     EPOCHS = 8      # in the ring: those of one and a half horizons, and the current one
 
 cdef uint32_t FREE = 0xFFFFFFFFu
-cdef uint64_t _stamps = 0
-
-
-cdef uint64_t _new_stamp() noexcept:
-    global _stamps
-    _stamps += 1
-    return _stamps
+cdef uint64_t _windows = 0
 
 
 cdef class WindowTerms:
@@ -58,9 +61,11 @@ cdef class WindowTerms:
     def __cinit__(self, int64_t horizon):
         store_init(&self.store)
         slots_init(&self.known, 256)
-        self.objects = [None]
         self.horizon = horizon
-        self.stamp = _new_stamp()
+        global _windows
+        _windows += 1
+        # No two windows ever have the same, though they go on in different threads.
+        self.stamp = _windows << 32
         self.epochs = <Epoch*>take(EPOCHS * sizeof(Epoch))
         if self.epochs == NULL:
             raise MemoryError
@@ -72,6 +77,9 @@ cdef class WindowTerms:
             for i in range(<uint32_t>EPOCHS):
                 arena_free(&self.epochs[i].bytes)
         give_back(self.epochs)
+        for i in range(self.object_room):
+            Py_CLEAR(self.objects[i])
+        give_back(self.objects)
         store_free(&self.store)
         slots_free(&self.known)
 
@@ -80,7 +88,7 @@ cdef class WindowTerms:
         """The bytes of texts held now."""
         return sum(self.epochs[i].bytes.used for i in range(EPOCHS))
 
-    cpdef int advance(self, int64_t position) except -1:
+    cdef int move_to(self, int64_t position) except -1 nogil:
         """The stream has come to a position: epochs a horizon behind it go."""
         cdef uint32_t gone
         if not self.begun:
@@ -105,11 +113,11 @@ cdef class WindowTerms:
         self.cut = self._end(position)
         return 0
 
-    cdef int64_t _end(self, int64_t position) noexcept:
+    cdef int64_t _end(self, int64_t position) noexcept nogil:
         cdef int64_t length = self.horizon // 4 + 1
         return position + length if position < INT64_MAX - length else INT64_MAX
 
-    cdef term_t keep(self, EventBatch batch, term_t term) except 0:
+    cdef term_t keep(self, EventBatch batch, term_t term) except 0 nogil:
         """The number of a term of a batch from now on: permanent ones keep theirs."""
         cdef TermRecord* wanted
         cdef uint32_t number
@@ -126,7 +134,7 @@ cdef class WindowTerms:
             wanted.epoch = number
         return WINDOWED | number
 
-    cdef term_t enter(self, const char* text, uint32_t size) except 0:
+    cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil:
         """The number from now on of a term that is not permanent, by its text."""
         cdef TermRecord wanted
         cdef uint32_t number
@@ -142,7 +150,7 @@ cdef class WindowTerms:
         record_shape(&wanted)
         return WINDOWED | self._new(&wanted)
 
-    cdef int _use(self, uint32_t number) except -1:
+    cdef int _use(self, uint32_t number) except -1 nogil:
         """A term is used again: it is of the current epoch."""
         cdef TermRecord* record = &self.store.records[number]
         if record.epoch != self.current:
@@ -150,7 +158,7 @@ cdef class WindowTerms:
             self._place(number, record.text)
         return 0
 
-    cdef uint32_t _new(self, const TermRecord* wanted) except 0:
+    cdef uint32_t _new(self, const TermRecord* wanted) except 0 nogil:
         """The number of a term that has none."""
         cdef uint32_t number
         if 2 * self.known.used > self.known.mask:
@@ -161,8 +169,7 @@ cdef class WindowTerms:
         else:
             number = store_new(&self.store)
             if number == 0:
-                raise MemoryError("no room for another term of the window")
-            self.objects.append(None)
+                no_room(b"another term of the window")
         self.store.records[number] = wanted[0]
         self._place(number, wanted.text)
         slots_put(&self.known, <uint32_t>wanted.hash, number)
@@ -197,13 +204,13 @@ cdef class WindowTerms:
         wanted.epoch = number
         return number
 
-    cdef int _place(self, uint32_t number, const char* text) except -1:
+    cdef int _place(self, uint32_t number, const char* text) except -1 nogil:
         """Let the term be of the current epoch: its text is copied there."""
         cdef TermRecord* record = &self.store.records[number]
         cdef Epoch* epoch = &self.epochs[self.current % EPOCHS]
         cdef char* kept = <char*>arena_take(&epoch.bytes, record.size)
         if kept == NULL:
-            raise MemoryError
+            no_room(b"the text of a term of the window")
         memcpy(kept, text, record.size)
         record.text = kept
         record.epoch = self.current
@@ -220,14 +227,17 @@ cdef class WindowTerms:
             ):
                 return number
 
-    cdef int _drop(self, uint32_t up_to) except -1:
+    cdef int _drop(self, uint32_t up_to) except -1 nogil:
         """Forget the terms of all epochs before `up_to`."""
         cdef uint32_t i, dropped = 0
         cdef TermRecord* record
         for i in range(self.oldest, up_to):
             dropped += self.epochs[i % EPOCHS].terms
         if dropped:
-            self.stamp = _new_stamp()
+            if self.object_count:
+                with gil:
+                    self._drop_objects(up_to)
+            self.stamp += 1
             slots_clear(&self.known)
             for i in range(1, self.store.count):
                 record = &self.store.records[i]
@@ -237,7 +247,6 @@ cdef class WindowTerms:
                     record.epoch = FREE
                     record.months = self.unused
                     self.unused = i
-                    self.objects[i] = None
                 else:
                     slots_put(&self.known, <uint32_t>record.hash, i)
             self.live -= dropped
@@ -254,14 +263,43 @@ cdef class WindowTerms:
         """
         cdef uint32_t i = number & PLACE
         cdef TermRecord* record
-        known = self.objects[i]
-        if known is None:
-            record = &self.store.records[i]
-            if record.epoch == FREE:
-                return None
-            known = term_of(record.text[:record.size], record.lexical)
-            self.objects[i] = known
-        return known
+        if i < self.object_room and self.objects[i] != NULL:
+            return <object>self.objects[i]
+        record = &self.store.records[i]
+        if record.epoch == FREE:
+            return None
+        made = term_of(record.text[:record.size], record.lexical)
+        if i >= self.object_room:
+            self._widen_objects()
+        Py_INCREF(made)
+        self.objects[i] = <PyObject*>made
+        self.object_count += 1
+        return made
+
+    cdef int _widen_objects(self) except -1:
+        """Room for an object of each record."""
+        cdef size_t room = self.store.room
+        self.objects = <PyObject**>longer(
+            self.objects, room, sizeof(PyObject*), b"another term of the window"
+        )
+        memset(
+            &self.objects[self.object_room], 0, (room - self.object_room) * sizeof(PyObject*)
+        )
+        self.object_room = <uint32_t>room
+        return 0
+
+    cdef int _drop_objects(self, uint32_t up_to) except -1:
+        """Forget the objects of the terms of all epochs before `up_to`."""
+        cdef uint32_t i
+        for i in range(1, min(self.store.count, self.object_room)):
+            if self.objects[i] != NULL and self.store.records[i].epoch < up_to:
+                Py_CLEAR(self.objects[i])
+                self.object_count -= 1
+        return 0
+
+    def advance(self, int64_t position):
+        """See `move_to`."""
+        self.move_to(position)
 
     def hold(self, EventBatch batch not None, term_t number):
         """The number that a term of a batch has for the window."""
