@@ -32,6 +32,17 @@ cdef enum Manner:
     RECALLED = 2        # filters look at its events when others are at hand
 
 
+# A GPM that reads a stream.
+cdef struct Reader:
+    uint32_t gpm
+    bint wholly_native  # neither in Python nor recalled
+    uint64_t needed     # the views without which it has no row, see `bit_of`
+    bint lone           # it is one triple, and nobody asks for more of an event that is one
+    bint awaited        # whether somebody waited for its rows, when that was asked last
+    uint64_t read       # of the events that are not settled
+    PyObject* matcher   # NativeMatcher
+
+
 @cython.final
 cdef class NativeStep:
     cdef readonly AutomatonCore core
@@ -56,13 +67,15 @@ cdef class NativeStep:
     cdef View* views                # what filters see: views[first[o]:first[o + 1]], then BINDs
     cdef uint32_t* view_first       # by the number after the occurrences'
     cdef uint32_t* assigned_first   # per occurrence: the number of its first BIND among all
-    cdef uint32_t* readers          # the GPMs that read a stream: readers[first[s]:first[s + 1]]
+    cdef Reader* readers            # those of a stream: readers[first[s]:first[s + 1]]
     cdef uint32_t* reader_first
     cdef bint steady                # events that no pattern can match leave all but the time
     cdef Conditions conditions
     cdef EventBatch batch           # that of the event at hand
     cdef EventBatch idle            # where there is none
     cdef uint32_t index             # of that event in its batch
+    cdef uint32_t stream            # which stream it is of
+    cdef uint64_t unsettled         # events of the stream, see `settle`
     cdef object shown               # an event as an Event, and which one
     cdef uint64_t shown_serial
     cdef uint32_t shown_index
@@ -78,7 +91,7 @@ cdef class NativeStep:
     cdef int come(self, int64_t position) except -1 nogil
     cdef bint look(self, GraphTest test, const term_t* env) except -1
     cdef object _event(self)
-    cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1 with gil
+    cdef bint feed_in_python(self, uint32_t gpm, bint waits) except -1 with gil
     cdef term_t* _encoded(self, row) except NULL
     cdef int _turn_to(self, EventBatch batch) except -1
     cdef int _turn_away(self) except -1
@@ -86,6 +99,10 @@ cdef class NativeStep:
         self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
     ) except -1 nogil
     cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil
+    cdef uint64_t wanted(self, uint64_t present, uint32_t first, uint32_t end) noexcept nogil
+    cdef int _read(self, Reader* reader, uint64_t present) except -1 nogil
+    cdef int settle(self) noexcept nogil
+    cdef int _feed_lone(self, uint32_t gpm, NativeMatcher matcher) except -1 nogil
     cdef uint32_t pass_by(
         self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
     ) except? 0xFFFFFFFF nogil

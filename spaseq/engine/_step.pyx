@@ -11,6 +11,12 @@ to it as an `Event`, its rows are encoded in the event's batch, and what a filte
 decoded. Events that filters look at when they are not at hand any more are kept for the window.
 """
 
+cdef extern from *:
+    """
+    #define lowest_bit(word) ((uint32_t)__builtin_ctzll(word))
+    """
+    uint32_t lowest_bit(uint64_t word) noexcept nogil
+
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._graph cimport present_in
 from spaseq.gpm._operand cimport ERROR, Operand, write_term
@@ -29,6 +35,9 @@ from spaseq.gpm.bytecode import ExpressionCode
 
 # An event may have triples of any view.
 cdef uint64_t ANY = ~<uint64_t>0
+
+# The bits of a set of readers.
+cdef uint32_t WORD = 64
 
 # So many events are sooner over than the interpreter's lock is given away and got back.
 cdef uint32_t FEW = 1
@@ -177,12 +186,19 @@ cdef class NativeStep:
                 self.assigned[i - 1]
             )
         self._list_views([[view for view in some if view[2] in SHOWN] for some in views])
-        self.readers = <uint32_t*>zeroed(sum(map(len, readers)), sizeof(uint32_t))
+        self.readers = <Reader*>zeroed(sum(map(len, readers)), sizeof(Reader))
         self.reader_first = <uint32_t*>zeroed(len(readers) + 1, sizeof(uint32_t))
         for i, gpms in enumerate(readers):
             first = self.reader_first[i]
             for gpm in gpms:
-                self.readers[first] = gpm
+                self.readers[first].gpm = gpm
+                self.readers[first].matcher = self.native[<uint32_t>gpm]
+                if not self.manners[<uint32_t>gpm]:
+                    self.readers[first].wholly_native = True
+                    self.readers[first].needed = (<NativeMatcher>self.matchers[gpm]).needed
+                    self.readers[first].lone = not core.tracked and (
+                        (<NativeMatcher>self.matchers[gpm]).lone
+                    )
                 first += 1
             self.reader_first[i + 1] = first
         self.conditions.hold, self.conditions.test = _hold, _test
@@ -340,18 +356,18 @@ cdef class NativeStep:
             self.recalls.popitem(last=False)
         self.recalls[instant, stream] = event
 
-    cdef bint feed_in_python(self, uint32_t gpm, uint32_t stream, bint waits) except -1 with gil:
+    cdef bint feed_in_python(self, uint32_t gpm, bint waits) except -1 with gil:
         """Feed the rows of a pattern that Python evaluates: True. Keep the event if it must be."""
         cdef NativeMatcher matcher
         if not self.manners[gpm] & Manner.IN_PYTHON:
             matcher = <NativeMatcher>self.native[gpm]
             matcher.look(self.batch, self.index)
             if matcher.result.count:
-                self.recall(self.core.now, stream, self._event())
+                self.recall(self.core.now, self.stream, self._event())
             return False
         rows, kept = self.patterns.rows(self._event(), self.tasks[gpm])
         if self.manners[gpm] & Manner.RECALLED and kept:
-            self.recall(self.core.now, stream, self._event())
+            self.recall(self.core.now, self.stream, self._event())
         if self.core.tracked:
             for row in rows:
                 self.core.partitions.note(self.batch, gpm, self._encoded(row))
@@ -388,6 +404,7 @@ cdef class NativeStep:
         return 0
 
     cdef int _turn_away(self) except -1:
+        self.settle()
         self.batch.window = NULL
         self.batch = self.idle
         return 0
@@ -399,33 +416,95 @@ cdef class NativeStep:
 
         `present`: the views it has triples of, see `bit_of`, or `ANY`.
         """
-        cdef uint32_t gpm, reader
-        cdef bint waits, loaded = False
-        self.index = index
+        cdef uint32_t first = self.reader_first[stream], end = self.reader_first[stream + 1]
+        cdef uint64_t wanted
+        cdef bint presented
+        self.index, self.stream = index, stream
         if self.core.counted:
             self.core.count()
         while True:
-            for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
-                gpm = self.readers[reader]
-                waits = self.core.waits(gpm)
-                if not waits and not self.core.tracked:
-                    continue
-                if not self.manners[gpm] and (
-                    (<NativeMatcher>self.native[gpm]).needed & ~present
-                ):
-                    (<NativeMatcher>self.native[gpm]).pass_over(self.batch, index, 1)
-                    continue
-                if not loaded:
-                    self.graph.load(self.batch, index)
+            presented = False
+            while first < end:
+                wanted = self.wanted(present, first, end)
+                if wanted and not presented:
                     self.core.present(self.batch, index, stream, file)
-                    loaded = True
-                if self.manners[gpm] and self.feed_in_python(gpm, stream, waits):
-                    continue
-                self._feed_rows(gpm, <NativeMatcher>self.native[gpm], waits)
-            if not loaded or not self.core.spent:
+                    presented = True
+                while wanted:
+                    self._read(&self.readers[first + lowest_bit(wanted)], present)
+                    wanted &= wanted - 1
+                first += WORD
+            self.unsettled += 1
+            if not presented or not self.core.spent:
                 return 0
             self.core.relieve()
-            loaded = False
+            first = self.reader_first[stream]
+
+    cdef uint64_t wanted(self, uint64_t present, uint32_t first, uint32_t end) noexcept nogil:
+        """Which of the readers from `first` on may have rows that somebody waits for.
+
+        A bit for each of at most 64. There is no branch for each: which of them it is cannot be
+        foreseen.
+        """
+        cdef Reader* reader = self.readers + first
+        cdef Reader* last = self.readers + min(end, first + WORD)
+        cdef uint64_t found = 0, bit = 1
+        cdef bint waits, tracked = self.core.tracked
+        while reader < last:
+            waits = self.core.waits(reader.gpm)
+            if waits != reader.awaited:
+                self.settle()
+                reader.awaited = waits
+            found |= bit * <uint64_t>(<int>(reader.needed & ~present == 0) & (waits | tracked))
+            bit <<= 1
+            reader += 1
+        return found
+
+    cdef bint is_wanted(self, uint64_t present, uint32_t stream) noexcept nogil:
+        """Whether an event with these views may have rows that somebody waits for."""
+        cdef uint32_t first = self.reader_first[stream], end = self.reader_first[stream + 1]
+        while first < end:
+            if self.wanted(present, first, end):
+                return True
+            first += WORD
+        return False
+
+    cdef int _read(self, Reader* reader, uint64_t present) except -1 nogil:
+        """Feed the rows that a pattern has in the event at hand."""
+        cdef EventRecord* event = &self.batch.events[self.index]
+        reader.read += 1
+        if not reader.awaited:
+            self.core.came_early(reader.gpm, 1)
+        if reader.lone and present != ANY and event.end - event.first == 1:
+            return self._feed_lone(reader.gpm, <NativeMatcher>reader.matcher)
+        self.graph.load(self.batch, self.index)
+        if reader.wholly_native or not self.feed_in_python(reader.gpm, reader.awaited):
+            return self._feed_rows(reader.gpm, <NativeMatcher>reader.matcher, reader.awaited)
+        return 0
+
+    cdef int settle(self) noexcept nogil:
+        """Count the events since the last time for the patterns that did not read them.
+
+        They lack what these patterns need, or came when nobody waited for them.
+        """
+        cdef Reader* reader = self.readers + self.reader_first[self.stream]
+        cdef Reader* last = self.readers + self.reader_first[self.stream + 1]
+        cdef uint64_t events
+        while reader < last:
+            events = self.unsettled - reader.read
+            reader.read = 0
+            if not reader.awaited:
+                self.core.came_early(reader.gpm, events)
+            if reader.wholly_native and (reader.awaited or self.core.tracked):
+                (<NativeMatcher>reader.matcher).pass_over(events)
+            reader += 1
+        self.unsettled = 0
+        return 0
+
+    cdef int _feed_lone(self, uint32_t gpm, NativeMatcher matcher) except -1 nogil:
+        """Feed the row of a pattern of one triple, in an event of one."""
+        if matcher.look_at_one(self.batch, self.index):
+            self.core.feed(gpm, matcher.result.cells, matcher.columns)
+        return 0
 
     cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil:
         """Feed the rows of the event at hand that pass the local filters."""
@@ -449,19 +528,22 @@ cdef class NativeStep:
         """The first event, from one on, that some pattern may match; those before it go by.
 
         Each is an instant of its own in which nothing happens, so all they leave behind is the
-        time of the last of them. `present` is set where the event has views that are looked at.
+        time of the last of them, and not even that where the event comes later. `present` is set
+        where the event has views that are looked at.
         """
         cdef EventRecord* events = self.batch.events
         cdef int64_t micros = self.core.micros
-        cdef uint32_t reader, gpm, first = index
+        cdef uint32_t first = index
         cdef bint begun = self.core.now >= 0
+        self.stream = stream
         present[0] = ANY
         while index < self.batch.event_count and events[index].domain == domain and (
             events[index].ordinal == 0
         ) and (events[index].micros > micros or not begun):
             present[0] = present_in(self.graph, self.batch, index)
             if self.is_wanted(present[0], stream):
-                break
+                self.unsettled += index - first
+                return index
             micros, begun = events[index].micros, True
             present[0] = ANY
             index += 1
@@ -471,12 +553,7 @@ cdef class NativeStep:
         tick(self.core, micros)
         self.core.turn += 1
         self.core.tecs.begin(self.core.now, self.core.reach)
-        for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
-            gpm = self.readers[reader]
-            if self.core.waits(gpm):
-                (<NativeMatcher>self.native[gpm]).pass_over(self.batch, index - 1, index - first)
-            else:
-                self.core.came_early(gpm, index - first - 1)
+        self.unsettled += index - first
         return index
 
     cdef bint is_current(self, EventBatch batch) noexcept nogil:
@@ -484,15 +561,6 @@ cdef class NativeStep:
         return batch.dictionary is self.graph.dictionary and (
             batch.version == self.graph.dictionary.permanent.count
         )
-
-    cdef bint is_wanted(self, uint64_t present, uint32_t stream) noexcept nogil:
-        """Whether an event with these views has what some pattern that reads its stream needs."""
-        cdef uint32_t reader, gpm
-        for reader in range(self.reader_first[stream], self.reader_first[stream + 1]):
-            gpm = self.readers[reader]
-            if self.manners[gpm] or not (<NativeMatcher>self.native[gpm]).needed & ~present:
-                return True
-        return False
 
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position

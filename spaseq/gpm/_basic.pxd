@@ -43,7 +43,9 @@ cdef class BasicJoin:
     cdef int enter(self, uint32_t first, steps) except -1
     cdef End _end(self, end) except *
     cdef int extend(self, const Rows* left, Rows* out, uint32_t first, uint32_t end) except -1 nogil
-    cdef bint match_one(self, uint32_t number, Rows* out) except -1 nogil
+    cdef bint match_one(
+        self, uint32_t number, term_t subject, term_t object, Rows* out
+    ) except -1 nogil
     cdef int _extend_singly(
         self, const Rows* left, Rows* out, uint32_t first, uint32_t end
     ) except -1 nogil

@@ -95,19 +95,19 @@ cdef class BasicJoin:
                     self._open(&steps[depth], &cursors[depth])
         return 0
 
-    cdef bint match_one(self, uint32_t number, Rows* out) except -1 nogil:
-        """The row of a step over a view of one triple, where nothing is bound; whether it fits.
+    cdef bint match_one(
+        self, uint32_t number, term_t subject, term_t object, Rows* out
+    ) except -1 nogil:
+        """The row of a step over its only triple, where nothing is bound; whether it fits.
 
         The same that `extend` does, without looking for others.
         """
         cdef Step* step = &self.steps[number]
-        cdef uint32_t at = self.graph.views[step.view].first
         cdef term_t* row = row_new(out)
         step.tried += 1
         memset(row, 0, self.width * sizeof(term_t))
         if not (
-            agrees(&step.subject, self.graph.subjects[at], row)
-            and agrees(&step.object, self.graph.objects[at], row)
+            agrees(&step.subject, subject, row) and agrees(&step.object, object, row)
         ):
             out.count -= 1
             return False

@@ -39,7 +39,8 @@ cdef class SummaryGraph:
     cdef uint32_t room          # triples the columns have room for
     cdef View* views
     cdef readonly uint32_t view_count
-    cdef uint32_t plain         # views up to here are of one predicate, or view 0
+    cdef uint16_t* filled       # the views that the last event filled
+    cdef uint32_t filled_count
     cdef uint16_t* view_of      # per permanent term below `known`: its view as a predicate, or 0
     cdef term_t known
     cdef readonly bint whole    # whether view 0 is filled
@@ -51,6 +52,14 @@ cdef class SummaryGraph:
     cdef uint32_t event
 
     cdef int load(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef inline int fills(self, uint32_t view, uint32_t triples) noexcept nogil:
+        """A view gets so many more triples of the event."""
+        if self.views[view].count == 0 and triples:
+            self.filled[self.filled_count] = <uint16_t>view
+            self.filled_count += 1
+            self.present |= bit_of(view)
+        self.views[view].count += triples
+        return 0
     cdef uint32_t fill_derived(self, uint32_t place) noexcept nogil
     cdef int grow(self, uint32_t triples) except -1 nogil
     cdef int link(self, uint32_t view, Side side) except -1 nogil

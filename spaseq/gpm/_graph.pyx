@@ -37,11 +37,11 @@ cdef class SummaryGraph:
         if len(numbers) + derived >= 0xFFFF:
             raise OverflowError("a program's patterns can name at most 65,534 predicates")
         self.view_count = <uint32_t>len(numbers) + 1 + derived
-        self.plain = <uint32_t>len(numbers) + 1
         self.known = max(numbers, default=0) + 1
         self.views = <View*>take(self.view_count * sizeof(View))
         self.view_of = <uint16_t*>take(self.known * sizeof(uint16_t))
-        if self.views == NULL or self.view_of == NULL:
+        self.filled = <uint16_t*>take(self.view_count * sizeof(uint16_t))
+        if self.views == NULL or self.view_of == NULL or self.filled == NULL:
             raise MemoryError
         memset(self.views, 0, self.view_count * sizeof(View))
         memset(self.view_of, 0, self.known * sizeof(uint16_t))
@@ -51,6 +51,7 @@ cdef class SummaryGraph:
 
     def __dealloc__(self):
         give_back(self.views)
+        give_back(self.filled)
         give_back(self.view_of)
         give_back(self.subjects)
         give_back(self.predicates)
@@ -112,21 +113,21 @@ cdef class SummaryGraph:
         if self.room < room:
             self.grow(2 * room)
         arena_reset(&self.scratch)
-        for i in range(self.view_count):
-            self.views[i].count = 0
-            if self.views[i].scanned:  # else nothing has asked for its lists
-                self.views[i].scanned = 0
-                memset(self.views[i].siblings, 0, SIDES * sizeof(Siblings))
+        for i in range(self.filled_count):
+            view = &self.views[self.filled[i]]
+            view.count = 0
+            if view.scanned:  # else nothing has asked for its lists
+                view.scanned = 0
+                memset(view.siblings, 0, SIDES * sizeof(Siblings))
+        self.filled_count = 0
+        self.present = 0
         for i in range(count):
             predicate = batch.triples[first + i].predicate
             self.kinds[i] = self.view_of[predicate] if predicate < self.known else 0
-            self.views[self.kinds[i]].count += 1
-        self.views[0].count = 0
-        self.present = 0
-        for i in range(1, self.plain):
-            view = &self.views[i]
-            if view.count:
-                self.present |= bit_of(i)
+            if self.kinds[i]:
+                self.fills(self.kinds[i], 1)
+        for i in range(self.filled_count):
+            view = &self.views[self.filled[i]]
             view.first = place
             view.seen += view.count
             place += view.count
@@ -142,8 +143,8 @@ cdef class SummaryGraph:
             place = self.fill_derived(place)
         if self.whole:
             self.present |= bit_of(0)
+            self.fills(0, count)
             self.views[0].first = place
-            self.views[0].count = count
             self.views[0].seen += count
             for i in range(count):
                 self.subjects[place + i] = batch.triples[first + i].subject
@@ -157,15 +158,13 @@ cdef class SummaryGraph:
     cdef uint32_t fill_derived(self, uint32_t place) noexcept nogil:
         """Put what was derived into its views, from `place` on; where it ends."""
         cdef Derived* found = self.deriver.found
-        cdef uint32_t i, at
+        cdef uint32_t i, at, plain = self.filled_count
         cdef View* view
         for i in range(self.deriver.count):
             if found[i].target < LINK:
-                self.views[found[i].target].count += 1
-        for i in range(self.plain, self.view_count):
-            view = &self.views[i]
-            if view.count:
-                self.present |= bit_of(i)
+                self.fills(found[i].target, 1)
+        for i in range(plain, self.filled_count):
+            view = &self.views[self.filled[i]]
             view.first = place
             view.seen += view.count
             place += view.count

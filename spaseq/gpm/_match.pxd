@@ -55,6 +55,7 @@ cdef class NativeMatcher:
     cdef dict views                     # the number of each predicate's view
     cdef uint64_t needed                # the views without whose triples there is no row
     cdef bint single                    # the pattern is one step of a given predicate
+    cdef bint lone                      # and no filter asks for other triples
     cdef PyObject* batch                # of the event being matched, borrowed for as long
     cdef term_t* empty                  # a row without bindings
     cdef term_t* timed                  # a row with the event's time
@@ -78,17 +79,11 @@ cdef class NativeMatcher:
     cdef uint64_t _needed(self, int number) noexcept
     cdef bint _is_single(self, Node* root) noexcept
     cdef int look(self, EventBatch batch, uint32_t event) except -1 nogil
-    cdef inline int pass_over(
-        self, EventBatch batch, uint32_t event, uint32_t events
-    ) noexcept nogil:
-        """Nothing is found in so many events up to one, for want of triples."""
-        if self.serial == batch.serial and self.event == event:
-            return 0
+    cdef inline int pass_over(self, uint64_t events) noexcept nogil:
+        """So many events were not looked at, for want of triples."""
         self.tried += events
-        self.result = &self.nodes[self.node_count - 1].rows
-        self.result.count = 0
-        self.serial, self.event = batch.serial, event
         return 0
+    cdef bint look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil
     cdef int run(self, uint32_t event) except -1 nogil
     cdef int filter_rows(self) except -1 nogil

@@ -15,7 +15,7 @@ hash joins on the slots both always bind. Source: SPARQL 1.1 section 18.5.
 from libc.string cimport memcpy, memset
 
 from spaseq.gpm._expression cimport Expression
-from spaseq.gpm._graph cimport bit_of
+from spaseq.gpm._graph cimport View, bit_of
 from spaseq.gpm._rows cimport (
     MORE,
     drop_duplicates,
@@ -26,6 +26,7 @@ from spaseq.gpm._rows cimport (
     rows_free,
     rows_init,
 )
+from spaseq.rdf._batch cimport Triple
 from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, resized, zeroed
 
 from spaseq.gpm.order import cost, ordered
@@ -106,6 +107,7 @@ cdef class NativeMatcher:
             self._enter_test(<uint32_t>i, code)
         self.needed = self._needed(<int>self.node_count - 1)
         self.single = self._is_single(&self.nodes[self.node_count - 1])
+        self.lone = self.single and not any(code.exists for code in codes)
 
     def __dealloc__(self):
         cdef uint32_t i
@@ -278,7 +280,11 @@ cdef class NativeMatcher:
         if self.serial == batch.serial and self.event == event:
             return 0
         if self.needed & ~self.graph.present:
-            return self.pass_over(batch, event, 1)
+            self.pass_over(1)
+            self.result = &self.nodes[self.node_count - 1].rows
+            self.result.count = 0
+            self.serial, self.event = batch.serial, event
+            return 0
         self.serial = 0
         self.batch = <PyObject*>batch
         self.run(event)
@@ -286,6 +292,26 @@ cdef class NativeMatcher:
         self.serial = batch.serial
         self.event = event
         return 0
+
+    cdef bint look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil:
+        """Whether an event has a row that passed, whose only triple is of the pattern's only view.
+
+        The same that `look` finds, without a summary graph.
+        """
+        cdef Node* root = &self.nodes[self.node_count - 1]
+        cdef const Triple* triple = &batch.triples[batch.events[event].first]
+        if self.serial != batch.serial or self.event != event:
+            self.serial = 0
+            self.batch = <PyObject*>batch
+            self.tried += 1
+            self.result = &root.rows
+            root.rows.count = 0
+            self.found += self.basic.match_one(
+                root.first, triple.subject, triple.object, &root.rows
+            )
+            self.filter_rows()
+            self.serial, self.event = batch.serial, event
+        return self.result.count > 0 and self.passed[0]
 
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil:
         """Whether a row passes the local filters, at the event that the summary graph holds."""
@@ -338,12 +364,18 @@ cdef class NativeMatcher:
         cdef term_t* row
         cdef uint32_t i, kept = 0
         cdef Node* root = &self.nodes[self.node_count - 1]
+        cdef View* view
         self.tried += 1
-        if self.single and self.graph.views[self.basic.steps[root.first].view].count == 1:
-            self.result = &root.rows
-            root.rows.count = 0
-            self.found += self.basic.match_one(root.first, &root.rows)
-            return 0
+        if self.single:
+            view = &self.graph.views[self.basic.steps[root.first].view]
+            if view.count == 1:
+                self.result = &root.rows
+                root.rows.count = 0
+                self.found += self.basic.match_one(
+                    root.first, self.graph.subjects[view.first], self.graph.objects[view.first],
+                    &root.rows,
+                )
+                return 0
         arena_reset(&self.scratch)
         if self.tried >= self.next_order:
             with gil:

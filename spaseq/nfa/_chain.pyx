@@ -107,8 +107,6 @@ cdef class Chain(Meeting):
             before = self.rows_before(step)
             if before.first < before.end:
                 return True
-        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            self.places[self.ways[i].place].early += 1
         return False
 
     cdef KeptRows* rows_before(self, uint32_t step) noexcept nogil:

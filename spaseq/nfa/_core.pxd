@@ -15,14 +15,23 @@ from spaseq.rdf._terms cimport term_t
 @cython.final
 cdef class AutomatonCore(Chain):
     cdef bint passes            # some place only waits for the next instant
+    cdef bint adjacent          # strict contiguity is asked for somewhere
     # Bounds, see spaseq.nfa.limits; and how much was there before the event at hand.
     cdef uint64_t most_groups, kept_groups, sweep_at
     cdef bint sheds
     cdef uint32_t pending_before, values_before, touched_before, accepted_before
     cdef public uint64_t forbidden  # waiting matches that were gone when their window closed
 
-    cdef bint waits(self, uint32_t gpm) noexcept nogil
-    cdef int came_early(self, uint32_t gpm, uint32_t events) noexcept nogil
+    cdef inline bint waits(self, uint32_t gpm) noexcept nogil:
+        """Whether somebody waits for rows of a GPM."""
+        if self.lazy:
+            return self.may_follow(gpm)
+        if self.turned:
+            self._turn()
+        return self.awaited_gpms[gpm]
+    cdef int _turn(self) noexcept nogil
+    cdef bint _is_awaited(self, uint32_t gpm) noexcept nogil
+    cdef int came_early(self, uint32_t gpm, uint64_t events) noexcept nogil
     cdef bint unsteady(self) noexcept nogil
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef int begin_instant(self, int64_t micros) except -1 nogil

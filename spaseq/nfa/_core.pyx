@@ -41,6 +41,7 @@ cdef class AutomatonCore(Chain):
         self.most_groups = self.kept_groups = NO_LIMIT
         self.sweep_at = FEWEST_SWEPT
         self.tracked, self.apart = tables.tracked, tables.apart
+        self.adjacent = tables.adjacent
         self.passes = not self.tracked and any(place[0] == "," for place in tables.places)
         if tables.width:
             self.partitions = Partitions(tables, self, window, dictionary)
@@ -184,11 +185,16 @@ cdef class AutomatonCore(Chain):
         self.touched_before, self.accepted_before = self.touched_count, self.accepted_count
         return EventAtHand.present(self, batch, event, stream, file)
 
-    cdef bint waits(self, uint32_t gpm) noexcept nogil:
-        """Whether somebody waits for rows of a GPM."""
+    cdef int _turn(self) noexcept nogil:
+        """Somebody came to wait in a place where nobody did, or the last one went."""
+        cdef uint32_t gpm
+        self.turned = False
+        for gpm in range(self.gpm_count):
+            self.awaited_gpms[gpm] = self._is_awaited(gpm)
+        return 0
+
+    cdef bint _is_awaited(self, uint32_t gpm) noexcept nogil:
         cdef uint32_t i
-        if self.lazy:
-            return self.may_follow(gpm)
         if self.looking and self.is_looked_at(gpm):
             return True
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
@@ -199,12 +205,10 @@ cdef class AutomatonCore(Chain):
         for i in range(self.sighting_first[gpm], self.sighting_first[gpm + 1]):
             if (<Groups>self.groups_at[self.sightings[i].place]).living:
                 return True
-        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            self.places[self.ways[i].place].early += 1
         return False
 
-    cdef int came_early(self, uint32_t gpm, uint32_t events) noexcept nogil:
-        """More events came when nobody waited for rows of a GPM."""
+    cdef int came_early(self, uint32_t gpm, uint64_t events) noexcept nogil:
+        """Events came when nobody waited for rows of a GPM."""
         cdef uint32_t i
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             self.places[self.ways[i].place].early += events
@@ -212,7 +216,7 @@ cdef class AutomatonCore(Chain):
 
     cdef bint unsteady(self) noexcept nogil:
         """Whether an event without rows may change more than the time."""
-        return self.tracked or self.passes or self.counted or self.chain_length != 0
+        return self.adjacent or self.counted or self.chain_length != 0
 
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
         """One row of a GPM over the presented event."""

@@ -66,6 +66,8 @@ cdef class Groups:
     cdef uint32_t free          # first free group
     cdef uint32_t* alive        # the groups there are, in no order
     cdef readonly uint32_t living
+    cdef bint* turned           # set when the first comes to wait or the last goes
+    cdef bint unheeded
     cdef Chains* chains         # first by all registers, then one for each index
     cdef uint32_t chain_count
     cdef list orders            # per index its Order, None where it is hashed

@@ -38,6 +38,7 @@ cdef class Groups:
         self.orders_at = <PyObject**>zeroed(len(self.orders), sizeof(PyObject*))
         for i, order in enumerate(self.orders):
             self.orders_at[i] = <PyObject*>order
+        self.turned = &self.unheeded
         self.width = width
         self.dated = dated
         self.free = NOBODY
@@ -181,6 +182,7 @@ cdef class Groups:
         self.groups[group].alive = True
         self.groups[group].place = self.living
         self.alive[self.living] = group
+        self.turned[0] |= self.living == 0
         self.living += 1
         if self.width:
             memcpy(values_of(self, group), values, self.width * sizeof(term_t))
@@ -256,6 +258,7 @@ cdef class Groups:
             elif not self.chains[i].same:
                 self._leave(&self.chains[i], group)
         self.living -= 1
+        self.turned[0] |= self.living == 0
         last = self.alive[self.living]
         self.alive[gone.place] = last
         self.groups[last].place = gone.place

@@ -1,7 +1,7 @@
 """What the open instant has brought; see _instant.pyx."""
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from spaseq.nfa._groups cimport Groups
 from spaseq.nfa._guards cimport Guards
@@ -24,6 +24,8 @@ cdef struct Touched:
 cdef class OpenInstant(Guards):
     cdef list groups            # per place, its Groups; None at the start
     cdef PyObject** groups_at   # the same
+    cdef bint turned            # `awaited_gpms` is to be made anew
+    cdef uint8_t* awaited_gpms  # per GPM: whether a group waits for its rows, or needs none
     cdef Pending* pending
     cdef uint32_t pending_count, pending_room
     cdef term_t* pending_values

@@ -30,9 +30,14 @@ cdef class OpenInstant(Guards):
         self.groups_at = <PyObject**>zeroed(len(self.groups), sizeof(PyObject*))
         for i, groups in enumerate(self.groups):
             self.groups_at[<size_t>i] = <PyObject*>groups
+            if groups is not None:
+                (<Groups>groups).turned = &self.turned
+        self.awaited_gpms = <uint8_t*>zeroed(self.gpm_count, sizeof(uint8_t))
+        self.turned = True
 
     def __dealloc__(self):
         give_back(self.groups_at)
+        give_back(self.awaited_gpms)
         give_back(self.pending)
         give_back(self.pending_values)
         give_back(self.touched)

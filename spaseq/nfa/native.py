@@ -79,6 +79,8 @@ class CoreTables:
     """Of a key."""
     tracked: bool = False
     """Whether strict contiguity asks which events each partition has."""
+    adjacent: bool = False
+    """Whether strict contiguity is asked for anywhere: events that match nothing count then."""
     recorded: bool = False
     """Whether it also asks at which instants they came."""
     apart: bool = False
@@ -163,6 +165,9 @@ class _Writing:
             kept=self._native.kept,
         )
         inside = fragment_places(automaton)
+        self.tables.adjacent = plan.emit == "STRICT" or any(
+            place.operator == "," for place in automaton.places
+        )
         self.tables.width = len(plan.partition)
         self.tables.partition_registers = [registers.number[name] for name in plan.partition]
         self.tables.recorded = bool(plan.partition) and (
