@@ -39,6 +39,7 @@ cdef struct Reader:
     uint64_t needed     # the views without which it has no row, see `bit_of`
     bint lone           # it is one triple, and nobody asks for more of an event that is one
     bint awaited        # whether somebody waited for its rows, when that was asked last
+    bint open           # or they are read whoever waits
     uint64_t read       # of the events that are not settled
     PyObject* matcher   # NativeMatcher
 
@@ -75,6 +76,7 @@ cdef class NativeStep:
     cdef EventBatch idle            # where there is none
     cdef uint32_t index             # of that event in its batch
     cdef uint32_t stream            # which stream it is of
+    cdef bint attentive             # the readers of that stream know who is awaited
     cdef uint64_t unsettled         # events of the stream, see `settle`
     cdef object shown               # an event as an Event, and which one
     cdef uint64_t shown_serial
@@ -93,7 +95,7 @@ cdef class NativeStep:
     cdef object _event(self)
     cdef bint feed_in_python(self, uint32_t gpm, bint waits) except -1 with gil
     cdef term_t* _encoded(self, row) except NULL
-    cdef int _turn_to(self, EventBatch batch) except -1
+    cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1
     cdef int _turn_away(self) except -1
     cdef int event(
         self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
@@ -101,13 +103,13 @@ cdef class NativeStep:
     cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil
     cdef uint64_t wanted(self, uint64_t present, uint32_t first, uint32_t end) noexcept nogil
     cdef int _read(self, Reader* reader, uint64_t present) except -1 nogil
+    cdef int _attend(self) noexcept nogil
     cdef int settle(self) noexcept nogil
     cdef int _feed_lone(self, uint32_t gpm, NativeMatcher matcher) except -1 nogil
     cdef uint32_t pass_by(
         self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
     ) except? 0xFFFFFFFF nogil
     cdef bint is_current(self, EventBatch batch) noexcept nogil
-    cdef bint is_wanted(self, uint64_t present, uint32_t stream) noexcept nogil
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
     ) except? 0xFFFFFFFF

@@ -17,6 +17,8 @@ cdef extern from *:
     """
     uint32_t lowest_bit(uint64_t word) noexcept nogil
 
+from libc.stdint cimport INT64_MIN
+
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._graph cimport present_in
 from spaseq.gpm._operand cimport ERROR, Operand, write_term
@@ -389,22 +391,23 @@ cdef class NativeStep:
         """One event of the open instant."""
         if self.apart:
             self.come(0)
-        self._turn_to(batch)
+        self._turn_to(batch, stream)
         try:
             self.event(index, stream, file, ANY)
         finally:
             self._turn_away()
 
-    cdef int _turn_to(self, EventBatch batch) except -1:
-        """The events of a batch come; nobody else may use the run until `_turn_away`."""
+    cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1:
+        """Events of a batch and a stream come; nobody else may use the run until `_turn_away`."""
         if self.batch is not self.idle:
             raise RuntimeError("a run takes events from one thread at a time")
-        self.batch = batch
+        self.batch, self.stream = batch, stream
         batch.window = &self.window.store
         return 0
 
     cdef int _turn_away(self) except -1:
         self.settle()
+        self.attentive = False
         self.batch.window = NULL
         self.batch = self.idle
         return 0
@@ -419,7 +422,7 @@ cdef class NativeStep:
         cdef uint32_t first = self.reader_first[stream], end = self.reader_first[stream + 1]
         cdef uint64_t wanted
         cdef bint presented
-        self.index, self.stream = index, stream
+        self.index = index
         if self.core.counted:
             self.core.count()
         while True:
@@ -445,28 +448,31 @@ cdef class NativeStep:
         A bit for each of at most 64. There is no branch for each: which of them it is cannot be
         foreseen.
         """
-        cdef Reader* reader = self.readers + first
-        cdef Reader* last = self.readers + min(end, first + WORD)
-        cdef uint64_t found = 0, bit = 1
-        cdef bint waits, tracked = self.core.tracked
+        cdef const Reader* reader = self.readers + first
+        cdef const Reader* last = self.readers + min(end, first + WORD)
+        cdef uint64_t found = 0, bit = 1, absent = ~present
+        if self.core.turned or self.core.lazy or not self.attentive:
+            self._attend()
+        while reader < last:
+            found |= bit * <uint64_t>(<int>(reader.needed & absent == 0) & reader.open)
+            bit <<= 1
+            reader += 1
+        return found
+
+    cdef int _attend(self) noexcept nogil:
+        """Note whose rows somebody waits for."""
+        cdef Reader* reader = self.readers + self.reader_first[self.stream]
+        cdef Reader* last = self.readers + self.reader_first[self.stream + 1]
+        cdef bint waits
         while reader < last:
             waits = self.core.waits(reader.gpm)
             if waits != reader.awaited:
                 self.settle()
                 reader.awaited = waits
-            found |= bit * <uint64_t>(<int>(reader.needed & ~present == 0) & (waits | tracked))
-            bit <<= 1
+            reader.open = waits or self.core.tracked
             reader += 1
-        return found
-
-    cdef bint is_wanted(self, uint64_t present, uint32_t stream) noexcept nogil:
-        """Whether an event with these views may have rows that somebody waits for."""
-        cdef uint32_t first = self.reader_first[stream], end = self.reader_first[stream + 1]
-        while first < end:
-            if self.wanted(present, first, end):
-                return True
-            first += WORD
-        return False
+        self.attentive = True
+        return 0
 
     cdef int _read(self, Reader* reader, uint64_t present) except -1 nogil:
         """Feed the rows that a pattern has in the event at hand."""
@@ -494,7 +500,7 @@ cdef class NativeStep:
             reader.read = 0
             if not reader.awaited:
                 self.core.came_early(reader.gpm, events)
-            if reader.wholly_native and (reader.awaited or self.core.tracked):
+            if reader.wholly_native and reader.open:
                 (<NativeMatcher>reader.matcher).pass_over(events)
             reader += 1
         self.unsettled = 0
@@ -531,22 +537,35 @@ cdef class NativeStep:
         time of the last of them, and not even that where the event comes later. `present` is set
         where the event has views that are looked at.
         """
-        cdef EventRecord* events = self.batch.events
-        cdef int64_t micros = self.core.micros
+        cdef EventRecord* event = self.batch.events + index
+        cdef const EventRecord* last = self.batch.events + self.batch.event_count
+        cdef const Reader* readers = self.readers + self.reader_first[stream]
+        cdef const Reader* end = self.readers + self.reader_first[stream + 1]
+        cdef const Reader* reader
+        cdef int64_t micros = self.core.micros if self.core.now >= 0 else INT64_MIN
+        cdef uint64_t seen
         cdef uint32_t first = index
-        cdef bint begun = self.core.now >= 0
-        self.stream = stream
+        cdef int hit
         present[0] = ANY
-        while index < self.batch.event_count and events[index].domain == domain and (
-            events[index].ordinal == 0
-        ) and (events[index].micros > micros or not begun):
-            present[0] = present_in(self.graph, self.batch, index)
-            if self.is_wanted(present[0], stream):
+        if self.core.turned or not self.attentive:
+            self._attend()
+        while event < last and event.domain == domain and event.ordinal == 0 and (
+            event.micros > micros
+        ):
+            seen = present_in(self.graph, self.batch, event)
+            hit = 0
+            reader = readers
+            while reader < end:
+                hit |= <int>(reader.needed & ~seen == 0) & reader.open
+                reader += 1
+            if hit:
+                index = <uint32_t>(event - self.batch.events)
+                present[0] = seen
                 self.unsettled += index - first
                 return index
-            micros, begun = events[index].micros, True
-            present[0] = ANY
-            index += 1
+            micros = event.micros
+            event += 1
+        index = <uint32_t>(event - self.batch.events)
         if index == first:
             return index
         self.window.reach(micros)
@@ -573,7 +592,7 @@ cdef class NativeStep:
         completed a match, or one whose time or ordinal does not follow from that before it.
         """
         cdef uint32_t index
-        self._turn_to(batch)
+        self._turn_to(batch, stream)
         try:
             if batch.event_count - first <= FEW:
                 return self._run(first, stream, file, position)
@@ -621,7 +640,7 @@ cdef class NativeStep:
                 position += 1
                 self.come(position)
             if known and present == ANY:
-                present = present_in(self.graph, self.batch, index)
+                present = present_in(self.graph, self.batch, event)
             self.core.begin_instant(event.micros)
             self.event(index, stream, file, present)
             self.core.end_instant()
@@ -643,7 +662,7 @@ cdef class NativeStep:
         """
         cdef uint64_t found = 0
         cdef uint32_t index = first, before
-        self._turn_to(batch)
+        self._turn_to(batch, stream)
         try:
             with nogil:
                 while index < batch.event_count:

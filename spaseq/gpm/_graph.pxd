@@ -3,7 +3,7 @@
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
 from spaseq.gpm._derive cimport Deriver
-from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._batch cimport EventBatch, EventRecord, Triple
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport Arena
 from spaseq.rdf._terms cimport term_t
@@ -71,16 +71,18 @@ cdef inline uint64_t bit_of(uint32_t view) noexcept nogil:
 
 
 cdef inline uint64_t present_in(
-    SummaryGraph graph, EventBatch batch, uint32_t event
+    SummaryGraph graph, EventBatch batch, const EventRecord* event
 ) noexcept nogil:
     """The views that an event's triples would fill, but for derived ones; see `bit_of`."""
+    cdef const Triple* triple = batch.triples + event.first
+    cdef const Triple* end = batch.triples + event.end
     cdef uint64_t present = graph.whole
-    cdef term_t predicate
-    cdef uint32_t i
-    for i in range(batch.events[event].first, batch.events[event].end):
-        predicate = batch.triples[i].predicate
-        if predicate < graph.known and graph.view_of[predicate]:
-            present |= bit_of(graph.view_of[predicate])
+    cdef uint32_t view
+    while triple < end:
+        if triple.predicate < graph.known:
+            view = graph.view_of[triple.predicate]
+            present |= <uint64_t>(view != 0) << (view & 63)     # `bit_of`, of no view none
+        triple += 1
     return present
 
 
