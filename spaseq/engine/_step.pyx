@@ -514,9 +514,10 @@ cdef class NativeStep:
 
     cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil:
         """Feed the rows of the event at hand that pass the local filters."""
-        cdef uint32_t i
+        cdef uint32_t i, count
         matcher.look(self.batch, self.index)
-        for i in range(matcher.result.count):
+        count = matcher.result.count
+        for i in range(count):
             if self.core.tracked:
                 self.core.partitions.note(self.batch, gpm, row_at(matcher.result, i))
             if matcher.passed[i] and waits:

@@ -8,7 +8,7 @@ from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._literals cimport Datatype
 from spaseq.rdf._memory cimport Arena
-from spaseq.rdf._terms cimport term_t
+from spaseq.rdf._terms cimport TermRecord, term_t
 
 # Who decides the EXISTS number `number` of an expression for a row: 1 or 0, or -2 with a
 # Python exception set. It may intern terms in the batch. Whether the EXISTS is negated is
@@ -73,6 +73,7 @@ cdef class Expression:
     cdef readonly int exists        # how many EXISTS there are
     cdef Instruction* program
     cdef int length
+    cdef int comparing              # LESS or LESS_EQUAL, where that of two terms is all; else 0
     cdef Operand* constants
     cdef Operand* stack             # stack[0] is unused, stack[1] has the result
     cdef Callee* callees
@@ -90,6 +91,10 @@ cdef class Expression:
     cdef int value(
         self, EventBatch batch, const term_t* row, Existence* exists, term_t* result
     ) except -2 nogil
+    cdef const TermRecord* _number(
+        self, EventBatch batch, const term_t* row, int place
+    ) noexcept nogil
+    cdef int _compare(self, EventBatch batch, const term_t* row) noexcept nogil
     cdef int _run(self, EventBatch batch, const term_t* row, Existence* exists) except -2 nogil
     cdef int _call(self, int number, Operand* arguments) except -2 nogil
     cdef int _call_slowly(self, int number, Operand* arguments) except -2 with gil

@@ -28,10 +28,10 @@ from spaseq.gpm._operand cimport (
     write_term,
 )
 from spaseq.gpm._strings cimport text_is
-from spaseq.rdf._batch cimport known_term
-from spaseq.rdf._literals cimport known_datatype
+from spaseq.rdf._batch cimport known_term, record_of
+from spaseq.rdf._literals cimport decode_record, known_datatype
 from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, take
-from spaseq.rdf._terms cimport LOCAL, hash_of
+from spaseq.rdf._terms cimport LOCAL, UNDECODED, hash_of
 from spaseq.rdf._values cimport Kind
 
 from functools import partial
@@ -83,6 +83,12 @@ cdef class Expression:
         for i in range(self.length):
             self.program[i].operation = code.operations[i]
             self.program[i].operand = code.operands[i]
+        if self.length == 3 and (
+            self.program[0].operation in (Operation.VARIABLE, Operation.CONSTANT)
+            and self.program[1].operation in (Operation.VARIABLE, Operation.CONSTANT)
+            and self.program[2].operation in (Operation.LESS, Operation.LESS_EQUAL)
+        ):
+            self.comparing = self.program[2].operation
         for i, constant in enumerate(code.constants):
             term = self.dictionary.intern(constant)
             load_record(&self.constants[i], &self.dictionary.permanent.records[term], term)
@@ -103,8 +109,49 @@ cdef class Expression:
     cdef int truth(
         self, EventBatch batch, const term_t* row, Existence* exists
     ) except -2 nogil:
+        cdef int found
+        if self.comparing:
+            found = self._compare(batch, row)
+            if found >= 0:
+                return found
         self._run(batch, row, exists)
         return truth_of(&self.stack[1])
+
+    cdef int _compare(self, EventBatch batch, const term_t* row) noexcept nogil:
+        """Compare two numbers of one datatype, not NaN: 1, 0, or -1 where they are no such.
+
+        Most filters are no more than that, and then need no operands.
+        """
+        cdef const TermRecord* first = self._number(batch, row, 0)
+        cdef const TermRecord* second = self._number(batch, row, 1)
+        if first == NULL or second == NULL or first.kind != second.kind:
+            return -1
+        if first.kind == Kind.INTEGER or first.kind == Kind.DECIMAL:
+            if self.comparing == Operation.LESS:
+                return first.exact < second.exact
+            return first.exact <= second.exact
+        if first.kind == Kind.DOUBLE and first.real == first.real and second.real == second.real:
+            if self.comparing == Operation.LESS:
+                return first.real < second.real
+            return first.real <= second.real
+        return -1
+
+    cdef const TermRecord* _number(
+        self, EventBatch batch, const term_t* row, int place
+    ) noexcept nogil:
+        """The record of an operand; NULL: a variable is unbound."""
+        cdef term_t term
+        cdef TermRecord* record
+        if self.program[place].operation == Operation.CONSTANT:
+            term = self.constants[self.program[place].operand].term
+        else:
+            term = row[self.program[place].operand]
+        if term == 0:
+            return NULL
+        record = record_of(batch, term)
+        if record.kind == UNDECODED:
+            decode_record(record)
+        return record
 
     cdef int value(
         self, EventBatch batch, const term_t* row, Existence* exists, term_t* result

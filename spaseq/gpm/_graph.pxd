@@ -60,6 +60,9 @@ cdef class SummaryGraph:
             self.present |= bit_of(view)
         self.views[view].count += triples
         return 0
+    cdef int empty(self) noexcept nogil
+    cdef uint32_t _fill(self, const Triple* triple, const Triple* end) noexcept nogil
+    cdef uint32_t _fill_sorted(self, const Triple* first, const Triple* end) noexcept nogil
     cdef uint32_t fill_derived(self, uint32_t place) noexcept nogil
     cdef int grow(self, uint32_t triples) except -1 nogil
     cdef int link(self, uint32_t view, Side side) except -1 nogil

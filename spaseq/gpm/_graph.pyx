@@ -18,6 +18,9 @@ from libc.string cimport memset
 from spaseq.gpm._derive cimport LINK, Derived
 from spaseq.rdf._memory cimport arena_free, arena_reset, arena_take, give_back, resized, take
 
+# The triples of a view do not come one after the other.
+cdef uint32_t SCATTERED = 0xFFFFFFFFu
+
 
 cdef class SummaryGraph:
     """The views of the event loaded last; `predicates` are pyoxigraph terms.
@@ -94,10 +97,9 @@ cdef class SummaryGraph:
 
     cdef int load(self, EventBatch batch, uint32_t event) except -1 nogil:
         """Fill the views with the triples of an event, if they do not hold it already."""
-        cdef uint32_t first = batch.events[event].first
-        cdef uint32_t count = batch.events[event].end - first
-        cdef uint32_t i, at, place = 0, room = count
-        cdef term_t predicate
+        cdef const Triple* first = batch.triples + batch.events[event].first
+        cdef const Triple* end = batch.triples + batch.events[event].end
+        cdef uint32_t i, place, room = <uint32_t>(end - first)
         cdef View* view
         if self.serial == batch.serial and self.event == event:
             return 0
@@ -113,6 +115,33 @@ cdef class SummaryGraph:
         if self.room < room:
             self.grow(2 * room)
         arena_reset(&self.scratch)
+        self.empty()
+        place = self._fill(first, end)
+        if place == SCATTERED:
+            self.empty()
+            place = self._fill_sorted(first, end)
+        if self.deriver is not None:
+            place = self.fill_derived(place)
+        if self.whole:
+            self.present |= bit_of(0)
+            self.fills(0, <uint32_t>(end - first))
+            self.views[0].first = place
+            for i in range(<uint32_t>(end - first)):
+                self.subjects[place + i] = first[i].subject
+                self.predicates[place + i] = first[i].predicate
+                self.objects[place + i] = first[i].object
+        for i in range(self.filled_count):
+            view = &self.views[self.filled[i]]
+            view.seen += view.count
+        self.built += 1
+        self.serial = batch.serial
+        self.event = event
+        return 0
+
+    cdef int empty(self) noexcept nogil:
+        """No view has triples."""
+        cdef uint32_t i
+        cdef View* view
         for i in range(self.filled_count):
             view = &self.views[self.filled[i]]
             view.count = 0
@@ -121,39 +150,52 @@ cdef class SummaryGraph:
                 memset(view.siblings, 0, SIDES * sizeof(Siblings))
         self.filled_count = 0
         self.present = 0
+        return 0
+
+    cdef uint32_t _fill(self, const Triple* triple, const Triple* end) noexcept nogil:
+        """Fill the views in one go, as long as the triples of each come one after the other."""
+        cdef term_t* subjects = self.subjects
+        cdef term_t* objects = self.objects
+        cdef const uint16_t* view_of = self.view_of
+        cdef term_t known = self.known
+        cdef uint32_t number, place = 0
+        cdef View* view
+        while triple < end:
+            number = view_of[triple.predicate] if triple.predicate < known else 0
+            if number:
+                view = &self.views[number]
+                if view.count == 0:
+                    view.first = place
+                elif view.first + view.count != place:
+                    return SCATTERED
+                self.fills(number, 1)
+                subjects[place], objects[place] = triple.subject, triple.object
+                place += 1
+            triple += 1
+        return place
+
+    cdef uint32_t _fill_sorted(self, const Triple* first, const Triple* end) noexcept nogil:
+        """Fill the views with triples in any order: count those of each, then place them."""
+        cdef uint32_t i, at, place = 0, count = <uint32_t>(end - first)
+        cdef View* view
         for i in range(count):
-            predicate = batch.triples[first + i].predicate
-            self.kinds[i] = self.view_of[predicate] if predicate < self.known else 0
+            self.kinds[i] = 0
+            if first[i].predicate < self.known:
+                self.kinds[i] = self.view_of[first[i].predicate]
             if self.kinds[i]:
                 self.fills(self.kinds[i], 1)
         for i in range(self.filled_count):
             view = &self.views[self.filled[i]]
             view.first = place
-            view.seen += view.count
             place += view.count
             view.count = 0
         for i in range(count):
             if self.kinds[i]:
                 view = &self.views[self.kinds[i]]
                 at = view.first + view.count
-                self.subjects[at] = batch.triples[first + i].subject
-                self.objects[at] = batch.triples[first + i].object
+                self.subjects[at], self.objects[at] = first[i].subject, first[i].object
                 view.count += 1
-        if self.deriver is not None:
-            place = self.fill_derived(place)
-        if self.whole:
-            self.present |= bit_of(0)
-            self.fills(0, count)
-            self.views[0].first = place
-            self.views[0].seen += count
-            for i in range(count):
-                self.subjects[place + i] = batch.triples[first + i].subject
-                self.predicates[place + i] = batch.triples[first + i].predicate
-                self.objects[place + i] = batch.triples[first + i].object
-        self.built += 1
-        self.serial = batch.serial
-        self.event = event
-        return 0
+        return place
 
     cdef uint32_t fill_derived(self, uint32_t place) noexcept nogil:
         """Put what was derived into its views, from `place` on; where it ends."""
@@ -166,7 +208,6 @@ cdef class SummaryGraph:
         for i in range(plain, self.filled_count):
             view = &self.views[self.filled[i]]
             view.first = place
-            view.seen += view.count
             place += view.count
             view.count = 0
         for i in range(self.deriver.count):

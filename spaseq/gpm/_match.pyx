@@ -406,6 +406,8 @@ cdef class NativeMatcher:
         """Test the local filters on the rows of the result."""
         cdef uint32_t i, test
         cdef uint8_t* moved
+        if self.result.count == 0:
+            return 0
         if self.result.count > self.passed_room:
             moved = <uint8_t*>resized(self.passed, 2 * <size_t>self.result.count)
             if moved == NULL:
