@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import pickle
+import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import pyoxigraph as ox
@@ -12,6 +14,7 @@ from core_runs import Taken, encoded
 from engine_runs import EX, S, program, push, shown
 
 import spaseq
+from spaseq.engine.native_run import NativeRun
 from spaseq.errors import EventError
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
@@ -201,3 +204,52 @@ def test_an_empty_batch_is_nothing() -> None:
     run, _ = started()
     assert list(run.push_batch(EventBatch(run.rows.matchers.dictionary, stream=S))) == []
     assert run.events == 0
+
+
+@pytest.fixture
+def unyielding() -> Iterator[None]:
+    """A thread gets the interpreter's lock only where another one gives it away."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    yield
+    sys.setswitchinterval(before)
+
+
+def meanwhile(done: Callable[[NativeRun], None]) -> bool:
+    """Match a batch; whether another thread could do something with the run in the midst of it."""
+    run, _ = started()
+    native = run.queries[0].native
+    begun, finished = threading.Event(), threading.Event()
+
+    def other() -> None:
+        begun.wait()
+        done(native)
+        finished.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    batch = encoded(run, [event(n, "a") for n in range(5000)])
+    begun.set()
+    assert native.run(batch, 0, 0) == 5000
+    could = finished.is_set()
+    thread.join()
+    return could
+
+
+def test_other_threads_go_on_while_a_batch_is_matched(unyielding: None) -> None:
+    # The other thread may be slow to wake up, but not every time.
+    assert any(meanwhile(lambda native: None) for _ in range(100))
+
+
+def test_a_run_is_for_one_thread_at_a_time(unyielding: None) -> None:
+    refused: list[str] = []
+
+    def use(native: NativeRun) -> None:
+        batch = EventBatch(native.matchers.dictionary, stream=S)
+        try:
+            native.run(batch, 0, 0)
+        except RuntimeError as error:
+            refused.append(str(error))
+
+    assert any(meanwhile(use) and refused for _ in range(100))
+    assert refused[0] == "a run takes events from one thread at a time"
