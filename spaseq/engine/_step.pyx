@@ -375,6 +375,7 @@ cdef class NativeStep:
                 self.core.partitions.note(self.batch, gpm, self._encoded(row))
         if waits:
             for row in kept:
+                self.core.given = NULL  # the rows all lie in one place
                 self.core.feed(gpm, self._encoded(row), <uint32_t>len(row))
         return True
 

@@ -224,11 +224,14 @@ cdef class AutomatonCore(Chain):
         cdef bint keyed = True
         cdef Way* way
         cdef Label* label
-        take_row(self, row, width)
+        # Patterns that differ in names only have the same rows, one after the other.
+        if row != self.given or self.given_at != self.turn:
+            take_row(self, row, width)
         # What is compared has the window's numbers; the rest gets them where the row is taken.
-        for i in range(self.compared_first[gpm], self.compared_first[gpm + 1]):
-            j = self.compared[i]
-            self.row[j] = self.window.seek(self.batch, row[j])
+        if not self.row_kept:
+            for i in range(self.compared_first[gpm], self.compared_first[gpm + 1]):
+                j = self.compared[i]
+                self.row[j] = self.window.seek(self.batch, row[j])
         for i in range(self.required_first[gpm], self.required_first[gpm + 1]):
             keyed &= row[self.required[i]] != 0
         if self.looking and self.is_looked_at(gpm):
