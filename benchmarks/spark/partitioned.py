@@ -206,8 +206,10 @@ def sliced_rows(job: Job, slices: Slices, number: int) -> int:
     return sum(map(len, undisturbed(sliced(job, slices, number))))
 
 
-def on_spark(query: str, folder: Path, small: Path, cores: int, repeat: int) -> dict[str, Cost]:
-    """The costs of `match`, and of what Spark does for it."""
+def on_spark(
+    query: str, folder: Path, small: Path, cores: int, repeat: int, java: str
+) -> dict[str, Cost]:
+    """The costs of `match`, and of what Spark does for it; `java`: options of its machine."""
     found: dict[str, Cost] = {}
 
     def quads(where: Path) -> DataFrame:
@@ -229,6 +231,7 @@ def on_spark(query: str, folder: Path, small: Path, cores: int, repeat: int) -> 
         spark_local_dir=str(folder),
         spark_driver_bindAddress="127.0.0.1",
         spark_driver_host="127.0.0.1",
+        spark_driver_extraJavaOptions=java,
     )
     spark.sparkContext.setLogLevel("ERROR")
     start()
@@ -260,6 +263,7 @@ def main() -> None:
     parser.add_argument("--query", choices=QUERIES, default="compiled")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=1, help="the median counts")
+    parser.add_argument("--java", default="", help="options for Java")
     given = parser.parse_args()
     query = QUERIES[given.query]
     with tempfile.TemporaryDirectory() as name:
@@ -268,7 +272,7 @@ def main() -> None:
         written(folder, given.events, given.keys)
         written(small, 1000, given.keys)
         costs = alone(query, folder, given.cores, given.repeat)
-        costs |= on_spark(query, folder, small, given.cores, given.repeat)
+        costs |= on_spark(query, folder, small, given.cores, given.repeat, given.java)
     print(
         f"{given.events:,} events of {given.keys:,} sensors, query {given.query}, "
         f"{given.cores} cores, median of {given.repeat}"
