@@ -90,6 +90,9 @@ cdef class Groups:
     cdef int _enter_order(self, uint32_t index, uint32_t group) noexcept nogil
     cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil
     cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil
+    cdef uint32_t _like(
+        self, Chains* chains, uint32_t group, uint32_t hash, const term_t* key
+    ) noexcept nogil
     cdef bint _agrees(self, Chains* chains, uint32_t group, const term_t* key) noexcept nogil
 
 

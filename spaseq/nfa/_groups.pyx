@@ -136,20 +136,27 @@ cdef class Groups:
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil:
         """The first group with these values in the columns of an index, or NOBODY."""
         cdef Chains* chains = &self.chains[0 if self.chains[index].same else index]
-        cdef uint32_t group = chains.heads[_hash(key, chains.width) & chains.mask]
-        while group != NOBODY and not self._agrees(chains, group, key):
-            group = chains.standings[group].next
-        return group
+        cdef uint32_t hash = _hash(key, chains.width)
+        return self._like(chains, chains.heads[hash & chains.mask], hash, key)
 
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil:
         """The one after a group that `first` or `next_of` gave."""
         cdef Chains* chains = &self.chains[index]
         if chains.same:
             return NOBODY  # no other group has all of its registers
-        group = chains.standings[group].next
-        while group != NOBODY and not self._agrees(chains, group, key):
+        return self._like(
+            chains, chains.standings[group].next, chains.standings[group].hash, key
+        )
+
+    cdef uint32_t _like(
+        self, Chains* chains, uint32_t group, uint32_t hash, const term_t* key
+    ) noexcept nogil:
+        """The first group of a chain with a key, from one on; others are told by their hash."""
+        while group != NOBODY:
+            if chains.standings[group].hash == hash and self._agrees(chains, group, key):
+                return group
             group = chains.standings[group].next
-        return group
+        return NOBODY
 
     cdef uint32_t find(self, const term_t* values) noexcept nogil:
         """The group with these live registers, or NOBODY."""
