@@ -41,6 +41,7 @@ cdef struct Reader:
     bint awaited        # whether somebody waited for its rows, when that was asked last
     bint open           # or they are read whoever waits
     uint64_t read       # of the events that are not settled
+    int64_t twin        # an earlier reader of the stream with the same matcher, -1: there is none
     PyObject* matcher   # NativeMatcher
 
 
@@ -102,7 +103,8 @@ cdef class NativeStep:
     ) except -1 nogil
     cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil
     cdef uint64_t wanted(self, uint64_t present, uint32_t first, uint32_t end) noexcept nogil
-    cdef int _read(self, Reader* reader, uint64_t present) except -1 nogil
+    cdef int _read(self, Reader* reader, uint64_t present, bint again) except -1 nogil
+    cdef bint _is_counted(self, const Reader* reader) noexcept nogil
     cdef int _attend(self) noexcept nogil
     cdef int settle(self) noexcept nogil
     cdef int _feed_lone(self, uint32_t gpm, NativeMatcher matcher) except -1 nogil

@@ -153,7 +153,7 @@ cdef class NativeStep:
         self, AutomatonCore core not None, patterns, tasks, filters, assigned, views,
         NativeAggregates aggregates not None, readers, recalled, WindowTerms window not None,
     ):
-        cdef uint32_t i, first, width = 0
+        cdef uint32_t i, first, other, width = 0
         self.core = core
         self.patterns = patterns
         self.graph = patterns.graph
@@ -201,6 +201,10 @@ cdef class NativeStep:
                     self.readers[first].lone = not core.tracked and (
                         (<NativeMatcher>self.matchers[gpm]).lone
                     )
+                self.readers[first].twin = -1
+                for other in range(self.reader_first[i], first):
+                    if self.readers[other].matcher == self.readers[first].matcher:
+                        self.readers[first].twin = other
                 first += 1
             self.reader_first[i + 1] = first
         self.conditions.hold, self.conditions.test = _hold, _test
@@ -422,25 +426,28 @@ cdef class NativeStep:
         """
         cdef uint32_t first = self.reader_first[stream], end = self.reader_first[stream + 1]
         cdef uint64_t wanted
-        cdef bint presented
+        cdef bint presented, again = False
         self.index = index
         if self.core.counted:
             self.core.count()
         while True:
             presented = False
+            if self.core.turned or self.core.lazy or not self.attentive:
+                self._attend()
             while first < end:
                 wanted = self.wanted(present, first, end)
                 if wanted and not presented:
                     self.core.present(self.batch, index, stream, file)
                     presented = True
                 while wanted:
-                    self._read(&self.readers[first + lowest_bit(wanted)], present)
+                    self._read(&self.readers[first + lowest_bit(wanted)], present, again)
                     wanted &= wanted - 1
                 first += WORD
-            self.unsettled += 1
+            self.unsettled += not again
             if not presented or not self.core.spent:
                 return 0
             self.core.relieve()
+            again = True
             first = self.reader_first[stream]
 
     cdef uint64_t wanted(self, uint64_t present, uint32_t first, uint32_t end) noexcept nogil:
@@ -452,8 +459,6 @@ cdef class NativeStep:
         cdef const Reader* reader = self.readers + first
         cdef const Reader* last = self.readers + min(end, first + WORD)
         cdef uint64_t found = 0, bit = 1, absent = ~present
-        if self.core.turned or self.core.lazy or not self.attentive:
-            self._attend()
         while reader < last:
             found |= bit * <uint64_t>(<int>(reader.needed & absent == 0) & reader.open)
             bit <<= 1
@@ -475,12 +480,13 @@ cdef class NativeStep:
         self.attentive = True
         return 0
 
-    cdef int _read(self, Reader* reader, uint64_t present) except -1 nogil:
+    cdef int _read(self, Reader* reader, uint64_t present, bint again) except -1 nogil:
         """Feed the rows that a pattern has in the event at hand."""
         cdef EventRecord* event = &self.batch.events[self.index]
-        reader.read += 1
-        if not reader.awaited:
-            self.core.came_early(reader.gpm, 1)
+        if not again:
+            reader.read += 1
+            if not reader.awaited:
+                self.core.came_early(reader.gpm, 1)
         if reader.lone and present != ANY and event.end - event.first == 1:
             return self._feed_lone(reader.gpm, <NativeMatcher>reader.matcher)
         self.graph.load(self.batch, self.index)
@@ -501,11 +507,20 @@ cdef class NativeStep:
             reader.read = 0
             if not reader.awaited:
                 self.core.came_early(reader.gpm, events)
-            if reader.wholly_native and reader.open:
+            if reader.wholly_native and reader.open and not self._is_counted(reader):
                 (<NativeMatcher>reader.matcher).pass_over(events)
             reader += 1
         self.unsettled = 0
         return 0
+
+    cdef bint _is_counted(self, const Reader* reader) noexcept nogil:
+        """Whether an earlier reader with the same matcher, open as well, stands for this one."""
+        cdef int64_t twin = reader.twin
+        while twin >= 0:
+            if self.readers[twin].open:
+                return True
+            twin = self.readers[twin].twin
+        return False
 
     cdef int _feed_lone(self, uint32_t gpm, NativeMatcher matcher) except -1 nogil:
         """Feed the row of a pattern of one triple, in an event of one."""

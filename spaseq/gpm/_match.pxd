@@ -55,7 +55,7 @@ cdef class NativeMatcher:
     cdef dict views                     # the number of each predicate's view
     cdef uint64_t needed                # the views without whose triples there is no row
     cdef bint single                    # the pattern is one step of a given predicate
-    cdef bint lone                      # and no filter asks for other triples
+    cdef bint lone                      # and its triples are told by their view, no filter asks more
     cdef PyObject* batch                # of the event being matched, borrowed for as long
     cdef term_t* empty                  # a row without bindings
     cdef term_t* timed                  # a row with the event's time

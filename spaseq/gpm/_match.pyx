@@ -107,7 +107,10 @@ cdef class NativeMatcher:
             self._enter_test(<uint32_t>i, code)
         self.needed = self._needed(<int>self.node_count - 1)
         self.single = self._is_single(&self.nodes[self.node_count - 1])
-        self.lone = self.single and not any(code.exists for code in codes)
+        # Of more views some share a bit, and those that are present may be others.
+        self.lone = self.single and graph.view_count <= 64 and not any(
+            code.exists for code in codes
+        )
 
     def __dealloc__(self):
         cdef uint32_t i

@@ -392,7 +392,8 @@ cdef class Earliest:
         """The match that the path holds is one of those chosen."""
         cdef Chosen* match
         if self.left == 0:
-            raise LimitReached("matches")
+            with gil:
+                raise LimitReached("matches")
         self.left -= 1
         if self.chosen_count == self.chosen_room:
             self.chosen_room = 2 * self.chosen_room + 16

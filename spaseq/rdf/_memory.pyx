@@ -95,7 +95,7 @@ cdef int no_room(const char* lacking) except -1 nogil:
 
 cdef void* longer(void* block, size_t count, size_t size, const char* lacking) except NULL nogil:
     """A block with room for so many things; what is in it stays, and what comes is not set."""
-    cdef void* moved = resized(block, (count if count else 1) * size)
+    cdef void* moved = resized(block, count * size if count * size else 1)
     if moved == NULL:
         no_room(lacking)
     return moved
