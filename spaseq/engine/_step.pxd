@@ -7,6 +7,7 @@ from cpython.ref cimport PyObject
 
 from spaseq.engine._aggregates cimport NativeAggregates
 from spaseq.engine._looking cimport GraphTest
+from spaseq.engine._readers cimport ANY, WORD, Reader, Readers
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._match cimport NativeMatcher
 from spaseq.nfa._core cimport AutomatonCore
@@ -32,24 +33,8 @@ cdef enum Manner:
     RECALLED = 2        # filters look at its events when others are at hand
 
 
-# A GPM that reads a stream.
-cdef struct Reader:
-    uint32_t gpm
-    bint wholly_native  # neither in Python nor recalled
-    uint64_t needed     # the views without which it has no row, see `bit_of`
-    bint lone           # it is one triple, and nobody asks for more of an event that is one
-    bint awaited        # whether somebody waited for its rows, when that was asked last
-    bint open           # or they are read whoever waits
-    uint64_t read       # of the events that are not settled
-    int64_t twin        # an earlier reader of the stream with the same matcher, -1: there is none
-    PyObject* matcher   # NativeMatcher
-
-
 @cython.final
-cdef class NativeStep:
-    cdef readonly AutomatonCore core
-    cdef SummaryGraph graph
-    cdef readonly WindowTerms window
+cdef class NativeStep(Readers):
     cdef bint apart                 # whose position is how many events the query has had
     cdef int64_t had
     cdef object patterns            # the Matchers
@@ -69,16 +54,10 @@ cdef class NativeStep:
     cdef View* views                # what filters see: views[first[o]:first[o + 1]], then BINDs
     cdef uint32_t* view_first       # by the number after the occurrences'
     cdef uint32_t* assigned_first   # per occurrence: the number of its first BIND among all
-    cdef Reader* readers            # those of a stream: readers[first[s]:first[s + 1]]
-    cdef uint32_t* reader_first
     cdef bint steady                # events that no pattern can match leave all but the time
     cdef Conditions conditions
-    cdef EventBatch batch           # that of the event at hand
     cdef EventBatch idle            # where there is none
     cdef uint32_t index             # of that event in its batch
-    cdef uint32_t stream            # which stream it is of
-    cdef bint attentive             # the readers of that stream know who is awaited
-    cdef uint64_t unsettled         # events of the stream, see `settle`
     cdef object shown               # an event as an Event, and which one
     cdef uint64_t shown_serial
     cdef uint32_t shown_index
@@ -102,15 +81,8 @@ cdef class NativeStep:
         self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
     ) except -1 nogil
     cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil
-    cdef uint64_t wanted(self, uint64_t present, uint32_t first, uint32_t end) noexcept nogil
     cdef int _read(self, Reader* reader, uint64_t present, bint again) except -1 nogil
-    cdef bint _is_counted(self, const Reader* reader) noexcept nogil
-    cdef int _attend(self) noexcept nogil
-    cdef int settle(self) noexcept nogil
     cdef int _feed_lone(self, uint32_t gpm, NativeMatcher matcher) except -1 nogil
-    cdef uint32_t pass_by(
-        self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
-    ) except? 0xFFFFFFFF nogil
     cdef bint is_current(self, EventBatch batch) noexcept nogil
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position

@@ -17,13 +17,10 @@ cdef extern from *:
     """
     uint32_t lowest_bit(uint64_t word) noexcept nogil
 
-from libc.stdint cimport INT64_MIN
-
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._graph cimport present_in
 from spaseq.gpm._operand cimport ERROR, Operand, write_term
 from spaseq.gpm._rows cimport row_at
-from spaseq.nfa._clock cimport tick
 from spaseq.nfa._earliest cimport Earliest
 from spaseq.nfa._tables cimport OPENED, VOID
 from spaseq.rdf._batch cimport EventRecord
@@ -34,12 +31,6 @@ from spaseq.rdf._terms cimport WINDOWED
 from collections import OrderedDict
 
 from spaseq.gpm.bytecode import ExpressionCode
-
-# An event may have triples of any view.
-cdef uint64_t ANY = ~<uint64_t>0
-
-# The bits of a set of readers.
-cdef uint32_t WORD = 64
 
 # So many events are sooner over than the interpreter's lock is given away and got back.
 cdef uint32_t FEW = 1
@@ -131,7 +122,7 @@ cdef term_t _add(void* context, uint32_t register, term_t state, term_t value) n
     return (<Adding>_adding)(<NativeStep>context, register, state, value)
 
 
-cdef class NativeStep:
+cdef class NativeStep(Readers):
     """What one event does to one query.
 
     Args:
@@ -153,7 +144,7 @@ cdef class NativeStep:
         self, AutomatonCore core not None, patterns, tasks, filters, assigned, views,
         NativeAggregates aggregates not None, readers, recalled, WindowTerms window not None,
     ):
-        cdef uint32_t i, first, other, width = 0
+        cdef uint32_t i, width = 0
         self.core = core
         self.patterns = patterns
         self.graph = patterns.graph
@@ -188,25 +179,10 @@ cdef class NativeStep:
                 self.assigned[i - 1]
             )
         self._list_views([[view for view in some if view[2] in SHOWN] for some in views])
-        self.readers = <Reader*>zeroed(sum(map(len, readers)), sizeof(Reader))
-        self.reader_first = <uint32_t*>zeroed(len(readers) + 1, sizeof(uint32_t))
-        for i, gpms in enumerate(readers):
-            first = self.reader_first[i]
-            for gpm in gpms:
-                self.readers[first].gpm = gpm
-                self.readers[first].matcher = self.native[<uint32_t>gpm]
-                if not self.manners[<uint32_t>gpm]:
-                    self.readers[first].wholly_native = True
-                    self.readers[first].needed = (<NativeMatcher>self.matchers[gpm]).needed
-                    self.readers[first].lone = not core.tracked and (
-                        (<NativeMatcher>self.matchers[gpm]).lone
-                    )
-                self.readers[first].twin = -1
-                for other in range(self.reader_first[i], first):
-                    if self.readers[other].matcher == self.readers[first].matcher:
-                        self.readers[first].twin = other
-                first += 1
-            self.reader_first[i + 1] = first
+        self.list_readers(readers, [
+            None if self.manners[<uint32_t>gpm] else matcher
+            for gpm, matcher in enumerate(self.matchers)
+        ])
         self.conditions.hold, self.conditions.test = _hold, _test
         self.conditions.value, self.conditions.add = _value, _add
         self.conditions.context = <void*>self
@@ -266,8 +242,6 @@ cdef class NativeStep:
         give_back(self.tests)
         give_back(self.untrue)
         give_back(self.test_first)
-        give_back(self.readers)
-        give_back(self.reader_first)
 
     cdef int refresh(self, uint32_t number, term_t* env) except -1 nogil:
         """Fill in what the filters of an occurrence, or a BIND, see of registers."""
@@ -433,7 +407,7 @@ cdef class NativeStep:
         while True:
             presented = False
             if self.core.turned or self.core.lazy or not self.attentive:
-                self._attend()
+                self.attend()
             while first < end:
                 wanted = self.wanted(present, first, end)
                 if wanted and not presented:
@@ -450,36 +424,6 @@ cdef class NativeStep:
             again = True
             first = self.reader_first[stream]
 
-    cdef uint64_t wanted(self, uint64_t present, uint32_t first, uint32_t end) noexcept nogil:
-        """Which of the readers from `first` on may have rows that somebody waits for.
-
-        A bit for each of at most 64. There is no branch for each: which of them it is cannot be
-        foreseen.
-        """
-        cdef const Reader* reader = self.readers + first
-        cdef const Reader* last = self.readers + min(end, first + WORD)
-        cdef uint64_t found = 0, bit = 1, absent = ~present
-        while reader < last:
-            found |= bit * <uint64_t>(<int>(reader.needed & absent == 0) & reader.open)
-            bit <<= 1
-            reader += 1
-        return found
-
-    cdef int _attend(self) noexcept nogil:
-        """Note whose rows somebody waits for."""
-        cdef Reader* reader = self.readers + self.reader_first[self.stream]
-        cdef Reader* last = self.readers + self.reader_first[self.stream + 1]
-        cdef bint waits
-        while reader < last:
-            waits = self.core.waits(reader.gpm)
-            if waits != reader.awaited:
-                self.settle()
-                reader.awaited = waits
-            reader.open = waits or self.core.tracked
-            reader += 1
-        self.attentive = True
-        return 0
-
     cdef int _read(self, Reader* reader, uint64_t present, bint again) except -1 nogil:
         """Feed the rows that a pattern has in the event at hand."""
         cdef EventRecord* event = &self.batch.events[self.index]
@@ -490,37 +434,11 @@ cdef class NativeStep:
         if reader.lone and present != ANY and event.end - event.first == 1:
             return self._feed_lone(reader.gpm, <NativeMatcher>reader.matcher)
         self.graph.load(self.batch, self.index)
-        if reader.wholly_native or not self.feed_in_python(reader.gpm, reader.awaited):
-            return self._feed_rows(reader.gpm, <NativeMatcher>reader.matcher, reader.awaited)
-        return 0
-
-    cdef int settle(self) noexcept nogil:
-        """Count the events since the last time for the patterns that did not read them.
-
-        They lack what these patterns need, or came when nobody waited for them.
-        """
-        cdef Reader* reader = self.readers + self.reader_first[self.stream]
-        cdef Reader* last = self.readers + self.reader_first[self.stream + 1]
-        cdef uint64_t events
-        while reader < last:
-            events = self.unsettled - reader.read
-            reader.read = 0
-            if not reader.awaited:
-                self.core.came_early(reader.gpm, events)
-            if reader.wholly_native and reader.open and not self._is_counted(reader):
-                (<NativeMatcher>reader.matcher).pass_over(events)
-            reader += 1
-        self.unsettled = 0
-        return 0
-
-    cdef bint _is_counted(self, const Reader* reader) noexcept nogil:
-        """Whether an earlier reader with the same matcher, open as well, stands for this one."""
-        cdef int64_t twin = reader.twin
-        while twin >= 0:
-            if self.readers[twin].open:
-                return True
-            twin = self.readers[twin].twin
-        return False
+        if reader.matcher == NULL and self.feed_in_python(reader.gpm, reader.awaited):
+            return 0
+        return self._feed_rows(
+            reader.gpm, <NativeMatcher>self.native[reader.gpm], reader.awaited
+        )
 
     cdef int _feed_lone(self, uint32_t gpm, NativeMatcher matcher) except -1 nogil:
         """Feed the row of a pattern of one triple, in an event of one."""
@@ -544,53 +462,6 @@ cdef class NativeStep:
         """One more event, for a window that counts them; `position` counts those of the run."""
         self.had += 1
         return self.window.move_to(self.had if self.apart else position)
-
-    cdef uint32_t pass_by(
-        self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
-    ) except? 0xFFFFFFFF nogil:
-        """The first event, from one on, that some pattern may match; those before it go by.
-
-        Each is an instant of its own in which nothing happens, so all they leave behind is the
-        time of the last of them, and not even that where the event comes later. `present` is set
-        where the event has views that are looked at.
-        """
-        cdef EventRecord* event = self.batch.events + index
-        cdef const EventRecord* last = self.batch.events + self.batch.event_count
-        cdef const Reader* readers = self.readers + self.reader_first[stream]
-        cdef const Reader* end = self.readers + self.reader_first[stream + 1]
-        cdef const Reader* reader
-        cdef int64_t micros = self.core.micros if self.core.now >= 0 else INT64_MIN
-        cdef uint64_t seen
-        cdef uint32_t first = index
-        cdef int hit
-        present[0] = ANY
-        if self.core.turned or not self.attentive:
-            self._attend()
-        while event < last and event.domain == domain and event.ordinal == 0 and (
-            event.micros > micros
-        ):
-            seen = present_in(self.graph, self.batch, event)
-            hit = 0
-            reader = readers
-            while reader < end:
-                hit |= <int>(reader.needed & ~seen == 0) & reader.open
-                reader += 1
-            if hit:
-                index = <uint32_t>(event - self.batch.events)
-                present[0] = seen
-                self.unsettled += index - first
-                return index
-            micros = event.micros
-            event += 1
-        index = <uint32_t>(event - self.batch.events)
-        if index == first:
-            return index
-        self.window.reach(micros)
-        tick(self.core, micros)
-        self.core.turn += 1
-        self.core.tecs.begin(self.core.now, self.core.reach)
-        self.unsettled += index - first
-        return index
 
     cdef bint is_current(self, EventBatch batch) noexcept nogil:
         """Whether the numbers of a batch are those that the patterns know."""

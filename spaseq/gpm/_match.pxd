@@ -55,7 +55,7 @@ cdef class NativeMatcher:
     cdef dict views                     # the number of each predicate's view
     cdef uint64_t needed                # the views without whose triples there is no row
     cdef bint single                    # the pattern is one step of a given predicate
-    cdef bint lone                      # and its triples are told by their view, no filter asks more
+    cdef bint lone                      # and its view and its triple are all it asks for
     cdef PyObject* batch                # of the event being matched, borrowed for as long
     cdef term_t* empty                  # a row without bindings
     cdef term_t* timed                  # a row with the event's time
@@ -84,6 +84,7 @@ cdef class NativeMatcher:
         self.tried += events
         return 0
     cdef bint look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef int _match_one(self, term_t subject, term_t object) except -1 nogil
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil
     cdef int run(self, uint32_t event) except -1 nogil
     cdef int filter_rows(self) except -1 nogil
@@ -91,7 +92,6 @@ cdef class NativeMatcher:
     cdef int join(self, Node* node) except -1 nogil
     cdef int seeded(self, Node* node) except -1 nogil
     cdef int index_right(self, Node* node, RowIndex* index) except -1 nogil
-    cdef bint _overlap(self, const term_t* left, const term_t* right) noexcept nogil
     cdef int _join_rows(self, Node* node, const term_t* left, const term_t* right) except -1 nogil
     cdef int _copy_row(self, Rows* rows, const term_t* row) except -1 nogil
     cdef int extend(self, Node* node) except -1 nogil

@@ -21,13 +21,14 @@ from spaseq.gpm._rows cimport (
     drop_duplicates,
     index_rows,
     key_hash,
+    overlap,
     row_at,
     row_new,
     rows_free,
     rows_init,
 )
 from spaseq.rdf._batch cimport Triple
-from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, resized, zeroed
+from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, longer, zeroed
 
 from spaseq.gpm.order import cost, ordered
 
@@ -282,12 +283,6 @@ cdef class NativeMatcher:
         """The rows of an event in `result`, and which of them passed; worked out only once."""
         if self.serial == batch.serial and self.event == event:
             return 0
-        if self.needed & ~self.graph.present:
-            self.pass_over(1)
-            self.result = &self.nodes[self.node_count - 1].rows
-            self.result.count = 0
-            self.serial, self.event = batch.serial, event
-            return 0
         self.serial = 0
         self.batch = <PyObject*>batch
         self.run(event)
@@ -301,20 +296,22 @@ cdef class NativeMatcher:
 
         The same that `look` finds, without a summary graph.
         """
-        cdef Node* root = &self.nodes[self.node_count - 1]
         cdef const Triple* triple = &batch.triples[batch.events[event].first]
         if self.serial != batch.serial or self.event != event:
-            self.serial = 0
-            self.batch = <PyObject*>batch
+            self.serial, self.batch = 0, <PyObject*>batch
             self.tried += 1
-            self.result = &root.rows
-            root.rows.count = 0
-            self.found += self.basic.match_one(
-                root.first, triple.subject, triple.object, &root.rows
-            )
+            self._match_one(triple.subject, triple.object)
             self.filter_rows()
             self.serial, self.event = batch.serial, event
         return self.result.count > 0 and self.passed[0]
+
+    cdef int _match_one(self, term_t subject, term_t object) except -1 nogil:
+        """The row of a pattern of one triple over the only one there is, in `result`."""
+        cdef Node* root = &self.nodes[self.node_count - 1]
+        self.result = &root.rows
+        root.rows.count = 0
+        self.found += self.basic.match_one(root.first, subject, object, &root.rows)
+        return 0
 
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil:
         """Whether a row passes the local filters, at the event that the summary graph holds."""
@@ -371,21 +368,18 @@ cdef class NativeMatcher:
         self.tried += 1
         if self.single:
             view = &self.graph.views[self.basic.steps[root.first].view]
+            i = view.first
             if view.count == 1:
-                self.result = &root.rows
-                root.rows.count = 0
-                self.found += self.basic.match_one(
-                    root.first, self.graph.subjects[view.first], self.graph.objects[view.first],
-                    &root.rows,
-                )
-                return 0
+                return self._match_one(self.graph.subjects[i], self.graph.objects[i])
         arena_reset(&self.scratch)
         if self.tried >= self.next_order:
             with gil:
                 self.reorder()
         self.seed = self.empty
         self.result = rows = &self.nodes[self.node_count - 1].rows
-        if self.needed & ~self.graph.present or (<EventBatch>self.batch).events[event].statements == 0:
+        if self.needed & ~self.graph.present or (
+            (<EventBatch>self.batch).events[event].statements == 0
+        ):
             rows.count = 0
             return 0
         if self.at >= 0:
@@ -408,15 +402,10 @@ cdef class NativeMatcher:
     cdef int filter_rows(self) except -1 nogil:
         """Test the local filters on the rows of the result."""
         cdef uint32_t i, test
-        cdef uint8_t* moved
-        if self.result.count == 0:
-            return 0
         if self.result.count > self.passed_room:
-            moved = <uint8_t*>resized(self.passed, 2 * <size_t>self.result.count)
-            if moved == NULL:
-                with gil:
-                    raise MemoryError
-            self.passed = moved
+            self.passed = <uint8_t*>longer(
+                self.passed, 2 * <size_t>self.result.count, 1, b"what passed the filters"
+            )
             self.passed_room = 2 * self.result.count
         for i in range(self.result.count):
             self.passed[i] = 1
@@ -500,7 +489,9 @@ cdef class NativeMatcher:
         """Whether some expressions are all true for a row."""
         cdef uint32_t i
         for i in range(first, end):
-            if (<Expression>self.tests[i]).truth(<EventBatch>self.batch, row, &self.existences[i]) != 1:
+            if (<Expression>self.tests[i]).truth(
+                <EventBatch>self.batch, row, &self.existences[i]
+            ) != 1:
                 return 0
         return 1
 
@@ -579,7 +570,7 @@ cdef class NativeMatcher:
             while j:
                 partner = (j & ~<uint32_t>MORE) - 1
                 if node.operator == MINUS:
-                    excluded = self._overlap(row_at(left, i), row_at(right, partner))
+                    excluded = overlap(row_at(left, i), row_at(right, partner), self.width)
                     if excluded:
                         break
                 else:
@@ -593,17 +584,6 @@ cdef class NativeMatcher:
             if node.rows.count == before:
                 self._copy_row(&node.rows, row_at(left, i))
         return 0
-
-    cdef bint _overlap(self, const term_t* left, const term_t* right) noexcept nogil:
-        """Whether two rows are compatible and bind a common slot."""
-        cdef uint32_t slot
-        cdef bint common = False
-        for slot in range(self.width):
-            if left[slot] and right[slot]:
-                if left[slot] != right[slot]:
-                    return False
-                common = True
-        return common
 
     cdef int _join_rows(self, Node* node, const term_t* left, const term_t* right) except -1 nogil:
         """Append the union of two rows if they are compatible and the conditions hold."""

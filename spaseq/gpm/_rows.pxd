@@ -28,6 +28,7 @@ cdef int rows_grow(Rows* rows) except -1 nogil
 cdef int index_rows(
     RowIndex* index, const Rows* rows, const uint32_t* keys, uint32_t key_count, Arena* arena
 ) except -1 nogil
+cdef bint overlap(const term_t* left, const term_t* right, uint32_t width) noexcept nogil
 cdef int drop_duplicates(Rows* rows, uint32_t columns, Arena* arena) except -1 nogil
 
 

@@ -109,3 +109,15 @@ cdef int drop_duplicates(Rows* rows, uint32_t columns, Arena* arena) except -1 n
         kept += 1
     rows.count = kept
     return 0
+
+
+cdef bint overlap(const term_t* left, const term_t* right, uint32_t width) noexcept nogil:
+    """Whether two rows are compatible and bind a common slot."""
+    cdef uint32_t slot
+    cdef bint common = False
+    for slot in range(width):
+        if left[slot] and right[slot]:
+            if left[slot] != right[slot]:
+                return False
+            common = True
+    return common

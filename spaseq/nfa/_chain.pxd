@@ -69,7 +69,9 @@ cdef class Chain(Meeting):
     cdef bint _filtered(self, uint64_t joined, uint32_t step) noexcept nogil
     cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept nogil
     cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept nogil
-    cdef int _try_row(self, uint32_t depth, uint64_t joined, uint32_t step, Label* label) except -1 nogil
+    cdef int _try_row(
+        self, uint32_t depth, uint64_t joined, uint32_t step, Label* label
+    ) except -1 nogil
     cdef bint _agrees(self, uint64_t joined, uint32_t step, term_t* env) except -1 nogil
     cdef int _chained(self) except -1 nogil
     cdef int take_chained(self, Way* way, uint32_t width) except -1 nogil

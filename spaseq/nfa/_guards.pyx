@@ -194,7 +194,8 @@ cdef class Guards(Search):
         cdef Frontier* made
         if self.frontier_depth == self.frontier_count:
             self.frontiers = <Frontier**>longer(
-                self.frontiers, self.frontier_count + 1, sizeof(Frontier*), b"what a guard looks for"
+                self.frontiers, self.frontier_count + 1, sizeof(Frontier*),
+                b"what a guard looks for",
             )
             made = <Frontier*>zeroed(1, sizeof(Frontier))
             made.cells = self.cells
@@ -219,8 +220,8 @@ cdef class Guards(Search):
                 continue
             place = &self.places[self.links[i].target]
             frontier_push(
-                frontier, self.links[i].target, seek.last, seek.env, self.numbers + place.live_first,
-                place.live_end - place.live_first,
+                frontier, self.links[i].target, seek.last, seek.env,
+                self.numbers + place.live_first, place.live_end - place.live_first,
             )
         return 0
 

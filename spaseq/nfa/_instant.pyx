@@ -68,7 +68,9 @@ cdef class OpenInstant(Guards):
         (<Groups>self.groups_at[place]).groups[number].taken = self.now
         if self.touched_count == self.touched_room:
             self.touched_room = 2 * self.touched_room + 16
-            self.touched = <Touched*>longer(self.touched, self.touched_room, sizeof(Touched), LACKING)
+            self.touched = <Touched*>longer(
+                self.touched, self.touched_room, sizeof(Touched), LACKING
+            )
         self.touched[self.touched_count].place = place
         self.touched[self.touched_count].group = number
         self.touched_count += 1
@@ -78,7 +80,9 @@ cdef class OpenInstant(Guards):
         """The node ends complete matches."""
         if self.accepted_count == self.accepted_room:
             self.accepted_room = 2 * self.accepted_room + 16
-            self.accepted = <Node**>longer(self.accepted, self.accepted_room, sizeof(Node*), LACKING)
+            self.accepted = <Node**>longer(
+                self.accepted, self.accepted_room, sizeof(Node*), LACKING
+            )
         self.accepted[self.accepted_count] = node
         self.accepted_count += 1
         return 0
@@ -87,7 +91,9 @@ cdef class OpenInstant(Guards):
         """Room for another partial match that comes to wait."""
         if self.pending_count == self.pending_room:
             self.pending_room = 2 * self.pending_room + 16
-            self.pending = <Pending*>longer(self.pending, self.pending_room, sizeof(Pending), LACKING)
+            self.pending = <Pending*>longer(
+                self.pending, self.pending_room, sizeof(Pending), LACKING
+            )
         if self.value_count + self.cells > self.value_room:
             self.value_room = 2 * (self.value_room + self.cells)
             self.pending_values = <term_t*>longer(

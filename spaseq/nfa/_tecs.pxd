@@ -65,7 +65,9 @@ cdef class Tecs:
     cdef void* take(self, size_t size) except NULL nogil
     cdef Label* label(self, uint32_t width) except NULL nogil
     cdef Node* extend(self, Label* label, Cell* before, instant_t start) except NULL nogil
-    cdef Cell* add(self, Cell* heap, instant_t heap_latest, Node* node, instant_t bound) except NULL nogil
+    cdef Cell* add(
+        self, Cell* heap, instant_t heap_latest, Node* node, instant_t bound
+    ) except NULL nogil
     cdef Cell* unite(
         self, Cell* one, instant_t one_latest, Cell* other, instant_t other_latest
     ) except NULL nogil

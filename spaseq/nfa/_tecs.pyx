@@ -37,7 +37,9 @@ cdef size_t EPOCH_BYTES = 1 << 18
 
 
 # Functions that return pointers cannot assert without the GIL themselves (Cython 3.1).
-cdef inline int _assert_above(const Label* label, const Cell* before, instant_t start) except -1 nogil:
+cdef inline int _assert_above(
+    const Label* label, const Cell* before, instant_t start
+) except -1 nogil:
     assert start <= label.instant
     assert before == NULL or before.latest == start
     return 0

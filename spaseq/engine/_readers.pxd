@@ -1,0 +1,51 @@
+"""Graph patterns that read the events of a stream; see _readers.pyx."""
+
+from cpython.ref cimport PyObject
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from spaseq.gpm._graph cimport SummaryGraph
+from spaseq.gpm._match cimport NativeMatcher
+from spaseq.nfa._core cimport AutomatonCore
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._window cimport WindowTerms
+
+cdef enum:
+    WORD = 64           # the bits of a set of readers
+
+cdef extern from *:
+    """
+    #define SPASEQ_ANY_VIEW (~(uint64_t)0)
+    """
+    const uint64_t ANY "SPASEQ_ANY_VIEW"    # an event may have triples of any view
+
+# A GPM that reads a stream.
+cdef struct Reader:
+    uint32_t gpm
+    uint64_t needed     # the views without which it has no row, see `bit_of`
+    bint lone           # it is one triple, and nobody asks for more of an event that is one
+    bint awaited        # whether somebody waited for its rows, when that was asked last
+    bint open           # or they are read whoever waits
+    uint64_t read       # of the events that are not settled
+    int64_t twin        # an earlier reader of the stream with the same matcher, -1: there is none
+    PyObject* matcher   # NativeMatcher; NULL: it is in Python or recalls, and wants every event
+
+
+cdef class Readers:
+    cdef readonly AutomatonCore core
+    cdef SummaryGraph graph
+    cdef readonly WindowTerms window
+    cdef EventBatch batch           # that of the event at hand
+    cdef uint32_t stream            # which stream it is of
+    cdef Reader* readers            # those of a stream: readers[first[s]:first[s + 1]]
+    cdef uint32_t* reader_first
+    cdef bint attentive             # the readers of that stream know who is awaited
+    cdef uint64_t unsettled         # events of the stream, see `settle`
+
+    cdef int list_readers(self, readers, matchers) except -1
+    cdef uint64_t wanted(self, uint64_t present, uint32_t first, uint32_t end) noexcept nogil
+    cdef int attend(self) noexcept nogil
+    cdef int settle(self) noexcept nogil
+    cdef bint _is_counted(self, const Reader* reader) noexcept nogil
+    cdef uint32_t pass_by(
+        self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
+    ) except? 0xFFFFFFFF nogil

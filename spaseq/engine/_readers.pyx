@@ -1,0 +1,156 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Which graph patterns read an event, as far as its predicates and those who wait tell.
+
+A reader is a pattern that reads a stream. It wants an event that has the views without which it has
+no row, where somebody waits for its rows. Events that no reader wants leave nothing but the time
+behind, so a stretch of them is gone through in one loop.
+
+Invariants: between two calls of `attend` nobody comes to wait for a pattern for which nobody
+waited, and the last one does not go. What is counted per pattern is brought up to date by
+`settle`: when that changes, and before anybody else may look.
+Cost of an event: a comparison for each reader, and a look at each triple.
+"""
+
+from libc.stdint cimport INT64_MIN
+
+from spaseq.gpm._graph cimport present_in
+from spaseq.nfa._clock cimport tick
+from spaseq.rdf._batch cimport EventRecord
+from spaseq.rdf._memory cimport give_back, zeroed
+
+
+cdef class Readers:
+    """Those of a query; whoever inherits them fills in what they read from."""
+
+    def __dealloc__(self):
+        give_back(self.readers)
+        give_back(self.reader_first)
+
+    cdef int list_readers(self, readers, matchers) except -1:
+        """Let each stream have the GPMs of a list.
+
+        `matchers` has the NativeMatcher of each GPM, None where more than that reads the event.
+        """
+        cdef uint32_t i, other, first = 0
+        cdef Reader* reader
+        self.readers = <Reader*>zeroed(sum(map(len, readers)), sizeof(Reader))
+        self.reader_first = <uint32_t*>zeroed(len(readers) + 1, sizeof(uint32_t))
+        for i, gpms in enumerate(readers):
+            for gpm in gpms:
+                reader = &self.readers[first]
+                reader.gpm, reader.twin = gpm, -1
+                if matchers[gpm] is not None:
+                    reader.matcher = <PyObject*>matchers[gpm]
+                    reader.needed = (<NativeMatcher>matchers[gpm]).needed
+                    reader.lone = not self.core.tracked and (<NativeMatcher>matchers[gpm]).lone
+                    for other in range(self.reader_first[i], first):
+                        if self.readers[other].matcher == reader.matcher:
+                            reader.twin = other
+                first += 1
+            self.reader_first[i + 1] = first
+        return 0
+
+    cdef uint64_t wanted(self, uint64_t present, uint32_t first, uint32_t end) noexcept nogil:
+        """Which of the readers from `first` on may have rows that somebody waits for.
+
+        A bit for each of at most 64. There is no branch for each: which of them it is cannot be
+        foreseen.
+        """
+        cdef const Reader* reader = self.readers + first
+        cdef const Reader* last = self.readers + min(end, first + WORD)
+        cdef uint64_t found = 0, bit = 1, absent = ~present
+        while reader < last:
+            found |= bit * <uint64_t>(<int>(reader.needed & absent == 0) & reader.open)
+            bit <<= 1
+            reader += 1
+        return found
+
+    cdef int attend(self) noexcept nogil:
+        """Note whose rows somebody waits for."""
+        cdef Reader* reader = self.readers + self.reader_first[self.stream]
+        cdef Reader* last = self.readers + self.reader_first[self.stream + 1]
+        cdef bint waits
+        while reader < last:
+            waits = self.core.waits(reader.gpm)
+            if waits != reader.awaited:
+                self.settle()
+                reader.awaited = waits
+            reader.open = waits or self.core.tracked
+            reader += 1
+        self.attentive = True
+        return 0
+
+    cdef int settle(self) noexcept nogil:
+        """Count the events since the last time for the patterns that did not read them.
+
+        They lack what these patterns need, or came when nobody waited for them.
+        """
+        cdef Reader* reader = self.readers + self.reader_first[self.stream]
+        cdef Reader* last = self.readers + self.reader_first[self.stream + 1]
+        cdef uint64_t events
+        while reader < last:
+            events = self.unsettled - reader.read
+            reader.read = 0
+            if not reader.awaited:
+                self.core.came_early(reader.gpm, events)
+            if reader.matcher != NULL and reader.open and not self._is_counted(reader):
+                (<NativeMatcher>reader.matcher).pass_over(events)
+            reader += 1
+        self.unsettled = 0
+        return 0
+
+    cdef bint _is_counted(self, const Reader* reader) noexcept nogil:
+        """Whether an earlier reader with the same matcher, open as well, stands for this one."""
+        cdef int64_t twin = reader.twin
+        while twin >= 0:
+            if self.readers[twin].open:
+                return True
+            twin = self.readers[twin].twin
+        return False
+
+    cdef uint32_t pass_by(
+        self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
+    ) except? 0xFFFFFFFF nogil:
+        """The first event, from one on, that some pattern may match; those before it go by.
+
+        Each is an instant of its own in which nothing happens, so all they leave behind is the
+        time of the last of them, and not even that where the event comes later. `present` is set
+        where the event has views that are looked at.
+        """
+        cdef EventRecord* event = self.batch.events + index
+        cdef const EventRecord* last = self.batch.events + self.batch.event_count
+        cdef const Reader* readers = self.readers + self.reader_first[stream]
+        cdef const Reader* end = self.readers + self.reader_first[stream + 1]
+        cdef const Reader* reader
+        cdef int64_t micros = self.core.micros if self.core.now >= 0 else INT64_MIN
+        cdef uint64_t seen
+        cdef uint32_t first = index
+        cdef int hit
+        present[0] = ANY
+        if self.core.turned or not self.attentive:
+            self.attend()
+        while event < last and event.domain == domain and event.ordinal == 0 and (
+            event.micros > micros
+        ):
+            seen = present_in(self.graph, self.batch, event)
+            hit = 0
+            reader = readers
+            while reader < end:
+                hit |= <int>(reader.needed & ~seen == 0) & reader.open
+                reader += 1
+            if hit:
+                index = <uint32_t>(event - self.batch.events)
+                present[0] = seen
+                self.unsettled += index - first
+                return index
+            micros = event.micros
+            event += 1
+        index = <uint32_t>(event - self.batch.events)
+        if index == first:
+            return index
+        self.window.reach(micros)
+        tick(self.core, micros)
+        self.core.turn += 1
+        self.core.tecs.begin(self.core.now, self.core.reach)
+        self.unsettled += index - first
+        return index
