@@ -106,6 +106,7 @@ cdef class Pushing:
             or batch.version != batch.dictionary.permanent.count or stream != batch.stream
         ):
             return None
+        self.maker.step.at_rest()
         try:
             taken = self._enter(timestamp, graph, name, number, triples)
         except BaseException:

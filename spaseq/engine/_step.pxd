@@ -75,6 +75,7 @@ cdef class NativeStep(Readers):
     cdef object _event(self)
     cdef bint feed_in_python(self, uint32_t gpm, bint waits) except -1 with gil
     cdef term_t* _encoded(self, row) except NULL
+    cpdef int at_rest(self) except -1
     cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1
     cdef int _turn_away(self) except -1
     cdef int event(

@@ -11,12 +11,6 @@ to it as an `Event`, its rows are encoded in the event's batch, and what a filte
 decoded. Events that filters look at when they are not at hand any more are kept for the window.
 """
 
-cdef extern from *:
-    """
-    #define lowest_bit(word) ((uint32_t)__builtin_ctzll(word))
-    """
-    uint32_t lowest_bit(uint64_t word) noexcept nogil
-
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._graph cimport present_in
 from spaseq.gpm._operand cimport ERROR, Operand, write_term
@@ -31,6 +25,12 @@ from spaseq.rdf._terms cimport WINDOWED
 from collections import OrderedDict
 
 from spaseq.gpm.bytecode import ExpressionCode
+
+cdef extern from *:
+    """
+    #define lowest_bit(word) ((uint32_t)__builtin_ctzll(word))
+    """
+    uint32_t lowest_bit(uint64_t word) noexcept nogil
 
 # So many events are sooner over than the interpreter's lock is given away and got back.
 cdef uint32_t FEW = 1
@@ -376,10 +376,15 @@ cdef class NativeStep(Readers):
         finally:
             self._turn_away()
 
+    cpdef int at_rest(self) except -1:
+        """Refuse to go on where another thread matches events of the run, whose state moves."""
+        if self.batch is not self.idle:
+            raise RuntimeError("a run is for one thread at a time")
+        return 0
+
     cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1:
         """Events of a batch and a stream come; nobody else may use the run until `_turn_away`."""
-        if self.batch is not self.idle:
-            raise RuntimeError("a run takes events from one thread at a time")
+        self.at_rest()
         self.batch, self.stream = batch, stream
         batch.window = &self.window.store
         return 0

@@ -168,6 +168,7 @@ class NativeRun:
 
     def open_instant(self, micros: int) -> None:
         """The next instant begins, at a timestamp not before the last one's."""
+        self.step.at_rest()
         self.core.open(micros)
 
     def feed(self, event: Event) -> None:

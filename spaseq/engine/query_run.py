@@ -117,10 +117,12 @@ class QueryRun:
 
     def state(self) -> AutomatonState:
         """What the automaton remembers, which stays as it is."""
+        self.native.step.at_rest()
         return taken_out(self.native, over=self.time is None)
 
     def standing(self) -> Standing:
         """How the automaton is doing."""
+        self.native.step.at_rest()
         core, step, automaton = self.native.core, self.native.step, self.compiled.automaton
         occurrences = range(len(self.plan.occurrences))
         groups = Counter(place for place, _ in self.groups())

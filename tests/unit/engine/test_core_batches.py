@@ -14,7 +14,6 @@ from core_runs import Taken, encoded
 from engine_runs import EX, S, program, push, shown
 
 import spaseq
-from spaseq.engine.native_run import NativeRun
 from spaseq.errors import EventError
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
@@ -215,22 +214,21 @@ def unyielding() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def meanwhile(done: Callable[[NativeRun], None]) -> bool:
+def meanwhile(done: Callable[[spaseq.Run], None]) -> bool:
     """Match a batch; whether another thread could do something with the run in the midst of it."""
     run, _ = started()
-    native = run.queries[0].native
     begun, finished = threading.Event(), threading.Event()
 
     def other() -> None:
         begun.wait()
-        done(native)
+        done(run)
         finished.set()
 
     thread = threading.Thread(target=other)
     thread.start()
     batch = encoded(run, [event(n, "a") for n in range(5000)])
     begun.set()
-    assert native.run(batch, 0, 0) == 5000
+    assert run.queries[0].native.run(batch, 0, 0) == 5000
     could = finished.is_set()
     thread.join()
     return could
@@ -238,18 +236,30 @@ def meanwhile(done: Callable[[NativeRun], None]) -> bool:
 
 def test_other_threads_go_on_while_a_batch_is_matched(unyielding: None) -> None:
     # The other thread may be slow to wake up, but not every time.
-    assert any(meanwhile(lambda native: None) for _ in range(100))
+    assert any(meanwhile(lambda run: None) for _ in range(100))
 
 
-def test_a_run_is_for_one_thread_at_a_time(unyielding: None) -> None:
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda run: run.push(S, 6000, []),
+        lambda run: list(run.push_batch([event(6000, "b")])),
+        lambda run: run.save(),
+        lambda run: run.stats,
+        lambda run: run.why_not(),
+    ],
+    ids=["push", "push_batch", "save", "stats", "why_not"],
+)
+def test_a_run_is_for_one_thread_at_a_time(
+    use: Callable[[spaseq.Run], object], unyielding: None
+) -> None:
     refused: list[str] = []
 
-    def use(native: NativeRun) -> None:
-        batch = EventBatch(native.matchers.dictionary, stream=S)
+    def tried(run: spaseq.Run) -> None:
         try:
-            native.run(batch, 0, 0)
+            use(run)
         except RuntimeError as error:
             refused.append(str(error))
 
-    assert any(meanwhile(use) and refused for _ in range(100))
-    assert refused[0] == "a run takes events from one thread at a time"
+    assert any(meanwhile(tried) and refused for _ in range(100))
+    assert set(refused) == {"a run is for one thread at a time"}
