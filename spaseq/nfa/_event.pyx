@@ -92,7 +92,7 @@ cdef class EventAtHand(Clock):
         cdef Occurrence* occurrence = &self.occurrences[self.edges[way.edge].occurrence]
         if not self.row_kept:
             self.keep_row(width)
-        self.settle(occurrence)
+            self.settle(occurrence)
         if occurrence.more & More.ASSIGNS:
             width += occurrence.assigned_end - occurrence.binding_end
             if label[0] != NULL and memcmp(label[0].row, self.row, width * sizeof(term_t)) != 0:

@@ -86,6 +86,7 @@ cdef class Groups:
         self, uint32_t index, const term_t* key, Rank rank, double least, double most, Span* span
     ) noexcept nogil
     cdef uint32_t next_in(self, uint32_t index, Span* span) noexcept nogil
+    cdef double value_in(self, uint32_t index, uint32_t group) noexcept nogil
     cdef int _grow(self) except -1 nogil
     cdef int _enter_order(self, uint32_t index, uint32_t group) noexcept nogil
     cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil

@@ -15,6 +15,10 @@ from spaseq.rdf._memory cimport give_back, longer, zeroed
 cdef const char* LACKING = b"another group of partial matches"
 
 
+cdef enum:
+    SPARSE = 4      # so many chains for each group there is room for: most have one or none
+
+
 cdef inline uint32_t _hash(const term_t* values, uint32_t count) noexcept nogil:
     cdef size_t hash = 0
     cdef uint32_t i
@@ -85,9 +89,11 @@ cdef class Groups:
             if chains.same:
                 continue
             chains.standings = <Standing*>longer(chains.standings, room, sizeof(Standing), LACKING)
-            chains.heads = <uint32_t*>longer(chains.heads, room, sizeof(uint32_t), LACKING)
-            chains.mask = room - 1
-            memset(chains.heads, 0xFF, room * sizeof(uint32_t))
+            chains.heads = <uint32_t*>longer(
+                chains.heads, SPARSE * room, sizeof(uint32_t), LACKING
+            )
+            chains.mask = SPARSE * room - 1
+            memset(chains.heads, 0xFF, SPARSE * room * sizeof(uint32_t))
         self.room = room
         for i in range(self.chain_count):
             for group in range(self.count):
@@ -227,6 +233,10 @@ cdef class Groups:
     cdef uint32_t next_in(self, uint32_t index, Span* span) noexcept nogil:
         """The one after a group that `first_in` or `next_in` gave."""
         return (<Order>self.orders_at[index]).next_of(span)
+
+    cdef double value_in(self, uint32_t index, uint32_t group) noexcept nogil:
+        """The number that stands for a group in an ordered index."""
+        return (<Order>self.orders_at[index]).leaves[group].value
 
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil:
         """A member is also found by its last instant, no older than that of any other."""

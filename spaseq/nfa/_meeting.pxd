@@ -26,9 +26,9 @@ cdef class Meeting(Joins):
     ) except -1 nogil
     cdef int _take_first(self, Way* way, uint32_t width, Label** label) except -1 nogil
     cdef int _take(
-        self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups
+        self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
     ) except -1 nogil
-    cdef bint _fits(self, Edge* edge, uint32_t width) except -1 nogil
+    cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil
     cdef int show(self) except -1 nogil
     cdef int _enter(
         self, uint32_t target, const term_t* values, Node* node, Groups groups

@@ -69,11 +69,11 @@ cdef class Meeting(Joins):
             if group == NOBODY and groups.living:
                 self.places[way.place].unjoined += 1
             while group != NOBODY:
-                self._take(way, group, width, label, groups)
+                self._take(way, group, width, label, groups, False)
                 group = groups.next_of(edge.index, group, self.key)
         else:
             for i in range(groups.living):
-                self._take(way, groups.alive[i], width, label, groups)
+                self._take(way, groups.alive[i], width, label, groups, False)
         return 0
 
     cdef int _take_ordered(
@@ -82,6 +82,7 @@ cdef class Meeting(Joins):
         """A row meets the groups whose registers its filter may find less, equal or greater."""
         cdef Edge* edge = &self.edges[way.edge]
         cdef double value = 0, least = -INFINITY, most = INFINITY, margin
+        cdef double below = -INFINITY, above = INFINITY     # what lies beyond surely fits
         cdef bint found = False
         cdef Rank rank
         cdef Span span
@@ -91,6 +92,10 @@ cdef class Meeting(Joins):
         rank = rank_of(record_of(self.batch, self.row[edge.compared]), &value)
         if rank == Rank.NUMERIC and fabs(value) < INFINITY:
             margin = ROUNDING * fabs(value) + LEAST_FLOAT
+            if edge.decided and edge.relation == Relation.LESS:
+                above = value + margin
+            elif edge.decided:
+                below = value - margin
             if edge.relation != Relation.LESS or edge.whole:
                 most = value + margin
             if edge.relation != Relation.GREATER or edge.whole:
@@ -105,7 +110,8 @@ cdef class Meeting(Joins):
         if group == NOBODY and groups.living and not found:
             self.places[way.place].unjoined += 1
         while group != NOBODY:
-            self._take(way, group, width, label, groups)
+            value = groups.value_in(edge.index, group)
+            self._take(way, group, width, label, groups, value < below or value > above)
             group = groups.next_in(edge.index, &span)
         return 0
 
@@ -142,7 +148,7 @@ cdef class Meeting(Joins):
         if self.now < self.since:
             return 0
         memset(self.env, 0, self.cells * sizeof(term_t))
-        if not self._fits(edge, width):
+        if not self._fits(edge, width, False):
             return 0
         if place.manner:
             return self.take_guarded(way, NOBODY, width, label)
@@ -151,9 +157,9 @@ cdef class Meeting(Joins):
         return arrive(self, edge, self.tecs.extend(label[0], NULL, self.now))
 
     cdef int _take(
-        self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups
+        self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
     ) except -1 nogil:
-        """A group and a row that its place may take."""
+        """A group and a row that its place may take; `sure`: the filters are true."""
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
         cdef Group* group = &groups.groups[number]
@@ -167,7 +173,7 @@ cdef class Meeting(Joins):
         if not spend(self, way.place):
             return 0
         self.remember(self.env, place, groups, number)
-        if not self._fits(edge, width):
+        if not self._fits(edge, width, sure):
             return 0
         if group.latest < 0 or self.tracked and place.operator == c"," and not (
             place.manner & CONJOINED
@@ -182,8 +188,11 @@ cdef class Meeting(Joins):
             self.touch(way.place, number)
         return arrive(self, edge, self.tecs.extend(label[0], group.members, group.latest))
 
-    cdef bint _fits(self, Edge* edge, uint32_t width) except -1 nogil:
-        """Whether the row at hand agrees with what is remembered; then that is what it is after."""
+    cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil:
+        """Whether the row at hand agrees with what is remembered; then that is what it is after.
+
+        `sure`: the filters are true.
+        """
         cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
         cdef int status
         enter(self, edge, self.env)
@@ -197,7 +206,7 @@ cdef class Meeting(Joins):
             self, edge.occurrence, self.env, self.row + width
         ):
             return False
-        if occurrence.more & More.TESTS:
+        if occurrence.more & More.TESTS and not sure:
             status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
             if status < 0:
                 return _raised()

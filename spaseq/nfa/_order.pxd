@@ -34,8 +34,7 @@ cdef class Registers:
 cdef struct Leaf:
     uint64_t alike      # the hash of the registers an index reads, and a rank
     double value
-    uint32_t left       # groups: its subtrees
-    uint32_t right
+    uint32_t[2] child   # groups: what of its subtree comes before it, and after
 
 
 # The union of all groups in a subtree, see _sums.pyx; stale: so are those of all subtrees it is in.
@@ -46,7 +45,7 @@ cdef struct Subtotal:
 
 
 cdef enum:
-    MOST_HELD = 6       # after some 64 groups the walk begins again
+    MOST_HELD = 7       # after some 128 groups the walk begins again
 
 # A walk over the groups of some values.
 cdef struct Span:
@@ -62,7 +61,8 @@ cdef struct Span:
 cdef class Order:
     cdef Leaf* leaves           # per group
     cdef Subtotal* subtotals    # per group; NULL: nobody has asked for any
-    cdef uint32_t* roots        # by hash
+    cdef uint32_t room          # of these
+    cdef uint32_t* roots        # by hash: mask + 1 of them
     cdef uint32_t mask
 
     cdef int reserve(self, uint32_t room) except -1 nogil
@@ -76,6 +76,6 @@ cdef class Order:
     ) noexcept nogil
     cdef uint32_t next_of(self, Span* span) noexcept nogil
     cdef uint32_t _descend(self, Span* span, uint32_t group) noexcept nogil
-    cdef uint32_t _push(self, Span* span, uint32_t node) noexcept nogil
+    cdef int _hold(self, Span* span, uint32_t node) noexcept nogil
     cdef uint32_t _top(self, Span* span) noexcept nogil
     cdef bint _before(self, uint32_t node, const Leaf* position, uint32_t group) noexcept nogil

@@ -24,7 +24,9 @@ from spaseq.rdf._values cimport Kind
 
 cdef const char* LACKING = b"another group of partial matches"
 
-cdef uint32_t NOBODY = 0xFFFFFFFFu
+cdef enum:
+    NOBODY = 0xFFFFFFFF
+    SPARSE = 4      # so many roots for each group there is room for: few keys share one
 
 
 cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil:
@@ -75,11 +77,12 @@ cdef class Order:
     cdef int reserve(self, uint32_t room) except -1 nogil:
         """Make room for the groups with numbers below `room`, a power of two; none is in it."""
         self.leaves = <Leaf*>longer(self.leaves, room, sizeof(Leaf), LACKING)
-        self.roots = <uint32_t*>longer(self.roots, room, sizeof(uint32_t), LACKING)
+        self.roots = <uint32_t*>longer(self.roots, SPARSE * room, sizeof(uint32_t), LACKING)
         if self.subtotals != NULL:
             self.subtotals = <Subtotal*>longer(self.subtotals, room, sizeof(Subtotal), LACKING)
-        self.mask = room - 1
-        memset(self.roots, 0xFF, room * sizeof(uint32_t))
+        self.room = room
+        self.mask = SPARSE * room - 1
+        memset(self.roots, 0xFF, SPARSE * room * sizeof(uint32_t))
         return 0
 
     cdef int keep_subtotals(self) except -1 nogil:
@@ -87,8 +90,8 @@ cdef class Order:
         cdef uint32_t i
         if self.subtotals != NULL:
             return 0
-        self.subtotals = <Subtotal*>zeroed(<size_t>self.mask + 1, sizeof(Subtotal))
-        for i in range(self.mask + 1):
+        self.subtotals = <Subtotal*>zeroed(self.room, sizeof(Subtotal))
+        for i in range(self.room):
             self.subtotals[i].stale = True
         return 0
 
@@ -100,21 +103,18 @@ cdef class Order:
         node = self.roots[<uint32_t>(self.leaves[group].alike >> 2) & self.mask]
         while node != group:
             self.subtotals[node].stale = True
-            if self._before(node, &self.leaves[group], group):
-                node = self.leaves[node].right
-            else:
-                node = self.leaves[node].left
+            node = self.leaves[node].child[self._before(node, &self.leaves[group], group)]
         self.subtotals[group].stale = True
         return 0
 
     cdef bint _before(self, uint32_t node, const Leaf* position, uint32_t group) noexcept nogil:
-        """Whether a node comes before a position."""
+        """Whether a node comes before a position, without a branch: there is no telling."""
         cdef const Leaf* leaf = &self.leaves[node]
         if leaf.alike != position.alike:
             return leaf.alike < position.alike
-        if leaf.value != position.value:
-            return leaf.value < position.value
-        return node < group
+        return <int>(leaf.value < position.value) | (
+            <int>(leaf.value == position.value) & <int>(node < group)
+        )
 
     cdef int enter(self, uint32_t group, uint32_t hash, Rank rank, double value) noexcept nogil:
         """A group that is not there comes in."""
@@ -126,62 +126,51 @@ cdef class Order:
         """A group that has been there comes in again."""
         cdef Leaf* leaf = &self.leaves[group]
         cdef uint32_t* where = &self.roots[<uint32_t>(leaf.alike >> 2) & self.mask]
-        cdef uint32_t* smaller = &leaf.left
-        cdef uint32_t* greater = &leaf.right
-        cdef uint32_t node
+        cdef uint32_t node = where[0]
+        cdef uint32_t priority = _priority(group)
+        cdef uint32_t* hooks[2]     # where the next one hangs that comes after, or before
+        cdef bint before
         cdef bint kept = self.subtotals != NULL
-        while where[0] != NOBODY and _priority(where[0]) > _priority(group):
-            node = where[0]
+        while node != NOBODY and _priority(node) > priority:
             if kept:
                 self.subtotals[node].stale = True
-            where = (
-                &self.leaves[node].right if self._before(node, leaf, group)
-                else &self.leaves[node].left
-            )
+            where = &self.leaves[node].child[self._before(node, leaf, group)]
+            node = where[0]
         # What hangs here is split into what comes before the group and what after.
-        node = where[0]
         where[0] = group
         if kept:
             self.subtotals[group].stale = True
+        hooks[0], hooks[1] = &leaf.child[1], &leaf.child[0]
         while node != NOBODY:
             if kept:
                 self.subtotals[node].stale = True
-            if self._before(node, leaf, group):
-                smaller[0] = node
-                smaller = &self.leaves[node].right
-                node = smaller[0]
-            else:
-                greater[0] = node
-                greater = &self.leaves[node].left
-                node = greater[0]
-        smaller[0] = greater[0] = NOBODY
+            before = self._before(node, leaf, group)
+            hooks[before][0] = node
+            hooks[before] = &self.leaves[node].child[before]
+            node = hooks[before][0]
+        hooks[0][0] = hooks[1][0] = NOBODY
         return 0
 
     cdef int leave(self, uint32_t group) noexcept nogil:
         """A group that is there goes."""
         cdef Leaf* leaf = &self.leaves[group]
         cdef uint32_t* where = &self.roots[<uint32_t>(leaf.alike >> 2) & self.mask]
-        cdef uint32_t smaller = leaf.left, greater = leaf.right
+        cdef uint32_t[2] sides
+        cdef bint after
         cdef bint kept = self.subtotals != NULL
         while where[0] != group:
             if kept:
                 self.subtotals[where[0]].stale = True
-            where = (
-                &self.leaves[where[0]].right if self._before(where[0], leaf, group)
-                else &self.leaves[where[0]].left
-            )
-        while smaller != NOBODY and greater != NOBODY:
+            where = &self.leaves[where[0]].child[self._before(where[0], leaf, group)]
+        sides[0], sides[1] = leaf.child[0], leaf.child[1]
+        while sides[0] != NOBODY and sides[1] != NOBODY:
             if kept:
-                self.subtotals[smaller].stale = self.subtotals[greater].stale = True
-            if _priority(smaller) > _priority(greater):
-                where[0] = smaller
-                where = &self.leaves[smaller].right
-                smaller = where[0]
-            else:
-                where[0] = greater
-                where = &self.leaves[greater].left
-                greater = where[0]
-        where[0] = greater if smaller == NOBODY else smaller
+                self.subtotals[sides[0]].stale = self.subtotals[sides[1]].stale = True
+            after = _priority(sides[0]) <= _priority(sides[1])
+            where[0] = sides[after]
+            where = &self.leaves[sides[after]].child[1 - <int>after]
+            sides[after] = where[0]
+        where[0] = sides[sides[0] == NOBODY]
         return 0
 
     cdef uint32_t seek(
@@ -200,13 +189,14 @@ cdef class Order:
     cdef uint32_t _descend(self, Span* span, uint32_t group) noexcept nogil:
         """The first group at the span's position, with that number, or after it."""
         cdef uint32_t node = span.root
+        cdef bint before
         span.depth = 0
         span.whole = True
         while node != NOBODY:
-            if self._before(node, &span.position, group):
-                node = self.leaves[node].right
-            else:
-                node = self._push(span, node)
+            before = self._before(node, &span.position, group)
+            self._hold(span, node)
+            span.depth -= before
+            node = self.leaves[node].child[before]
         return self._top(span)
 
     cdef uint32_t next_of(self, Span* span) noexcept nogil:
@@ -216,13 +206,14 @@ cdef class Order:
         if span.depth == 0 and not span.whole:
             span.position.value = self.leaves[group].value
             return self._descend(span, group + 1)
-        node = self.leaves[group].right
+        node = self.leaves[group].child[1]
         while node != NOBODY:
-            node = self._push(span, node)
+            self._hold(span, node)
+            node = self.leaves[node].child[0]
         return self._top(span)
 
-    cdef uint32_t _push(self, Span* span, uint32_t node) noexcept nogil:
-        """A group that comes after all to its left, where the walk goes on."""
+    cdef int _hold(self, Span* span, uint32_t node) noexcept nogil:
+        """A group comes before all that are held, and after what is before it in its subtree."""
         if span.depth == MOST_HELD:
             # Those that come last are looked for again.
             memmove(span.path, span.path + 1, (MOST_HELD - 1) * sizeof(uint32_t))
@@ -230,7 +221,7 @@ cdef class Order:
             span.whole = False
         span.path[span.depth] = node
         span.depth += 1
-        return self.leaves[node].left
+        return 0
 
     cdef uint32_t _top(self, Span* span) noexcept nogil:
         cdef Leaf* leaf

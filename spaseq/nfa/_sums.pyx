@@ -43,7 +43,7 @@ cdef int _gather(
     cdef uint32_t left, right
     if node == 0xFFFFFFFFu:
         return 0
-    left, right = order.leaves[node].left, order.leaves[node].right
+    left, right = order.leaves[node].child[0], order.leaves[node].child[1]
     if no_less and no_greater:
         _settle(groups, order, tecs, since, node)
         return _add(
@@ -96,7 +96,7 @@ cdef int _settle(
     if group.members != NULL and group.latest >= since:
         own.cell, own.latest = group.members, group.latest
     for side in range(2):
-        below = order.leaves[node].right if side else order.leaves[node].left
+        below = order.leaves[node].child[side]
         if below == 0xFFFFFFFFu:
             continue
         _settle(groups, order, tecs, since, below)

@@ -90,6 +90,7 @@ cdef struct Edge:
     int32_t compared    # the row's column that an ordered index compares, -1: there is none
     Relation relation   # what it must be to the register
     bint whole          # rows take all groups that surely fit as one
+    bint decided        # what the ordered index surely finds needs no filter
 
 # A column of a row, the register that takes its value, and those that follow that.
 cdef struct Binding:

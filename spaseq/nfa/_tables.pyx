@@ -39,6 +39,7 @@ cdef class Tables:
                 self.edges[i].link_first, self.edges[i].link_end, self.edges[i].index,
                 self.edges[i].key_first, self.edges[i].key_end,
                 self.edges[i].compared, relation, self.edges[i].whole,
+                self.edges[i].decided,
             ) = entry
             self.edges[i].relation = <Relation><int>relation
         self.links = <Link*>zeroed(len(rows.links), sizeof(Link))

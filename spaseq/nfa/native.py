@@ -10,7 +10,7 @@ from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place, Relation,
 from spaseq.nfa.native_chain import ChainTables
 from spaseq.nfa.native_registers import Effect, Follower, NativeRegisters, bound_by
 from spaseq.nfa.native_search import SearchTables
-from spaseq.nfa.native_unions import joins_whole
+from spaseq.nfa.native_unions import joins_whole, order_decides
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places, windows_back
 from spaseq.plan.logical import QueryPlan
@@ -45,7 +45,8 @@ class CoreTables:
     """(operator, live registers as a range of `numbers`, indexes, first edge)."""
     edges: list[tuple[int, ...]] = field(default_factory=list)
     """(occurrence or, of several graph patterns, the greatest number, effects, links, index or 0,
-    key columns, column that an ordered index compares, how (in `_RELATIONS`), `joins_whole`)."""
+    key columns, column that an ordered index compares, how (in `_RELATIONS`), `joins_whole`,
+    `order_decides`)."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
     bounds: list[tuple[int, int, int]] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
@@ -334,6 +335,7 @@ class _Writing:
             compared,
             0 if order is None else _RELATIONS.index(order[2]),
             joins_whole(self._plan, self._automaton, number, position),
+            order_decides(self._plan, self._automaton, number, position),
         )
 
     def _link(self, link: Link) -> tuple[int, int, int]:

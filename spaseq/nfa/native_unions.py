@@ -1,8 +1,9 @@
-"""An edge of an automaton → whether rows take all groups of a range as one.
+"""An edge of an automaton → what an order of its groups alone decides.
 
-Where what the partial matches remember plays no part beyond the one comparison an ordered index
-serves, those that surely fit need no visit: their union is extended by one node, whatever number
-of groups it spans, see `spaseq.nfa._sums`.
+Where one comparison is all that a row has to fulfil, it is true of every group that lies in the
+range by more than rounding, and nobody has to work it out. Where what the partial matches remember
+plays no part beyond it either, those that surely fit need no visit: their union is extended by one
+node, whatever number of groups it spans, see `spaseq.nfa._sums`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,30 @@ from spaseq.plan.logical import QueryPlan
 _ORDERED = frozenset(("<", "<=", ">", ">="))
 
 
+def order_decides(plan: QueryPlan, automaton: Automaton, number: int, position: int) -> bool:
+    """Whether the comparison that the order of an edge serves is the only filter there is.
+
+    What an edge compares with is known where it has an order: a register, also for `PREV`.
+    """
+    place = automaton.places[number]
+    atom = automaton.atoms[place.edges[position].atom]
+    order = None if place.start else place.orders[position]
+    occurrence = plan.occurrences[atom.occurrences[0]]
+    if order is None or order[2] == "equal" or order[0] not in place.live:
+        return False
+    if occurrence.assignments or len(occurrence.residual) != 1:
+        return False
+    compared = occurrence.residual[0].expression
+    return isinstance(compared, ast.Binary) and compared.operator in _ORDERED
+
+
 def joins_whole(plan: QueryPlan, automaton: Automaton, number: int, position: int) -> bool:
     """Whether an edge of a place only compares one live register, and forgets them all."""
     place = automaton.places[number]
     edge = place.edges[position]
     atom = automaton.atoms[edge.atom]
     if (
-        place.start
+        not order_decides(plan, automaton, number, position)
         or place.operator != ":"
         or plan.partition
         or plan.emit == "STRICT"
@@ -36,17 +54,13 @@ def joins_whole(plan: QueryPlan, automaton: Automaton, number: int, position: in
             return False
     order = place.orders[position]
     occurrence = plan.occurrences[atom.occurrences[0]]
-    if order is None or order[2] == "equal" or order[0] not in place.live:
-        return False
-    if occurrence.assignments or len(occurrence.residual) != 1:
-        return False
     bound = plan.gpms[occurrence.gpm].variables
     if any(plan.registers[register].name in bound for register in place.live):
         return False
     compared = occurrence.residual[0].expression
     return (
-        isinstance(compared, ast.Binary)
-        and compared.operator in _ORDERED
+        order is not None
+        and isinstance(compared, ast.Binary)
         and isinstance(compared.left, ast.Var)
         and isinstance(compared.right, ast.Var)
         and {compared.left.name, compared.right.name} == {order[1], plan.registers[order[0]].name}

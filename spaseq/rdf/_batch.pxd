@@ -43,7 +43,6 @@ cdef class EventBatch:
     cdef list buffers               # the bytes objects that records of `local` point into
     cdef uint32_t version           # of the dictionary when the batch was begun
     cdef readonly uint64_t serial   # of what the batch holds now: no other has the same
-    cdef uint64_t keeper            # the stamp of the window that numbered terms; see _window.pyx
     cdef TermStore* window          # of the run that looks at the batch, NULL where none does
     cdef public str stream          # IRI of the stream all events are of
     cdef public str file            # where they were read, "" where they were not

@@ -108,7 +108,6 @@ cdef class EventBatch:
         global _serials
         _serials += 1
         self.serial = _serials
-        self.keeper = 0
         return 0
 
     def __dealloc__(self):

@@ -172,3 +172,20 @@ cdef inline term_t slots_next(const SlotTable* table, uint32_t tag, uint32_t* pl
         place[0] += 1
         if slot.tag == tag:
             return slot.term
+
+
+cdef inline void slots_remove(SlotTable* table, uint32_t tag, term_t term) noexcept nogil:
+    """Take out a term that is in the table; those it stood in the way of move up."""
+    cdef uint32_t gap = tag & table.mask
+    cdef uint32_t place
+    while table.slots[gap].term != term:
+        gap = (gap + 1) & table.mask
+    place = (gap + 1) & table.mask
+    while table.slots[place].term:
+        # It may stand anywhere from where its search begins.
+        if ((place - table.slots[place].tag) & table.mask) >= ((place - gap) & table.mask):
+            table.slots[gap] = table.slots[place]
+            gap = place
+        place = (place + 1) & table.mask
+    table.slots[gap].term = 0
+    table.used -= 1

@@ -11,7 +11,9 @@ from spaseq.rdf._terms cimport SlotTable, TermRecord, TermStore, term_t
 cdef struct Epoch:
     Arena bytes
     int64_t last        # the greatest position in it
-    uint32_t terms      # how many terms it was the last to use
+    uint32_t* listed    # `count` terms: those it was the last to use, and others
+    uint32_t count
+    uint32_t room
 
 
 cdef class WindowTerms:
@@ -27,7 +29,6 @@ cdef class WindowTerms:
     cdef int64_t horizon
     cdef int64_t cut                # the position at which the current epoch ends
     cdef bint begun
-    cdef uint64_t stamp             # of the numbers there are: another one when some go
     cdef readonly uint64_t entered  # terms so far, each time one came (again)
     cdef readonly uint32_t live     # terms now
 
@@ -41,9 +42,10 @@ cdef class WindowTerms:
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil
     cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil
     cdef int _widen_objects(self) except -1
-    cdef int _drop_objects(self, uint32_t up_to) except -1
+    cdef int _drop_objects(self, const Epoch* epoch, uint32_t present) except -1
     cdef int64_t _end(self, int64_t position) noexcept nogil
-    cdef uint32_t _number(self, EventBatch batch, TermRecord* wanted) noexcept nogil
+    cdef uint32_t _number(self, TermRecord* wanted) noexcept nogil
+    cdef bint _is(self, uint32_t number, const TermRecord* wanted) noexcept nogil
     cdef uint32_t _find(self, const TermRecord* wanted) noexcept nogil
     cdef int _use(self, uint32_t number) except -1 nogil
     cdef uint32_t _new(self, const TermRecord* wanted) except 0 nogil

@@ -8,8 +8,8 @@ with its bytes and numbers, when the stream is a horizon past its end. So there 
 more here than what one and a half horizons have brought, however long the stream is.
 
 Invariant: a number is valid until the stream is one horizon past its last use; no reader
-may hold it longer. Cost: entering is a look-up, and a copy of the text once per epoch;
-dropping an epoch is linear in the terms that live, which is amortised by those it drops.
+may hold it longer. Each epoch lists every term that it was the last to use. Cost: entering is a
+look-up, and a copy of the text once per epoch; dropping an epoch is linear in those it lists.
 """
 
 from cpython.ref cimport Py_CLEAR, Py_INCREF, PyObject
@@ -34,12 +34,12 @@ from spaseq.rdf._terms cimport (
     hash_of,
     record_is,
     record_shape,
-    slots_clear,
     slots_free,
     slots_grow,
     slots_init,
     slots_next,
     slots_put,
+    slots_remove,
     store_free,
     store_init,
     store_new,
@@ -49,7 +49,6 @@ cdef enum:
     EPOCHS = 8      # in the ring: those of one and a half horizons, and the current one
 
 cdef uint32_t FREE = 0xFFFFFFFFu
-cdef uint64_t _windows = 0
 
 
 cdef class WindowTerms:
@@ -62,10 +61,6 @@ cdef class WindowTerms:
         store_init(&self.store)
         slots_init(&self.known, 256)
         self.horizon = horizon
-        global _windows
-        _windows += 1
-        # No two windows ever have the same, though they go on in different threads.
-        self.stamp = _windows << 32
         self.epochs = <Epoch*>take(EPOCHS * sizeof(Epoch))
         if self.epochs == NULL:
             raise MemoryError
@@ -76,6 +71,7 @@ cdef class WindowTerms:
         if self.epochs != NULL:
             for i in range(<uint32_t>EPOCHS):
                 arena_free(&self.epochs[i].bytes)
+                give_back(self.epochs[i].listed)
         give_back(self.epochs)
         for i in range(self.object_room):
             Py_CLEAR(self.objects[i])
@@ -125,13 +121,11 @@ cdef class WindowTerms:
             return term
         wanted = record_of(batch, term)
         self.entered += 1
-        number = self._number(batch, wanted)
+        number = self._number(wanted)
         if number:
             self._use(number)
-            return WINDOWED | number
-        number = self._new(wanted)
-        if batch.keeper == self.stamp:
-            wanted.epoch = number
+        else:
+            wanted.epoch = number = self._new(wanted)
         return WINDOWED | number
 
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil:
@@ -154,7 +148,6 @@ cdef class WindowTerms:
         """A term is used again: it is of the current epoch."""
         cdef TermRecord* record = &self.store.records[number]
         if record.epoch != self.current:
-            self.epochs[record.epoch % EPOCHS].terms -= 1
             self._place(number, record.text)
         return 0
 
@@ -184,25 +177,26 @@ cdef class WindowTerms:
         cdef uint32_t number
         if not term & LOCAL:
             return term
-        number = self._number(batch, record_of(batch, term))
+        number = self._number(record_of(batch, term))
         return WINDOWED | number if number else term
 
-    cdef uint32_t _number(self, EventBatch batch, TermRecord* wanted) noexcept nogil:
+    cdef uint32_t _number(self, TermRecord* wanted) noexcept nogil:
         """The number of a term of a batch, or 0.
 
-        Terms of a batch remember their numbers as long as none has gone since the first of
-        them got one.
+        The term remembers what it was last given for, which may have gone since, or have been
+        given by another window.
         """
-        cdef uint32_t number
-        if batch.keeper == 0:
-            batch.keeper = self.stamp
-        if batch.keeper != self.stamp:
-            return self._find(wanted)
-        if wanted.epoch:
-            return wanted.epoch
-        number = self._find(wanted)
-        wanted.epoch = number
+        cdef uint32_t number = wanted.epoch
+        if number and number < self.store.count and (
+            self.store.records[number].epoch != FREE and self._is(number, wanted)
+        ):
+            return number
+        wanted.epoch = number = self._find(wanted)
         return number
+
+    cdef bint _is(self, uint32_t number, const TermRecord* wanted) noexcept nogil:
+        """Whether a number is that of a term."""
+        return record_is(&self.store.records[number], wanted.hash, wanted.text, wanted.size)
 
     cdef int _place(self, uint32_t number, const char* text) except -1 nogil:
         """Let the term be of the current epoch: its text is copied there."""
@@ -212,9 +206,15 @@ cdef class WindowTerms:
         if kept == NULL:
             no_room(b"the text of a term of the window")
         memcpy(kept, text, record.size)
+        if epoch.count == epoch.room:
+            epoch.room = 2 * epoch.room + 16
+            epoch.listed = <uint32_t*>longer(
+                epoch.listed, epoch.room, sizeof(uint32_t), b"another term of the window"
+            )
+        epoch.listed[epoch.count] = number
+        epoch.count += 1
         record.text = kept
         record.epoch = self.current
-        epoch.terms += 1
         return 0
 
     cdef uint32_t _find(self, const TermRecord* wanted) noexcept nogil:
@@ -222,37 +222,31 @@ cdef class WindowTerms:
         cdef term_t number
         while True:
             number = slots_next(&self.known, <uint32_t>wanted.hash, &place)
-            if number == 0 or record_is(
-                &self.store.records[number], wanted.hash, wanted.text, wanted.size
-            ):
+            if number == 0 or self._is(number, wanted):
                 return number
 
     cdef int _drop(self, uint32_t up_to) except -1 nogil:
         """Forget the terms of all epochs before `up_to`."""
-        cdef uint32_t i, dropped = 0
+        cdef uint32_t i, j, number
+        cdef Epoch* epoch
         cdef TermRecord* record
         for i in range(self.oldest, up_to):
-            dropped += self.epochs[i % EPOCHS].terms
-        if dropped:
+            epoch = &self.epochs[i % EPOCHS]
             if self.object_count:
                 with gil:
-                    self._drop_objects(up_to)
-            self.stamp += 1
-            slots_clear(&self.known)
-            for i in range(1, self.store.count):
-                record = &self.store.records[i]
-                if record.epoch == FREE:
+                    self._drop_objects(epoch, i)
+            for j in range(epoch.count):
+                number = epoch.listed[j]
+                record = &self.store.records[number]
+                if record.epoch != i:  # a later epoch has used it
                     continue
-                if record.epoch < up_to:
-                    record.epoch = FREE
-                    record.months = self.unused
-                    self.unused = i
-                else:
-                    slots_put(&self.known, <uint32_t>record.hash, i)
-            self.live -= dropped
-        for i in range(self.oldest, up_to):
-            arena_reset(&self.epochs[i % EPOCHS].bytes)
-            self.epochs[i % EPOCHS].terms = 0
+                slots_remove(&self.known, <uint32_t>record.hash, number)
+                record.epoch = FREE
+                record.months = self.unused
+                self.unused = number
+                self.live -= 1
+            arena_reset(&epoch.bytes)
+            epoch.count = 0
         self.oldest = up_to
         return 0
 
@@ -288,12 +282,16 @@ cdef class WindowTerms:
         self.object_room = <uint32_t>room
         return 0
 
-    cdef int _drop_objects(self, uint32_t up_to) except -1:
-        """Forget the objects of the terms of all epochs before `up_to`."""
-        cdef uint32_t i
-        for i in range(1, min(self.store.count, self.object_room)):
-            if self.objects[i] != NULL and self.store.records[i].epoch < up_to:
-                Py_CLEAR(self.objects[i])
+    cdef int _drop_objects(self, const Epoch* epoch, uint32_t present) except -1:
+        """Forget the objects of the terms that an epoch was the last to use."""
+        cdef uint32_t i, number
+        for i in range(epoch.count):
+            number = epoch.listed[i]
+            if (
+                self.store.records[number].epoch == present and number < self.object_room
+                and self.objects[number] != NULL
+            ):
+                Py_CLEAR(self.objects[number])
                 self.object_count -= 1
         return 0
 

@@ -12,6 +12,7 @@ from engine_runs import EX, S, program
 from oracle import comparable, timestamp
 
 import spaseq
+from spaseq.nfa.native_unions import order_decides
 from spaseq.rdf.event import NUMBER, Event
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -84,6 +85,29 @@ def test_the_iteration_before_is_compared_through_an_index(operator: str, seed: 
     events = drawn(random.Random(seed), "aaab", "kj", 120)
     run = compiled.start()
     assert results(run, events, True) == results(in_python(compiled), events, False)
+
+
+@pytest.mark.parametrize(
+    ("filters", "decided"),
+    [
+        ("FILTER(?y > ?x)", True),
+        ("FILTER(?x >= ?y)", True),
+        ("FILTER(?y > PREV(?y, ?x))", True),
+        ("FILTER(?y = ?x)", False),
+        ("FILTER(?y > ?x + 1)", False),
+        ("FILTER(?y > ?x && ?y != ?x)", False),
+        ("FILTER(?y > ?x) FILTER(?y != ?x)", False),
+        ("FILTER(?y > ?x) BIND(?x AS ?z)", False),
+    ],
+)
+def test_one_comparison_alone_is_decided_by_its_order(filters: str, decided: bool) -> None:
+    gpms = f"DEFINE GPM A ON s {{ ?k :a ?x }} DEFINE GPM B ON s {{ ?k :b ?y {filters} }}"
+    (query,) = program("SEQ(A ; B+)", gpms, clauses="WITHIN 40 SECONDS").queries
+    assert decided == any(
+        order_decides(query.plan, query.automaton, number, position)
+        for number, place in enumerate(query.automaton.places)
+        for position in range(len(place.edges))
+    )
 
 
 def visited(run: spaseq.Run) -> int:
