@@ -5,6 +5,7 @@ A text grows in memory of its own, which whoever made it gives back. Texts of te
 of records (`spaseq.rdf._terms`): N-Quads without escapes, in UTF-8. Cost: linear.
 """
 
+from libc.stdint cimport uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
@@ -12,6 +13,9 @@ from spaseq.gpm._moments cimport civil
 from spaseq.rdf._memory cimport resized
 
 from spaseq.rdf.time_text import EPOCH_DAY, date_time_text
+
+cdef enum:
+    MOST_DIGITS = 20    # of 64 bits
 
 cdef int64_t SECOND = 1000000
 cdef int64_t DAY = 86400 * SECOND
@@ -32,6 +36,8 @@ cdef char* _more(Text* text, size_t size) except NULL:
 
 cdef int put(Text* text, const char* what, size_t size) except -1:
     """Bytes as they are."""
+    if size == 0:
+        return 0
     memcpy(_more(text, size), what, size)
     text.size += size
     return 0
@@ -42,8 +48,19 @@ cdef int put_bytes(Text* text, bytes what) except -1:
 
 
 cdef int put_number(Text* text, int64_t number) except -1:
-    text.size += snprintf(_more(text, 24), 24, b"%lld", <long long>number)
-    return 0
+    cdef char[MOST_DIGITS + 1] digits
+    cdef uint64_t rest = <uint64_t>number if number >= 0 else 0 - <uint64_t>number
+    cdef int first = MOST_DIGITS + 1
+    while True:
+        first -= 1
+        digits[first] = <char>(c"0" + rest % 10)
+        rest //= 10
+        if rest == 0:
+            break
+    if number < 0:
+        first -= 1
+        digits[first] = c"-"
+    return put(text, digits + first, MOST_DIGITS + 1 - first)
 
 
 cdef int put_string(Text* text, const char* what, size_t size) except -1:

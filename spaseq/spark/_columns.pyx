@@ -15,7 +15,6 @@ task. Cost: linear in the bytes, and what the patterns cost.
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
 
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._match cimport NativeMatcher
@@ -26,6 +25,8 @@ from spaseq.rdf._batch cimport EventBatch, EventRecord, Triple, record_of
 from spaseq.rdf._dictionary cimport text_of
 from spaseq.rdf._memory cimport give_back, resized, take, zeroed
 from spaseq.rdf._terms cimport TermRecord, hash_of, term_t
+from spaseq.results._json cimport put
+from spaseq.spark._building cimport Strings
 
 cdef enum:
     EVERYWHERE = -1
@@ -214,23 +215,10 @@ cdef class PartFinder:
 cdef class GraphWriter:
     """Puts graphs one behind the other, without the triples that no query can use."""
 
-    cdef char* text
-    cdef size_t size, room
-    cdef int32_t* ends
-    cdef size_t count, end_room
+    cdef Strings graphs
 
     def __cinit__(self):
-        self.room = 1 << 16
-        self.text = <char*>take(self.room)
-        self.end_room = 1024
-        self.ends = <int32_t*>take(self.end_room * sizeof(int32_t))
-        if self.text == NULL or self.ends == NULL:
-            raise MemoryError
-        self.ends[0] = 0
-
-    def __dealloc__(self):
-        give_back(self.text)
-        give_back(self.ends)
+        self.graphs = Strings()
 
     def add(
         self, EventBatch batch not None, const int64_t[::1] events, const int64_t[::1] places,
@@ -251,15 +239,18 @@ cdef class GraphWriter:
             if 0 < kept < event.statements:
                 self._triples(batch, event)
             else:
-                self._put(<const char*>graphs + ends[place], ends[place + 1] - ends[place])
-            self._close()
+                put(
+                    &self.graphs.text, <const char*>graphs + ends[place],
+                    ends[place + 1] - ends[place],
+                )
+            self.graphs.close()
 
     def add_all(self, EventBatch batch not None):
         """The graphs of all events of a batch, as far as they are kept."""
         cdef uint32_t event
         for event in range(batch.event_count):
             self._triples(batch, &batch.events[event])
-            self._close()
+            self.graphs.close()
 
     def add_names(self, EventBatch batch not None):
         """In place of graphs the names that are IRIs, without brackets; others are empty."""
@@ -269,44 +260,12 @@ cdef class GraphWriter:
             if batch.events[event].name:
                 record = record_of(batch, batch.events[event].name)
                 if record.text[0] == c"<":
-                    self._put(record.text + 1, record.size - 2)
-            self._close()
+                    put(&self.graphs.text, record.text + 1, record.size - 2)
+            self.graphs.close()
 
     def written(self) -> tuple[bytes, bytes]:
         """The texts, and where each begins and the last one ends, as 32-bit numbers."""
-        found = (
-            PyBytes_FromStringAndSize(self.text, self.size),
-            PyBytes_FromStringAndSize(<char*>self.ends, (self.count + 1) * sizeof(int32_t)),
-        )
-        self.size = self.count = 0
-        return found
-
-    cdef int _close(self) except -1:
-        cdef int32_t* grown
-        if self.size > 0x7FFFFFFF:
-            raise MemoryError("the graphs of a batch of events are more than 2 GB")
-        if self.count + 2 > self.end_room:
-            grown = <int32_t*>resized(self.ends, 2 * self.end_room * sizeof(int32_t))
-            if grown == NULL:
-                raise MemoryError
-            self.ends = grown
-            self.end_room *= 2
-        self.count += 1
-        self.ends[self.count] = <int32_t>self.size
-        return 0
-
-    cdef int _put(self, const char* text, size_t size) except -1:
-        cdef char* grown
-        if self.size + size > self.room:
-            while self.size + size > self.room:
-                self.room *= 2
-            grown = <char*>resized(self.text, self.room)
-            if grown == NULL:
-                raise MemoryError
-            self.text = grown
-        memcpy(self.text + self.size, text, size)
-        self.size += size
-        return 0
+        return self.graphs.buffers()
 
     cdef int _triples(self, EventBatch batch, const EventRecord* event) except -1:
         cdef Triple* triple
@@ -314,11 +273,11 @@ cdef class GraphWriter:
         for i in range(event.first, event.end):
             triple = &batch.triples[i]
             self._term(record_of(batch, triple.subject))
-            self._put(" ", 1)
+            put(&self.graphs.text, " ", 1)
             self._term(record_of(batch, triple.predicate))
-            self._put(" ", 1)
+            put(&self.graphs.text, " ", 1)
             self._term(record_of(batch, triple.object))
-            self._put(" .\n", 3)
+            put(&self.graphs.text, " .\n", 3)
         return 0
 
     cdef int _term(self, const TermRecord* record) except -1:
@@ -330,13 +289,13 @@ cdef class GraphWriter:
             for i in range(1, close):
                 letter = text[i]
                 if letter == c"\\" or letter == c'"' or letter == c"\n" or letter == c"\r":
-                    self._put(text + done, i - done)
-                    self._put("\\", 1)
+                    put(&self.graphs.text, text + done, i - done)
+                    put(&self.graphs.text, "\\", 1)
                     if letter == c"\n":
-                        self._put("n", 1)
+                        put(&self.graphs.text, "n", 1)
                     elif letter == c"\r":
-                        self._put("r", 1)
+                        put(&self.graphs.text, "r", 1)
                     else:
-                        self._put(&text[i], 1)
+                        put(&self.graphs.text, &text[i], 1)
                     done = i + 1
-        return self._put(text + done, record.size - done)
+        return put(&self.graphs.text, text + done, record.size - done)

@@ -3,14 +3,30 @@ from typing import Any
 
 from spaseq.engine._matches import MatchMaker
 from spaseq.results import Witness
-from spaseq.spark.rows import Rows
+from spaseq.spark._building import Numbers, Strings
 
 class RowMaker(MatchMaker):
-    def into(
-        self,
-        rows: Rows,
-        decode: Callable[[Witness], tuple[Any, str, Mapping[str, str], Mapping[str, str]]],
+    ids: Strings
+    queries: Strings
+    keys: Strings
+    items: Strings
+    gpms: Strings
+    streams: Strings
+    names: Strings
+    event_keys: Strings
+    event_items: Strings
+    starts: Numbers
+    ends: Numbers
+    begins: Numbers
+    event_begins: Numbers
+    times: Numbers
+    ordinals: Numbers
+    event_key_begins: Numbers
+    values: list[Strings]
+    def begin(
+        self, decode: Callable[[Witness], tuple[Any, str, Mapping[str, str], Mapping[str, str]]]
     ) -> None: ...
     def only(
         self, first: int, behind: int, variables: Sequence[str], part: int, parts: int
     ) -> None: ...
+    def close(self) -> None: ...

@@ -1,44 +1,72 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Complete matches of the core → what rows are made of, without `Match` objects.
+"""Complete matches of the core → columns of rows, without an object for a match or a term.
 
-A match costs its texts: a label is made texts once for all matches it is part of, straight
-from the records of its terms, and a match is some entries in lists (`Rows` in
-spaseq/spark/rows.py, which does the same for matches that are objects). What is rare goes
-through the objects: labels with blank nodes, and literals whose text is not their form.
+What a row says is copied from the records of its terms to where Arrow will have it. What is rare
+goes through objects: labels with blank nodes, and literals that N-Triples writes with escapes.
 
-Invariant: the rows are those that `Rows.add` would make. Cost: linear in the steps of each match.
+Invariant: the rows are those that `Rows` (spaseq/spark/rows.py) makes of matches that are objects.
+Cost: linear in the bytes of each row.
 """
 
 from hashlib import blake2b
 
-from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
 
-from spaseq.engine._matches cimport MatchMaker, Origin, Reading
+from spaseq.engine._matches cimport MatchMaker, Origin
 from spaseq.nfa._tecs cimport Label, Walk
+from spaseq.rdf._dictionary cimport term_of
+from spaseq.rdf._memory cimport give_back
 from spaseq.rdf._terms cimport TermRecord
+from spaseq.results._json cimport Text, put, put_bytes, put_number
 from spaseq.results._match cimport Match
+from spaseq.spark._building cimport Numbers, Strings
 from spaseq.spark._columns cimport key_with, part_of_key
+
+cdef enum:
+    DIGEST = 12     # bytes of a digest
 
 
 cdef class RowMaker(MatchMaker):
     """Makes rows of the matches of one run that belong to one task."""
 
-    cdef list ids, queries, starts, ends, bindings, keys, items, events, shown
-    cdef list values            # per projected variable, the list of its column
+    cdef readonly Strings ids, queries, keys, items, gpms, streams, names, event_keys, event_items
+    cdef readonly Numbers starts, ends, begins, event_begins, times, ordinals, event_key_begins
+    cdef readonly list values   # per projected variable its column
+    cdef Text digest            # what a row is told from others by
+    cdef bytes query
+    cdef list variables         # in UTF-8, as are those that follow
+    cdef list stream_names
+    cdef list gpm_names         # per edge of the core
+    cdef list edge_variables    # the same: of its rows
+    cdef list edge_orders       # the same: their numbers, in the order of their names
     cdef object decode
     cdef int64_t first, behind
     cdef dict columns           # per edge of the core: where the key stands in its rows
     cdef uint32_t parts_there, part
 
-    def into(self, rows, decode):
-        """Where rows go; `decode` makes of a witness what `rows` have of it."""
-        self.ids, self.queries = rows.ids, rows.queries
-        self.starts, self.ends = rows.starts, rows.ends
-        self.bindings, self.keys, self.items = rows.bindings, rows.keys, rows.items
-        self.events, self.shown = rows.events, rows.shown
-        self.values = [rows.values[name] for name in self.reading.names]
+    def __dealloc__(self):
+        give_back(self.digest.begin)
+
+    def begin(self, decode):
+        """Columns without rows; `decode` makes of a witness with blank nodes what they show."""
+        steps = self.reading.steps
         self.decode = decode
+        memset(&self.digest, 0, sizeof(Text))
+        self.query = (<str>self.reading.query).encode()
+        self.variables = [name.encode() for name in self.reading.names]
+        self.stream_names = [stream.encode() for stream in self.reading.streams]
+        self.gpm_names = [name.encode() for name, _ in steps]
+        self.edge_variables = [[name.encode() for name in names] for _, names in steps]
+        self.edge_orders = [sorted(range(len(names)), key=names.__getitem__) for _, names in steps]
+        self.ids, self.queries, self.keys, self.items = Strings(), Strings(), Strings(), Strings()
+        self.gpms, self.streams, self.names = Strings(), Strings(), Strings()
+        self.event_keys, self.event_items = Strings(), Strings()
+        self.starts, self.ends, self.begins = Numbers(), Numbers(), Numbers()
+        self.event_begins, self.times, self.ordinals = Numbers(), Numbers(), Numbers()
+        self.event_key_begins = Numbers()
+        self.values = [Strings() for _ in self.variables]
 
     def only(self, int64_t first, int64_t behind, variables, uint32_t part, uint32_t parts):
         """Make rows only of matches that end from `first` on, and before `behind`; and whose key
@@ -51,49 +79,36 @@ cdef class RowMaker(MatchMaker):
             for number, (_, names) in enumerate(self.reading.steps):
                 self.columns[number] = [names.index(name) for name in variables if name in names]
 
+    def close(self):
+        """Columns that say where things begin also say where the last one ends."""
+        self.begins.add(self.keys.count)
+        self.event_begins.add(self.gpms.count)
+        self.event_key_begins.add(self.event_keys.count)
+
     cdef Match match(self, object version):
+        """One more row, if the match that the core's walk is at belongs here."""
         cdef Walk walk = self.core.walk
-        cdef Reading reading = self.reading
         cdef uint32_t i
-        cdef Label* last = walk.path[0]
-        cdef Label* label
-        cdef Origin* origin
-        cdef list steps, parts
-        cdef tuple step
-        if not self.first <= last.micros < self.behind or not self._is_own(walk):
+        cdef int64_t end = walk.path[0].micros
+        cdef dict spelt = {}
+        if not self.first <= end < self.behind or not self._is_own(walk):
             return None
-        steps = [None] * walk.length
-        self.events.append(len(self.shown))
-        parts = [f"{reading.query} {last.micros}"]
         self.made += 1
-        reading.begin()
+        self.digest.size = 0
+        put_bytes(&self.digest, self.query)
+        put(&self.digest, b" ", 1)
+        put_number(&self.digest, end)
+        self.event_begins.add(self.gpms.count)
+        self.reading.begin()
         for i in range(walk.length):
-            label = walk.path[walk.length - 1 - i]
-            key = <size_t>label
-            found = self.known.get(key)
-            if found is None:
-                found = self.known[key] = self._spelt(label)
-            step = <tuple>found
-            steps[i] = step
-            self.shown.append(step[0])
-            parts.append(step[1])
-            reading.go_on(i, self._edge(label), label.row)
-        self.bindings.append(len(self.keys))
-        for i in range(reading.column_count):
-            origin = &reading.origins[reading.registers[i]]
-            if not origin.step:
-                (<list>self.values[i]).append(None)
-                continue
-            step = <tuple>steps[origin.step - 1]
-            text = (<list>step[2])[origin.column]
-            self.keys.append(reading.names[i])
-            self.items.append(text)
-            parts.append(f"\n{reading.names[i]} {text}")
-            (<list>self.values[i]).append((<list>step[3])[origin.column])
-        self.ids.append(blake2b("".join(parts).encode(), digest_size=12).hexdigest())
-        self.queries.append(reading.query)
-        self.starts.append(walk.path[walk.length - 1].micros)
-        self.ends.append(last.micros)
+            self._add_event(walk.path[walk.length - 1 - i], i, spelt)
+        self.begins.add(self.keys.count)
+        for i in range(self.reading.column_count):
+            self._add_binding(walk, i, spelt)
+        self._add_digest()
+        self.queries.add(PyBytes_AS_STRING(self.query), len(self.query))
+        self.starts.add(walk.path[walk.length - 1].micros)
+        self.ends.add(end)
         return None
 
     cdef bint _is_own(self, Walk walk) except -1:
@@ -109,57 +124,137 @@ cdef class RowMaker(MatchMaker):
     cdef uint32_t _edge(self, Label* label) noexcept:
         return self.core.places[label.place].edge_first + label.position
 
-    cdef tuple _spelt(self, Label* label):
-        """(what rows show of it, what a digest has of it, its terms, the same plain) of a label."""
-        cdef uint32_t i
-        cdef const TermRecord* record
-        cdef list texts = [None] * label.width
-        cdef list plain = [None] * label.width
-        cdef tuple variables
-        name, variables = self.reading.steps[self._edge(label)]
-        keys, items = [], []
-        for i in range(label.width):
-            if label.row[i] == 0:
-                continue
-            record = self.record(label, i + 2)
-            if record.text[0] == c"_":
-                return self._with_nodes(label)
-            texts[i] = self._text(label, i, record)
-            plain[i] = PyUnicode_DecodeUTF8(record.text + 1, record.lexical, NULL)
-            keys.append(variables[i])
-            items.append(texts[i])
-        graph = None
-        if label.name:
-            record = self.record(label, 1)
-            if record.text[0] == c"_":
-                return self._with_nodes(label)
-            graph = PyUnicode_DecodeUTF8(record.text + 1, record.lexical, NULL)
-        stream = self.reading.streams[label.stream]
-        place = f"\n{name} {stream} {label.micros} {label.ordinal}"
-        if len(keys) == 1:
-            place = f"{place} {keys[0]} {items[0]}"
-        else:
-            place += "".join([f" {key} {item}" for key, item in sorted(zip(keys, items))])
-        shown = (name, stream, label.micros, label.ordinal, graph, keys, items)
-        return shown, place, texts, plain
+    # ---------------------------------------------------------------- events
 
-    cdef tuple _with_nodes(self, Label* label):
-        cdef tuple variables
-        witness = self.taken(label).witness(self.reading)
-        shown, place, bound, plain = self.decode(witness)
-        _, variables = self.reading.steps[self._edge(label)]
-        return (
-            shown, place, [bound.get(name) for name in variables],
-            [plain.get(name) for name in variables],
+    cdef int _add_event(self, Label* label, uint32_t step, dict spelt) except -1:
+        """What a step took; `spelt` gets the terms of one whose blank nodes must be named."""
+        cdef uint32_t edge = self._edge(label)
+        cdef bytes gpm = <bytes>self.gpm_names[edge]
+        cdef bytes stream = <bytes>self.stream_names[label.stream]
+        cdef const TermRecord* name
+        self.reading.go_on(step, edge, label.row)
+        self.event_key_begins.add(self.event_keys.count)
+        self.gpms.add(gpm, len(gpm))
+        self.streams.add(stream, len(stream))
+        self.times.add(label.micros)
+        self.ordinals.add(label.ordinal)
+        if self._has_nodes(label):
+            return self._add_with_nodes(label, step, spelt)
+        if label.name:
+            name = self.record(label, 1)
+            self.names.add(name.text + 1, name.lexical)
+        else:
+            self.names.skip()
+        put(&self.digest, b"\n", 1)
+        put_bytes(&self.digest, gpm)
+        put(&self.digest, b" ", 1)
+        put_bytes(&self.digest, stream)
+        put(&self.digest, b" ", 1)
+        put_number(&self.digest, label.micros)
+        put(&self.digest, b" ", 1)
+        put_number(&self.digest, label.ordinal)
+        return self._add_terms(
+            label, <list>self.edge_variables[edge], <list>self.edge_orders[edge]
         )
 
-    cdef object _text(self, Label* label, uint32_t column, const TermRecord* record):
-        """A term in N-Triples."""
+    cdef int _add_terms(self, Label* label, list names, list order) except -1:
         cdef uint32_t i
-        cdef char letter
-        if record.text[0] == c'"':
-            for i in range(1, record.lexical + 1):
-                letter = record.text[i]
-                if not 32 <= letter < 127 or letter == c"\\" or letter == c'"':
-                    return str(self.taken(label).read()[column + 2])
-        return PyUnicode_DecodeUTF8(record.text, record.size, NULL)
+        cdef bytes name
+        for i in range(label.width):
+            if label.row[i]:
+                name = <bytes>names[i]
+                self.event_keys.add(name, len(name))
+                _put_term(&self.event_items.text, self.record(label, i + 2))
+                self.event_items.close()
+        for i in order:
+            if label.row[i]:
+                put(&self.digest, b" ", 1)
+                put_bytes(&self.digest, <bytes>names[i])
+                put(&self.digest, b" ", 1)
+                _put_term(&self.digest, self.record(label, i + 2))
+        return 0
+
+    cdef bint _has_nodes(self, Label* label) noexcept:
+        """Whether blank nodes are among what a row shows of a label."""
+        cdef uint32_t i
+        if label.name and self.record(label, 1).text[0] == c"_":
+            return True
+        for i in range(label.width):
+            if label.row[i] and self.record(label, i + 2).text[0] == c"_":
+                return True
+        return False
+
+    cdef int _add_with_nodes(self, Label* label, uint32_t step, dict spelt) except -1:
+        cdef bytes text
+        witness = self.taken(label).witness(self.reading)
+        (_, _, _, _, name, keys, items), place, bound, plain = self.decode(witness)
+        if name is None:
+            self.names.skip()
+        else:
+            text = name.encode()
+            self.names.add(text, len(text))
+        for key, item in zip(keys, items, strict=True):
+            text = key.encode()
+            self.event_keys.add(text, len(text))
+            text = item.encode()
+            self.event_items.add(text, len(text))
+        put_bytes(&self.digest, place.encode())
+        spelt[step] = {
+            name: (term.encode(), plain[name].encode()) for name, term in bound.items()
+        }
+        return 0
+
+    # ---------------------------------------------------------------- the solution
+
+    cdef int _add_binding(self, Walk walk, uint32_t number, dict spelt) except -1:
+        """What a projected variable is bound to."""
+        cdef Origin* origin = &self.reading.origins[self.reading.registers[number]]
+        cdef Strings column = <Strings>self.values[number]
+        cdef bytes name = <bytes>self.variables[number]
+        cdef bytes text, plain
+        cdef const TermRecord* record
+        cdef Label* label
+        cdef size_t begin = self.items.text.size
+        if not origin.step:
+            return column.skip()
+        label = walk.path[walk.length - origin.step]
+        if origin.step - 1 in spelt:
+            _, names = self.reading.steps[self._edge(label)]
+            text, plain = spelt[origin.step - 1][names[origin.column]]
+            put_bytes(&self.items.text, text)
+            column.add(plain, len(plain))
+        else:
+            record = self.record(label, origin.column + 2)
+            _put_term(&self.items.text, record)
+            column.add(record.text + 1, record.lexical)
+        self.keys.add(name, len(name))
+        self.items.close()
+        put(&self.digest, b"\n", 1)
+        put_bytes(&self.digest, name)
+        put(&self.digest, b" ", 1)
+        return put(&self.digest, self.items.text.begin + begin, self.items.text.size - begin)
+
+    cdef int _add_digest(self) except -1:
+        cdef bytes digest = blake2b(
+            self.digest.begin[:self.digest.size], digest_size=DIGEST
+        ).digest()
+        cdef const uint8_t* number = <const uint8_t*>PyBytes_AS_STRING(digest)
+        cdef char[2 * DIGEST] text
+        cdef uint32_t i
+        for i in range(DIGEST):
+            text[2 * i] = b"0123456789abcdef"[number[i] >> 4]
+            text[2 * i + 1] = b"0123456789abcdef"[number[i] & 15]
+        return self.ids.add(text, 2 * DIGEST)
+
+
+cdef int _put_term(Text* text, const TermRecord* record) except -1:
+    """A term in N-Triples."""
+    cdef uint32_t i
+    cdef char letter
+    if record.text[0] == c'"':
+        for i in range(1, record.lexical + 1):
+            letter = record.text[i]
+            if not 32 <= letter < 127 or letter == c"\\" or letter == c'"':
+                term = str(term_of(record.text[:record.size], record.lexical))
+                return put_bytes(text, term.encode())
+    return put(text, record.text, record.size)

@@ -23,6 +23,8 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.rdf.event import Term, Timestamp
 from spaseq.results import Match, Witness, triples_text
 from spaseq.spark import moments
+from spaseq.spark._building import Numbers, Strings
+from spaseq.spark._rows import RowMaker
 from spaseq.spark.moments import TimeKind
 
 _MINTED = re.compile(r"s[0-9]+e[0-9]+b([0-9]+)")
@@ -68,6 +70,11 @@ class Columns:
             fields.append(("boolean", pa.bool_()))
         return pa.schema([*fields, ("events", pa.list_(event))])
 
+    def batch_of(self, found: Mapping[str, pa.Array]) -> pa.RecordBatch:
+        """The rows that some columns are of, by name; there may be more than are wanted."""
+        schema = self.schema()
+        return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
+
     def batches(self, matches: Iterable[Match]) -> Iterator[pa.RecordBatch]:
         """The rows of matches."""
         rows = Rows(self)
@@ -84,25 +91,25 @@ Shown: TypeAlias = tuple[str, str, Any, int, "str | None", Iterable[str], Iterab
 
 
 class Rows:
-    """Rows in the making: lists, which compiled code also fills (spaseq/spark/_rows.pyx).
+    """Rows in the making, of matches that are objects.
 
     Times are microseconds, or as `moments.written` has them where they come out as strings.
     What one row has several of lies one behind the other: those of row i begin at the i-th
-    number of `bindings` and of `events`, which is None for a null.
+    number of `_bindings` and of `_events`, which is None for a null.
     """
 
     def __init__(self, columns: Columns):
         self._columns = columns
-        self.ids: list[str] = []
-        self.queries: list[str] = []
-        self.starts: list[Any] = []
-        self.ends: list[Any] = []
-        self.values: dict[str, list[str | None]] = {name: [] for name in columns.variables}
-        self.bindings: list[int | None] = []
-        self.keys: list[str] = []
-        self.items: list[str] = []
-        self.events: list[int | None] = []
-        self.shown: list[Shown] = []
+        self._ids: list[str] = []
+        self._queries: list[str] = []
+        self._starts: list[Any] = []
+        self._ends: list[Any] = []
+        self._values: dict[str, list[str | None]] = {name: [] for name in columns.variables}
+        self._bindings: list[int | None] = []
+        self._keys: list[str] = []
+        self._items: list[str] = []
+        self._events: list[int | None] = []
+        self._shown: list[Shown] = []
         self._booleans: list[bool | None] = []
         self._graphs: list[str | None] = []
         self._matches: list[Match] = []
@@ -110,11 +117,11 @@ class Rows:
         """By the identity of a witness: `_matches` has them all."""
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self._ids)
 
     def add(self, match: Match) -> None:
         """One more row."""
-        kind, shown, parts, names = self._columns.kind, self.shown, [], dict[Term, Term]()
+        kind, shown, parts, names = self._columns.kind, self._shown, [], dict[Term, Term]()
         self._matches.append(match)
         first = len(shown)
         for witness in match.events:
@@ -127,28 +134,28 @@ class Rows:
                 names |= known[2]
         match = settled(match, parts, names)
         texts = list(map(str, match.bindings.values()))
-        self.ids.append(_digest(match, parts, texts))
-        self.queries.append(match.query)
-        self.ends.append(_time(match.end, kind))
+        self._ids.append(_digest(match, parts, texts))
+        self._queries.append(match.query)
+        self._ends.append(_time(match.end, kind))
         if match.boolean is None:
-            self.starts.append(_time(match.start, kind))
-            self.events.append(first)
+            self._starts.append(_time(match.start, kind))
+            self._events.append(first)
         else:
             # Whichever match it is, the answer is the same.
-            self.starts.append(None)
-            self.events.append(None)
+            self._starts.append(None)
+            self._events.append(None)
             del shown[first:]
         self._booleans.append(match.boolean)
         self._graphs.append(None if match.graph is None else triples_text(match.graph))
         solution = match.bindings
         if match.boolean is None and match.graph is None:
-            self.bindings.append(len(self.keys))
-            self.keys += solution
-            self.items += texts
+            self._bindings.append(len(self._keys))
+            self._keys += solution
+            self._items += texts
         else:
-            self.bindings.append(None)
+            self._bindings.append(None)
             solution = {}
-        for name, column in self.values.items():
+        for name, column in self._values.items():
             term = solution.get(name)
             column.append(None if term is None else plain(term))
 
@@ -156,33 +163,30 @@ class Rows:
         """The rows; there are none after that."""
         columns, kind = self._columns, self._columns.kind
         found = {
-            "id": pa.array(self.ids, pa.string()),
-            "query": pa.array(self.queries, pa.string()),
-            "start": _times(self.starts, kind),
-            "end": _times(self.ends, kind),
-            "bindings": _maps(self.bindings, self.keys, self.items),
-            "events": self._events(),
+            "id": pa.array(self._ids, pa.string()),
+            "query": pa.array(self._queries, pa.string()),
+            "start": _times(self._starts, kind),
+            "end": _times(self._ends, kind),
+            "bindings": _maps(self._bindings, self._keys, self._items),
+            "events": self._all_events(),
+            "boolean": pa.array(self._booleans, pa.bool_()),
+            "graph": pa.array(self._graphs, pa.string()),
         }
         for name, column in columns.variables.items():
-            found[column] = pa.array(self.values[name], pa.string())
-        if "ask" in columns.forms:
-            found["boolean"] = pa.array(self._booleans, pa.bool_())
-        if "construct" in columns.forms:
-            found["graph"] = pa.array(self._graphs, pa.string())
-        schema = columns.schema()
-        batch = pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
+            found[column] = pa.array(self._values[name], pa.string())
+        batch = columns.batch_of(found)
         for some in (
-            *(self.ids, self.queries, self.starts, self.ends, *self.values.values()),
-            *(self.bindings, self.keys, self.items, self.events, self.shown),
+            *(self._ids, self._queries, self._starts, self._ends, *self._values.values()),
+            *(self._bindings, self._keys, self._items, self._events, self._shown),
             *(self._booleans, self._graphs, self._matches),
         ):
             some.clear()
         self._known.clear()
         return batch
 
-    def _events(self) -> pa.Array:
+    def _all_events(self) -> pa.Array:
         gpms, streams, times, ordinals, names, keys, items = (
-            zip(*self.shown, strict=True) if self.shown else [()] * 7
+            zip(*self._shown, strict=True) if self._shown else [()] * 7
         )
         ends = [0, *accumulate(map(len, keys))]
         arrays = [
@@ -193,9 +197,56 @@ class Rows:
             pa.array(names, pa.string()),
             _maps(ends[:-1], list(chain.from_iterable(keys)), list(chain.from_iterable(items))),
         ]
-        fields = ["gpm", "stream", "time", "ordinal", "name", "bindings"]
-        ends_of_rows = pa.array([*self.events, len(self.shown)], pa.int32())
-        return pa.ListArray.from_arrays(ends_of_rows, pa.StructArray.from_arrays(arrays, fields))
+        ends_of_rows = pa.array([*self._events, len(self._shown)], pa.int32())
+        return _lists_of_events(ends_of_rows, arrays)
+
+
+class MadeRows:
+    """Rows in the making, of matches that compiled code makes rows of.
+
+    A run whose matches `maker` makes gives None in their place.
+    """
+
+    def __init__(self, columns: Columns, maker: RowMaker):
+        self._columns = columns
+        self._maker = maker
+        maker.begin(_decoded)
+
+    def __len__(self) -> int:
+        return self._maker.ids.count
+
+    def batch(self) -> pa.RecordBatch:
+        """The rows; there are none after that."""
+        made, kind = self._maker, self._columns.kind
+        made.close()
+        shown = [
+            made.gpms.array(),
+            made.streams.array(),
+            moments.column(made.times.array(), kind),
+            made.ordinals.array(),
+            made.names.array(),
+            _made_maps(made.event_key_begins, made.event_keys, made.event_items),
+        ]
+        found = {
+            "id": made.ids.array(),
+            "query": made.queries.array(),
+            "start": moments.column(made.starts.array(), kind),
+            "end": moments.column(made.ends.array(), kind),
+            "bindings": _made_maps(made.begins, made.keys, made.items),
+            "events": _lists_of_events(made.event_begins.array().cast(pa.int32()), shown),
+        }
+        values = [column.array() for column in made.values]
+        found |= zip(self._columns.variables.values(), values, strict=True)
+        return self._columns.batch_of(found)
+
+
+def _lists_of_events(begins: pa.Array, arrays: list[pa.Array]) -> pa.Array:
+    fields = ["gpm", "stream", "time", "ordinal", "name", "bindings"]
+    return pa.ListArray.from_arrays(begins, pa.StructArray.from_arrays(arrays, fields))
+
+
+def _made_maps(begins: Numbers, keys: Strings, items: Strings) -> pa.Array:
+    return pa.MapArray.from_arrays(begins.array().cast(pa.int32()), keys.array(), items.array())
 
 
 def _maps(begins: Sequence[int | None], keys: Sequence[str], items: Sequence[str]) -> pa.Array:
@@ -253,7 +304,7 @@ def _shown(witness: Witness, kind: TimeKind) -> tuple[Shown, str, Mapping[Term, 
     return shown, place, nodes
 
 
-def decoded(witness: Witness) -> tuple[Shown, str, Mapping[str, str], Mapping[str, str]]:
+def _decoded(witness: Witness) -> tuple[Shown, str, Mapping[str, str], Mapping[str, str]]:
     """The same for compiled code, and the bindings as texts and as people read them."""
     shown, place, nodes = _shown(witness, "timestamp")
     bound = _renamed(witness.bindings, nodes)

@@ -30,7 +30,7 @@ from spaseq.spark.division import Division, Own
 from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 from spaseq.spark.feeding import Feeder, in_order
 from spaseq.spark.keys import Sorter
-from spaseq.spark.rows import ROWS_AT_ONCE, Columns, Rows, decoded
+from spaseq.spark.rows import ROWS_AT_ONCE, Columns, MadeRows, Rows
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -194,13 +194,13 @@ def rows_of(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of those matches of a fresh run that are a task's to give.
 
-    Where the run makes its matches one by one, it is told to make rows in their place: what
-    comes as None has been looked at.
+    Where the run makes its matches one by one, it is told to make rows in their place, and None
+    comes for each.
     """
-    rows = Rows(job.columns)
-    _made_directly(job, run, rows, own)
+    maker = _maker(job, run, own)
+    rows = Rows(job.columns) if maker is None else MadeRows(job.columns, maker)
     for match in matches:
-        if match is not None and own.has(match):
+        if isinstance(rows, Rows) and match is not None and own.has(match):
             rows.add(match)
         if len(rows) >= ROWS_AT_ONCE:
             yield rows.batch()
@@ -208,14 +208,15 @@ def rows_of(
         yield rows.batch()
 
 
-def _made_directly(job: Job, run: Run, rows: Rows, own: Own) -> None:
+def _maker(job: Job, run: Run, own: Own) -> RowMaker | None:
+    """What makes the rows of a run from now on; None where they are made of matches."""
     native = run.queries[0].native
     if len(run.queries) > 1 or job.columns.kind == "string":
-        return
+        return None
     if run.queries[0].plan.output.limit is not None:
-        return
+        return None
     maker = native.made_by(RowMaker)
     if maker is not None:
-        maker.into(rows, decoded)
         maker.only(own.first, own.behind, own.variables, own.part, own.parts)
         native.matches = maker
+    return maker

@@ -1,0 +1,32 @@
+"""Columns in the making; see _building.pyx."""
+
+cimport cython
+from libc.stddef cimport size_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from spaseq.results._json cimport Text
+
+
+@cython.final
+cdef class Strings:
+    cdef Text text
+    cdef int32_t* ends          # where each begins and the last one ends: count + 1 of them
+    cdef uint8_t* present       # bits: whether it is one, and no null
+    cdef readonly size_t count
+    cdef size_t room
+    cdef size_t nulls
+
+    cdef int close(self) except -1
+    cdef int add(self, const char* text, size_t size) except -1
+    cdef int skip(self) except -1
+    cdef int _next(self, bint present) except -1
+    cdef int clear(self) noexcept
+
+
+@cython.final
+cdef class Numbers:
+    cdef int64_t* numbers
+    cdef readonly size_t count
+    cdef size_t room
+
+    cdef int add(self, int64_t number) except -1

@@ -1,0 +1,110 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Columns in the making, laid out as Arrow has them: strings one behind the other, and numbers.
+
+Whoever fills a column takes what it holds as an array, and goes on with an empty one.
+Cost: that of copying.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.string cimport memset
+
+from spaseq.rdf._memory cimport give_back, longer
+from spaseq.results._json cimport put
+
+import pyarrow as pa
+
+cdef const char* LACKING = b"another value of a column"
+
+
+cdef class Strings:
+    """A column of strings in UTF-8, some of them null."""
+
+    def __cinit__(self):
+        memset(&self.text, 0, sizeof(Text))
+        self._widen()
+        self.ends[0] = 0
+
+    def __dealloc__(self):
+        give_back(self.text.begin)
+        give_back(self.ends)
+        give_back(self.present)
+
+    def _widen(self):
+        cdef size_t room = 2 * self.room if self.room else 1024
+        self.ends = <int32_t*>longer(self.ends, room + 1, sizeof(int32_t), LACKING)
+        self.present = <uint8_t*>longer(self.present, room // 8, 1, LACKING)
+        self.room = room
+
+    cdef int _next(self, bint present) except -1:
+        if self.count == self.room:
+            self._widen()
+        if self.text.size > 0x7FFFFFFF:
+            raise MemoryError("the strings of a column take more than 2 GB")
+        if self.count % 8 == 0:
+            self.present[self.count // 8] = 0
+        self.present[self.count // 8] |= <uint8_t>(present << self.count % 8)
+        self.count += 1
+        self.ends[self.count] = <int32_t>self.text.size
+        return 0
+
+    cdef int close(self) except -1:
+        """What was put into `text` since the last one is the next string."""
+        return self._next(True)
+
+    cdef int add(self, const char* text, size_t size) except -1:
+        """One more string."""
+        put(&self.text, text, size)
+        return self._next(True)
+
+    cdef int skip(self) except -1:
+        """One more null."""
+        self.nulls += 1
+        return self._next(False)
+
+    cdef int clear(self) noexcept:
+        self.text.size = self.count = self.nulls = 0
+        return 0
+
+    def buffers(self) -> tuple[bytes, bytes]:
+        """The strings, and where each begins and the last one ends, as 32-bit numbers."""
+        found = (
+            PyBytes_FromStringAndSize(self.text.begin, self.text.size),
+            PyBytes_FromStringAndSize(<char*>self.ends, (self.count + 1) * sizeof(int32_t)),
+        )
+        self.clear()
+        return found
+
+    def array(self):
+        """All of them as Arrow's strings."""
+        cdef size_t count = self.count, nulls = self.nulls
+        bits = None
+        if nulls:
+            bits = pa.py_buffer(
+                PyBytes_FromStringAndSize(<char*>self.present, (count + 7) // 8)
+            )
+        texts, ends = self.buffers()
+        return pa.StringArray.from_buffers(
+            count, pa.py_buffer(ends), pa.py_buffer(texts), bits, nulls
+        )
+
+
+cdef class Numbers:
+    """A column of 64-bit numbers."""
+
+    def __dealloc__(self):
+        give_back(self.numbers)
+
+    cdef int add(self, int64_t number) except -1:
+        """One more number."""
+        if self.count == self.room:
+            self.room = 2 * self.room if self.room else 1024
+            self.numbers = <int64_t*>longer(self.numbers, self.room, sizeof(int64_t), LACKING)
+        self.numbers[self.count] = number
+        self.count += 1
+        return 0
+
+    def array(self):
+        """All of them as Arrow's numbers."""
+        found = PyBytes_FromStringAndSize(<char*>self.numbers, self.count * sizeof(int64_t))
+        count, self.count = self.count, 0
+        return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(found)])
