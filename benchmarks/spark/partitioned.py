@@ -8,10 +8,11 @@ makes the rows of matches that `match` makes, which is the yardstick, or only fi
 `match` cuts the file into slices of time, and so do, without Spark, as many processes as there are
 cores, which shows what the machine has to give. From Parquet, the process only finds the matches,
 and `match` sends each event to the task of its key. Beside the times stand what Spark takes to
-start (with its workers, and a first match of few events), to read the rows and hand them to Python,
-and to divide them.
+start (with its workers, and a first match of few events), the first match of all events, to read
+the rows and hand them to Python, and to divide them. Java compiles its own code as it goes, for the
+first ten matches or so: `--warm` says how many of them come before those that count.
 
-    python benchmarks/spark/partitioned.py --events 5000000
+    python benchmarks/spark/partitioned.py --events 5000000 --repeat 5 --warm 10
 """
 
 from __future__ import annotations
@@ -207,9 +208,11 @@ def sliced_rows(job: Job, slices: Slices, number: int) -> int:
 
 
 def on_spark(
-    query: str, folder: Path, small: Path, cores: int, repeat: int, java: str
+    query: str, folder: Path, small: Path, cores: int, repeat: int, warm: int, java: str
 ) -> dict[str, Cost]:
-    """The costs of `match`, and of what Spark does for it; `java`: options of its machine."""
+    """The costs of `match`, after `warm` times that do not count, and of what Spark does for it;
+    `java`: options of its machine.
+    """
     found: dict[str, Cost] = {}
 
     def quads(where: Path) -> DataFrame:
@@ -242,6 +245,9 @@ def on_spark(
     division = Division(("sensor",), ((),) * 3 * cores)
     job = Job(program, open_kb({}), columns_of(program, "timestamp"), division)
     dividing = Dividing(spark.sparkContext.broadcast(job))
+    first = timed(lambda: count(quads(folder)))
+    for _ in range(warm - 1):
+        count(quads(folder))
     found["match, from N-Quads"] = timed(lambda: count(quads(folder)), repeat)
     found["match, from Parquet"] = timed(lambda: count(df), repeat)
     found["  of it: rows to Python"] = timed(prepared.mapInArrow(_nothing, "n long").count)
@@ -249,6 +255,7 @@ def on_spark(
         prepared.mapInArrow(dividing.__call__, chunks.CHUNKS).count
     )
     found["beside it: starting Spark"] = starting
+    found["  the first, from N-Quads"] = first
     spark.stop()
     return found
 
@@ -263,6 +270,7 @@ def main() -> None:
     parser.add_argument("--query", choices=QUERIES, default="compiled")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=1, help="the median counts")
+    parser.add_argument("--warm", type=int, default=1, help="runs of Spark that do not count")
     parser.add_argument("--java", default="", help="options for Java")
     given = parser.parse_args()
     query = QUERIES[given.query]
@@ -272,7 +280,9 @@ def main() -> None:
         written(folder, given.events, given.keys)
         written(small, 1000, given.keys)
         costs = alone(query, folder, given.cores, given.repeat)
-        costs |= on_spark(query, folder, small, given.cores, given.repeat, given.java)
+        costs |= on_spark(
+            query, folder, small, given.cores, given.repeat, given.warm, given.java
+        )
     print(
         f"{given.events:,} events of {given.keys:,} sensors, query {given.query}, "
         f"{given.cores} cores, median of {given.repeat}"
@@ -282,7 +292,7 @@ def main() -> None:
     for label, cost in costs.items():
         rate = f"{given.events / cost.seconds:,.0f}"
         ratio = first.seconds / cost.seconds
-        shown = f"{cost.count:,}" if not label.startswith(("  of", "beside")) else ""
+        shown = f"{cost.count:,}" if not label.startswith(("  ", "beside")) else ""
         print(
             f"{label:28}{cost.seconds:9.1f}{cost.cpu:9.1f}{rate:>12}{ratio:8.2f}{shown:>10}".rstrip()
         )

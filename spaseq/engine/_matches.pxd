@@ -71,6 +71,7 @@ cdef class MatchMaker:
     cdef readonly uint64_t made
 
     cdef Match match(self, object version)
+    cdef bint pauses(self) noexcept
     cdef list in_order(self, object version)
     cdef Taken taken(self, Label* label)
     cdef bytes _texts(self, Label* label)

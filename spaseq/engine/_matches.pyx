@@ -357,6 +357,10 @@ cdef class MatchMaker:
         self.made += 1
         return match
 
+    cdef bint pauses(self) noexcept:
+        """Whether somebody must be told of matches for which `match` gives None."""
+        return True
+
     cdef list in_order(self, object version):
         """The matches that `LIMIT` keeps, where some have the same instants."""
         cdef uint32_t i, rank
@@ -522,7 +526,9 @@ cdef class Matches:
                         self.walking = False
                         self.at += 1
                     self.failed = False
-                    return match
+                    if match is not None or self.maker.pauses():
+                        return match
+                    continue
                 self.walking = self.failed = False
                 self.at += 1
             if self.batch is None or core.turn != self.turn:

@@ -24,7 +24,9 @@ class RowMaker(MatchMaker):
     event_key_begins: Numbers
     values: list[Strings]
     def begin(
-        self, decode: Callable[[Witness], tuple[Any, str, Mapping[str, str], Mapping[str, str]]]
+        self,
+        decode: Callable[[Witness], tuple[Any, str, Mapping[str, str], Mapping[str, str]]],
+        most: int,
     ) -> None: ...
     def only(
         self, first: int, behind: int, variables: Sequence[str], part: int, parts: int

@@ -45,14 +45,20 @@ cdef class RowMaker(MatchMaker):
     cdef int64_t first, behind
     cdef dict columns           # per edge of the core: where the key stands in its rows
     cdef uint32_t parts_there, part
+    cdef uint32_t most          # rows at once
+    cdef dict spelt             # of the match at hand, see `_add_event`
 
     def __dealloc__(self):
         give_back(self.digest.begin)
 
-    def begin(self, decode):
-        """Columns without rows; `decode` makes of a witness with blank nodes what they show."""
+    def begin(self, decode, uint32_t most):
+        """Columns without rows, which are to be taken when there are `most`.
+
+        `decode` makes of a witness with blank nodes what they show.
+        """
         steps = self.reading.steps
-        self.decode = decode
+        self.decode, self.most = decode, most
+        self.spelt = {}
         memset(&self.digest, 0, sizeof(Text))
         self.query = (<str>self.reading.query).encode()
         self.variables = [name.encode() for name in self.reading.names]
@@ -90,10 +96,10 @@ cdef class RowMaker(MatchMaker):
         cdef Walk walk = self.core.walk
         cdef uint32_t i
         cdef int64_t end = walk.path[0].micros
-        cdef dict spelt = {}
         if not self.first <= end < self.behind or not self._is_own(walk):
             return None
         self.made += 1
+        self.spelt.clear()
         self.digest.size = 0
         put_bytes(&self.digest, self.query)
         put(&self.digest, b" ", 1)
@@ -101,15 +107,18 @@ cdef class RowMaker(MatchMaker):
         self.event_begins.add(self.gpms.count)
         self.reading.begin()
         for i in range(walk.length):
-            self._add_event(walk.path[walk.length - 1 - i], i, spelt)
+            self._add_event(walk.path[walk.length - 1 - i], i)
         self.begins.add(self.keys.count)
         for i in range(self.reading.column_count):
-            self._add_binding(walk, i, spelt)
+            self._add_binding(walk, i)
         self._add_digest()
         self.queries.add(PyBytes_AS_STRING(self.query), len(self.query))
         self.starts.add(walk.path[walk.length - 1].micros)
         self.ends.add(end)
         return None
+
+    cdef bint pauses(self) noexcept:
+        return self.ids.count >= self.most
 
     cdef bint _is_own(self, Walk walk) except -1:
         cdef Label* label = walk.path[walk.length - 1]
@@ -126,8 +135,8 @@ cdef class RowMaker(MatchMaker):
 
     # ---------------------------------------------------------------- events
 
-    cdef int _add_event(self, Label* label, uint32_t step, dict spelt) except -1:
-        """What a step took; `spelt` gets the terms of one whose blank nodes must be named."""
+    cdef int _add_event(self, Label* label, uint32_t step) except -1:
+        """What a step took; where its blank nodes must be named, `spelt` gets its terms."""
         cdef uint32_t edge = self._edge(label)
         cdef bytes gpm = <bytes>self.gpm_names[edge]
         cdef bytes stream = <bytes>self.stream_names[label.stream]
@@ -139,7 +148,7 @@ cdef class RowMaker(MatchMaker):
         self.times.add(label.micros)
         self.ordinals.add(label.ordinal)
         if self._has_nodes(label):
-            return self._add_with_nodes(label, step, spelt)
+            return self._add_with_nodes(label, step)
         if label.name:
             name = self.record(label, 1)
             self.names.add(name.text + 1, name.lexical)
@@ -184,7 +193,7 @@ cdef class RowMaker(MatchMaker):
                 return True
         return False
 
-    cdef int _add_with_nodes(self, Label* label, uint32_t step, dict spelt) except -1:
+    cdef int _add_with_nodes(self, Label* label, uint32_t step) except -1:
         cdef bytes text
         witness = self.taken(label).witness(self.reading)
         (_, _, _, _, name, keys, items), place, bound, plain = self.decode(witness)
@@ -199,14 +208,14 @@ cdef class RowMaker(MatchMaker):
             text = item.encode()
             self.event_items.add(text, len(text))
         put_bytes(&self.digest, place.encode())
-        spelt[step] = {
+        self.spelt[step] = {
             name: (term.encode(), plain[name].encode()) for name, term in bound.items()
         }
         return 0
 
     # ---------------------------------------------------------------- the solution
 
-    cdef int _add_binding(self, Walk walk, uint32_t number, dict spelt) except -1:
+    cdef int _add_binding(self, Walk walk, uint32_t number) except -1:
         """What a projected variable is bound to."""
         cdef Origin* origin = &self.reading.origins[self.reading.registers[number]]
         cdef Strings column = <Strings>self.values[number]
@@ -218,9 +227,9 @@ cdef class RowMaker(MatchMaker):
         if not origin.step:
             return column.skip()
         label = walk.path[walk.length - origin.step]
-        if origin.step - 1 in spelt:
+        if self.spelt and origin.step - 1 in self.spelt:
             _, names = self.reading.steps[self._edge(label)]
-            text, plain = spelt[origin.step - 1][names[origin.column]]
+            text, plain = self.spelt[origin.step - 1][names[origin.column]]
             put_bytes(&self.items.text, text)
             column.add(plain, len(plain))
         else:

@@ -204,13 +204,13 @@ class Rows:
 class MadeRows:
     """Rows in the making, of matches that compiled code makes rows of.
 
-    A run whose matches `maker` makes gives None in their place.
+    A run whose matches `maker` makes gives None when they are to be taken.
     """
 
     def __init__(self, columns: Columns, maker: RowMaker):
         self._columns = columns
         self._maker = maker
-        maker.begin(_decoded)
+        maker.begin(_decoded, ROWS_AT_ONCE)
 
     def __len__(self) -> int:
         return self._maker.ids.count

@@ -194,8 +194,8 @@ def rows_of(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of those matches of a fresh run that are a task's to give.
 
-    Where the run makes its matches one by one, it is told to make rows in their place, and None
-    comes for each.
+    Where the run makes its matches one by one, it is told to make rows in their place, and gives
+    None when there are enough.
     """
     maker = _maker(job, run, own)
     rows = Rows(job.columns) if maker is None else MadeRows(job.columns, maker)
