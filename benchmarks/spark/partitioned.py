@@ -280,9 +280,7 @@ def main() -> None:
         written(folder, given.events, given.keys)
         written(small, 1000, given.keys)
         costs = alone(query, folder, given.cores, given.repeat)
-        costs |= on_spark(
-            query, folder, small, given.cores, given.repeat, given.warm, given.java
-        )
+        costs |= on_spark(query, folder, small, given.cores, given.repeat, given.warm, given.java)
     print(
         f"{given.events:,} events of {given.keys:,} sensors, query {given.query}, "
         f"{given.cores} cores, median of {given.repeat}"

@@ -12,7 +12,7 @@ from spaseq.io.source import Source
 from spaseq.kb.snapshot import open_kb
 from spaseq.spark.distribution import ByKey, distribution
 from spaseq.spark.division import Division, Own
-from spaseq.spark.rows import columns_of
+from spaseq.spark.rows import ROWS_AT_ONCE, columns_of
 from spaseq.spark.tasks import Job, rows_of
 
 STREAM = "http://example.org/s"
@@ -69,3 +69,21 @@ def test_compiled_rows_are_those_of_matches(partition: str, path: Path) -> None:
             assert table(job, path, own, direct=True).to_pylist() == wanted.to_pylist()
             count += len(wanted)
         assert count == len(table(job, path, Own(0, 2**62), direct=True)) > 50
+
+
+def test_many_rows_come_in_batches(tmp_path: Path) -> None:
+    # Every pair of events is a match.
+    lines = []
+    for number in range(80):
+        lines.append(f'<urn:e{number}> {AT} "{number // 4}"^^<{XSD}integer> .\n')
+        for predicate in ("first", "second"):
+            fact = f'<urn:k> <http://example.org/{predicate}> "{"x" * number}"'
+            lines.append(f"{fact} <urn:e{number}> .\n")
+    path = tmp_path / "s.nq"
+    path.write_text("".join(lines))
+    program = spaseq.compile(QUERY.format(""))
+    job = Job(program, open_kb({}), columns_of(program, "decimal"), Division((), ((),)))
+    everything = Own(-(2**63), 2**63 - 1)
+    made = table(job, path, everything, direct=True)
+    assert [len(batch) >= ROWS_AT_ONCE for batch in made.to_batches()] == [True, True, True, False]
+    assert made.to_pylist() == table(job, path, everything, direct=False).to_pylist()
