@@ -21,14 +21,15 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -121,14 +122,29 @@ class Cost:
     count: int
 
 
-def timed(work: Callable[[], int], repeat: int = 1) -> Cost:
-    """Do the work; of several times, that with the median of seconds."""
-    found = []
+Work: TypeAlias = Callable[[], int]
+
+
+def timed(work: Work) -> Cost:
+    """Do some work."""
+    begin, before = time.perf_counter(), processors()
+    count = work()
+    return Cost(time.perf_counter() - begin, processors() - before, count)
+
+
+def in_turns(works: Mapping[str, Work], repeat: int) -> dict[str, Cost]:
+    """Do all of some works several times; of each the time with the median of seconds.
+
+    They take turns, for the machine may be faster at one time than at another.
+    """
+    found: dict[str, list[Cost]] = {name: [] for name in works}
     for _ in range(repeat):
-        begin, before = time.perf_counter(), processors()
-        count = work()
-        found.append(Cost(time.perf_counter() - begin, processors() - before, count))
-    return sorted(found, key=lambda cost: cost.seconds)[len(found) // 2]
+        for name, work in works.items():
+            found[name].append(timed(work))
+    middle = repeat // 2
+    return {
+        name: sorted(costs, key=lambda cost: cost.seconds)[middle] for name, costs in found.items()
+    }
 
 
 def processors() -> float:
@@ -151,8 +167,8 @@ def processors() -> float:
     return total
 
 
-def alone(query: str, folder: Path, cores: int, repeat: int) -> dict[str, Cost]:
-    """The costs of one process, and of some that share the work without Spark."""
+def alone(query: str, folder: Path, cores: int) -> dict[str, Work]:
+    """What one process does, and some that share the work without Spark."""
 
     def rows() -> int:
         run = spaseq.compile(query).start()
@@ -190,15 +206,13 @@ def alone(query: str, folder: Path, cores: int, repeat: int) -> dict[str, Cost]:
     options = EventOptions.parse({"stream": STREAM, "path": str(folder / "events.nq")})
     slices = cut(options, job, 2 * cores)
     quads = {STREAM: str(folder / "events.nq")}
-    found = {
-        "one process, to rows": timed(made, repeat),
-        "one process, from N-Quads": timed(
-            lambda: sum(1 for _ in spaseq.run(query, quads)), repeat
-        ),
-        "one process, from Parquet": timed(rows, repeat),
+    found: dict[str, Work] = {
+        "one process, to rows": made,
+        "one process, from N-Quads": lambda: sum(1 for _ in spaseq.run(query, quads)),
+        "one process, from Parquet": rows,
     }
     if slices is not None:
-        found[f"{cores} processes, to rows"] = timed(shared, repeat)
+        found[f"{cores} processes, to rows"] = shared
     return found
 
 
@@ -207,13 +221,13 @@ def sliced_rows(job: Job, slices: Slices, number: int) -> int:
     return sum(map(len, undisturbed(sliced(job, slices, number))))
 
 
+@contextmanager
 def on_spark(
-    query: str, folder: Path, small: Path, cores: int, repeat: int, warm: int, java: str
-) -> dict[str, Cost]:
-    """The costs of `match`, after `warm` times that do not count, and of what Spark does for it;
-    `java`: options of its machine.
+    query: str, folder: Path, small: Path, cores: int, warm: int, java: str
+) -> Iterator[tuple[dict[str, Work], dict[str, Cost]]]:
+    """`match`, and what Spark does for it; and what came first: starting, and as many matches as
+    it takes to get `warm`, of which the first is told. `java`: options of its machine.
     """
-    found: dict[str, Cost] = {}
 
     def quads(where: Path) -> DataFrame:
         reader = spark.read.format("rdf-events").option("stream", STREAM)
@@ -248,16 +262,14 @@ def on_spark(
     first = timed(lambda: count(quads(folder)))
     for _ in range(warm - 1):
         count(quads(folder))
-    found["match, from N-Quads"] = timed(lambda: count(quads(folder)), repeat)
-    found["match, from Parquet"] = timed(lambda: count(df), repeat)
-    found["  of it: rows to Python"] = timed(prepared.mapInArrow(_nothing, "n long").count)
-    found["  of it: that, and dividing"] = timed(
-        prepared.mapInArrow(dividing.__call__, chunks.CHUNKS).count
-    )
-    found["beside it: starting Spark"] = starting
-    found["  the first, from N-Quads"] = first
+    works = {
+        "match, from N-Quads": lambda: count(quads(folder)),
+        "match, from Parquet": lambda: count(df),
+        "  of it: rows to Python": prepared.mapInArrow(_nothing, "n long").count,
+        "  of it: that, and dividing": prepared.mapInArrow(dividing.__call__, chunks.CHUNKS).count,
+    }
+    yield works, {"beside it: starting Spark": starting, "  the first, from N-Quads": first}
     spark.stop()
-    return found
 
 
 def main() -> None:
@@ -279,8 +291,9 @@ def main() -> None:
         small.mkdir()
         written(folder, given.events, given.keys)
         written(small, 1000, given.keys)
-        costs = alone(query, folder, given.cores, given.repeat)
-        costs |= on_spark(query, folder, small, given.cores, given.repeat, given.warm, given.java)
+        on_it = on_spark(query, folder, small, given.cores, given.warm, given.java)
+        with on_it as (works, before):
+            costs = in_turns(alone(query, folder, given.cores) | works, given.repeat) | before
     print(
         f"{given.events:,} events of {given.keys:,} sensors, query {given.query}, "
         f"{given.cores} cores, median of {given.repeat}"
