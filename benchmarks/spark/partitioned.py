@@ -250,26 +250,30 @@ def on_spark(
         spark_driver_host="127.0.0.1",
         spark_driver_extraJavaOptions=java,
     )
-    spark.sparkContext.setLogLevel("ERROR")
-    start()
-    starting = Cost(time.perf_counter() - begin, processors() - before, 0)
-    df = spark.read.parquet(str(folder / "events.parquet"))
-    program = spaseq.compile(query)
-    prepared = events.prepared(df, program)
-    division = Division(("sensor",), ((),) * 3 * cores)
-    job = Job(program, open_kb({}), columns_of(program, "timestamp"), division)
-    dividing = Dividing(spark.sparkContext.broadcast(job))
-    first = timed(lambda: count(quads(folder)))
-    for _ in range(warm - 1):
-        count(quads(folder))
-    works = {
-        "match, from N-Quads": lambda: count(quads(folder)),
-        "match, from Parquet": lambda: count(df),
-        "  of it: rows to Python": prepared.mapInArrow(_nothing, "n long").count,
-        "  of it: that, and dividing": prepared.mapInArrow(dividing.__call__, chunks.CHUNKS).count,
-    }
-    yield works, {"beside it: starting Spark": starting, "  the first, from N-Quads": first}
-    spark.stop()
+    try:
+        spark.sparkContext.setLogLevel("ERROR")
+        start()
+        starting = Cost(time.perf_counter() - begin, processors() - before, 0)
+        df = spark.read.parquet(str(folder / "events.parquet"))
+        program = spaseq.compile(query)
+        prepared = events.prepared(df, program)
+        division = Division(("sensor",), ((),) * 3 * cores)
+        job = Job(program, open_kb({}), columns_of(program, "timestamp"), division)
+        dividing = Dividing(spark.sparkContext.broadcast(job))
+        first = timed(lambda: count(quads(folder)))
+        for _ in range(warm - 1):
+            count(quads(folder))
+        works = {
+            "match, from N-Quads": lambda: count(quads(folder)),
+            "match, from Parquet": lambda: count(df),
+            "  of it: rows to Python": prepared.mapInArrow(_nothing, "n long").count,
+            "  of it: that, and dividing": prepared.mapInArrow(
+                dividing.__call__, chunks.CHUNKS
+            ).count,
+        }
+        yield works, {"beside it: starting Spark": starting, "  the first, from N-Quads": first}
+    finally:
+        spark.stop()
 
 
 def main() -> None:

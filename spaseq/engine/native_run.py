@@ -227,6 +227,7 @@ class NativeRun:
 
     def close_instant(self) -> None:
         """Nothing more comes at the open instant: what it brought becomes visible."""
+        self.step.at_rest()
         self.core.close()
 
     def take(self, *, one: bool = False) -> Iterator[Path]:
@@ -249,6 +250,7 @@ class NativeRun:
 
     def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
         """(closing time, matches) of the windows closed before timestamp `before`, or of all."""
+        self.step.at_rest()
         closed: dict[int, list[Path]] = {}
         self._labels.clear()
         for micros, matches in due(self.core, before, self.step_of):

@@ -247,8 +247,9 @@ def test_other_threads_go_on_while_a_batch_is_matched(unyielding: None) -> None:
         lambda run: run.save(),
         lambda run: run.stats,
         lambda run: run.why_not(),
+        lambda run: run.finish(),
     ],
-    ids=["push", "push_batch", "save", "stats", "why_not"],
+    ids=["push", "push_batch", "save", "stats", "why_not", "finish"],
 )
 def test_a_run_is_for_one_thread_at_a_time(
     use: Callable[[spaseq.Run], object], unyielding: None
