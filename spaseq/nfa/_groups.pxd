@@ -4,12 +4,9 @@ cimport cython
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from spaseq.nfa._order cimport Order, Rank, Registers, Span
+from spaseq.nfa._order cimport NOBODY, Order, Rank, Registers, Span
 from spaseq.nfa._tecs cimport Cell, Node, Tecs, instant_t
 from spaseq.rdf._terms cimport term_t
-
-cdef enum:
-    NOBODY = 0xFFFFFFFF     # no group
 
 # The members of a group whose last event came at one instant. See _tecs.pxd for `latest`.
 cdef struct Stretch:
@@ -86,9 +83,8 @@ cdef class Groups:
         self, uint32_t index, const term_t* key, Rank rank, double least, double most, Span* span
     ) noexcept nogil
     cdef uint32_t next_in(self, uint32_t index, Span* span) noexcept nogil
-    cdef double value_in(self, uint32_t index, uint32_t group) noexcept nogil
     cdef int _grow(self) except -1 nogil
-    cdef int _enter_order(self, uint32_t index, uint32_t group) noexcept nogil
+    cdef int _enter_order(self, uint32_t index, uint32_t group) except -1 nogil
     cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil
     cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil
     cdef uint32_t _like(

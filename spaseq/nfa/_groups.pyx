@@ -206,7 +206,7 @@ cdef class Groups:
                 self._enter(&self.chains[i], group)
         return group
 
-    cdef int _enter_order(self, uint32_t index, uint32_t group) noexcept nogil:
+    cdef int _enter_order(self, uint32_t index, uint32_t group) except -1 nogil:
         cdef Chains* chains = &self.chains[index]
         cdef term_t* values = values_of(self, group)
         cdef double value
@@ -233,10 +233,6 @@ cdef class Groups:
     cdef uint32_t next_in(self, uint32_t index, Span* span) noexcept nogil:
         """The one after a group that `first_in` or `next_in` gave."""
         return (<Order>self.orders_at[index]).next_of(span)
-
-    cdef double value_in(self, uint32_t index, uint32_t group) noexcept nogil:
-        """The number that stands for a group in an ordered index."""
-        return (<Order>self.orders_at[index]).leaves[group].value
 
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil:
         """A member is also found by its last instant, no older than that of any other."""

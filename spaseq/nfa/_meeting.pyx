@@ -110,8 +110,9 @@ cdef class Meeting(Joins):
         if group == NOBODY and groups.living and not found:
             self.places[way.place].unjoined += 1
         while group != NOBODY:
-            value = groups.value_in(edge.index, group)
-            self._take(way, group, width, label, groups, value < below or value > above)
+            self._take(
+                way, group, width, label, groups, span.value < below or span.value > above
+            )
             group = groups.next_in(edge.index, &span)
         return 0
 

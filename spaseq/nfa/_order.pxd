@@ -1,12 +1,16 @@
 """Groups in the order of one register's value; see _order.pyx."""
 
 cimport cython
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
 from spaseq.nfa._tecs cimport Cell, instant_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport TermRecord, term_t
 from spaseq.rdf._window cimport WindowTerms
+
+cdef enum:
+    NOBODY = 0xFFFFFFFF     # no group, and no block
+    LONE = 0x80000000       # with a group: all there is where a tree would hang
 
 # What of a term can be compared with numbers.
 cdef enum Rank:
@@ -31,51 +35,113 @@ cdef class Registers:
     cdef Rank rank(self, term_t term, double* value) noexcept nogil
 
 
-cdef struct Leaf:
+# Where a group is.
+cdef struct Place:
     uint64_t alike      # the hash of the registers an index reads, and a rank
     double value
-    uint32_t[2] child   # groups: what of its subtree comes before it, and after
+    uint32_t block      # NOBODY: it is alone
+    uint32_t entry
 
+# Groups near each other, at a position, a value and a group, or after it, and before the next
+# block. Blocks have numbers: that of the line of the cache they begin at. Values come behind them,
+# as many as there is room for, and then groups.
+cdef struct Block:
+    uint64_t alike          # that of all its groups
+    double low              # its position
+    uint32_t low_group
+    uint32_t[2] child       # what of its subtree comes before it, and after
+    uint32_t before         # its neighbours, if they have its `alike`
+    uint32_t after
+    uint32_t serial         # no other block has it
+    uint16_t count          # of groups: one at least
+    uint16_t room           # FEW, or MANY
 
-# The union of all groups in a subtree, see _sums.pyx; stale: so are those of all subtrees it is in.
-cdef struct Subtotal:
+cdef enum:
+    FEW = 6         # in two lines of the cache
+    MANY = 32       # in seven
+
+# The union of some groups, see _sums.pyx.
+cdef struct Union:
     Cell* cell          # NULL: nobody
     instant_t latest
     bint stale
 
-
-cdef enum:
-    MOST_HELD = 7       # after some 128 groups the walk begins again
+# Of a block: where that of its subtree is stale, so are those of all subtrees it is in.
+cdef struct Subtotal:
+    Union own
+    Union subtree
 
 # A walk over the groups of some values.
 cdef struct Span:
-    Leaf position           # where it began
+    const Block* block      # NULL: it is at a group that is alone, or behind the last one
+    uint32_t left           # a bit for each of its groups that is to come
+    double least
     double most
-    uint32_t root
-    uint32_t[MOST_HELD] path    # groups that are to come, the next one last
-    uint32_t depth
-    bint whole              # none had to be left out
+    double value            # of the group it is at
+
+
+cdef inline double* values_in(const Block* block) noexcept nogil:
+    return <double*>(block + 1)
+
+
+cdef inline uint32_t* groups_in(const Block* block) noexcept nogil:
+    return <uint32_t*>(values_in(block) + block.room)
+
+
+cdef inline uint32_t within(const Block* block, double least, double most) noexcept nogil:
+    """A bit for each of the groups of a block whose value lies in a range."""
+    cdef const double* values = values_in(block)
+    cdef uint32_t i, found = 0
+    for i in range(block.count):
+        found |= <uint32_t>(<int>(values[i] >= least) & <int>(values[i] <= most)) << i
+    return found
 
 
 @cython.final
 cdef class Order:
-    cdef Leaf* leaves           # per group
-    cdef Subtotal* subtotals    # per group; NULL: nobody has asked for any
-    cdef uint32_t room          # of these
+    cdef Place* places          # per group
+    cdef Subtotal* subtotals    # per block; NULL: nobody has asked for any
     cdef uint32_t* roots        # by hash: mask + 1 of them
     cdef uint32_t mask
+    cdef void* memory
+    cdef char* blocks           # the first line of the cache in it
+    cdef uint32_t line_count, line_room
+    cdef uint32_t[2] free       # blocks of FEW, and of MANY; `after` is the next one
+    cdef uint32_t block_count, subtotal_room
 
     cdef int reserve(self, uint32_t room) except -1 nogil
     cdef int keep_subtotals(self) except -1 nogil
     cdef int spoil(self, uint32_t group) noexcept nogil
-    cdef int enter(self, uint32_t group, uint32_t hash, Rank rank, double value) noexcept nogil
-    cdef int put(self, uint32_t group) noexcept nogil
+    cdef int enter(self, uint32_t group, uint32_t hash, Rank rank, double value) except -1 nogil
+    cdef int put(self, uint32_t group) except -1 nogil
     cdef int leave(self, uint32_t group) noexcept nogil
     cdef uint32_t seek(
         self, Span* span, uint32_t hash, Rank rank, double least, double most
     ) noexcept nogil
     cdef uint32_t next_of(self, Span* span) noexcept nogil
-    cdef uint32_t _descend(self, Span* span, uint32_t group) noexcept nogil
-    cdef int _hold(self, Span* span, uint32_t node) noexcept nogil
-    cdef uint32_t _top(self, Span* span) noexcept nogil
-    cdef bint _before(self, uint32_t node, const Leaf* position, uint32_t group) noexcept nogil
+    cdef uint32_t _block_of(self, uint64_t alike, double value, uint32_t group) noexcept nogil
+    cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil
+    cdef int _more_lines(self) except -1 nogil
+    cdef uint32_t _begin(self, const Place* place, uint32_t group) except? 0xFFFFFFFF nogil
+    cdef int _add(self, uint32_t number, uint32_t group) noexcept nogil
+    cdef int _settle(self, uint32_t* root) except -1 nogil
+    cdef int _free(self, uint32_t number) noexcept nogil
+    cdef uint32_t _widened(self, uint32_t number) except? 0xFFFFFFFF nogil
+    cdef uint32_t _split(
+        self, uint32_t number, double value, uint32_t group
+    ) except? 0xFFFFFFFF nogil
+    cdef int _part(self, uint32_t number, uint32_t other) noexcept nogil
+    cdef int _spoil(self, uint32_t serial) noexcept nogil
+    cdef int _spoil_path(self, uint32_t number) noexcept nogil
+    cdef int _hang(self, uint32_t number) noexcept nogil
+    cdef int _unhang(self, uint32_t number) noexcept nogil
+
+
+cdef inline uint32_t* root_of(Order order, uint64_t alike) noexcept nogil:
+    """Where those hang that are alike, and maybe others."""
+    return &order.roots[<uint32_t>(alike >> 2) & order.mask]
+
+
+cdef inline Block* block_at(Order order, uint32_t number) noexcept nogil:
+    """Good until there is a new block."""
+    return <Block*>(order.blocks + (<size_t>number << 6))

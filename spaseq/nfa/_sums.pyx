@@ -1,19 +1,30 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """All groups of a range, as one union: what a comparison lets through without looking at each.
 
-Every node of an order's treap can keep the union of what is below it. A range is the groups on
-two paths and the subtrees between them, so it is the union of logarithmically many. A union is
-worked out when it is first asked for, and again once something below it has changed; it shares
-those of its subtrees, as everything in the tECS is shared.
+Every block of an order can keep the union of its groups, and that of its subtree. A range is some
+of the groups of a block, and the blocks and subtrees on one side of it, so it is the union of
+logarithmically many. A union is worked out when it is first asked for, and again once something
+in it has changed; it shares those of its subtrees, as everything in the tECS is shared.
 
-Invariant: a union that is not stale holds the members of its subtree, as far as the window still
+Invariant: a union that is not stale holds the members it is of, as far as the window still
 reaches them. Cost: logarithmic in the groups for a range, and for each change since the last
 one; the depth of recursion is that of the treap. Source: the idea of de Berg et al.,
 Computational Geometry, section 5.1 (canonical subsets), over the persistent unions of CORE.
 """
 
 from spaseq.nfa._groups cimport Group
-from spaseq.nfa._order cimport Order, Subtotal, class_of
+from spaseq.nfa._order cimport (
+    LONE,
+    NOBODY,
+    Block,
+    Order,
+    Place,
+    Union,
+    block_at,
+    groups_in,
+    root_of,
+    values_in,
+)
 
 
 cdef int sum_of(
@@ -26,87 +37,112 @@ cdef int sum_of(
 cdef int _sum_in(
     Groups groups, Order order, Tecs tecs, instant_t since, Sum* wanted
 ) except -1 nogil:
-    order.keep_subtotals()
+    cdef uint32_t found = root_of(order, wanted.alike)[0]
+    cdef Group* group
+    cdef Place* place
     wanted.cell = NULL
     wanted.latest = -1
+    if found != NOBODY and found & LONE:
+        group = &groups.groups[found ^ LONE]
+        place = &order.places[found ^ LONE]
+        if place.alike == wanted.alike and _is_wanted(wanted, place.value):
+            _add(tecs, since, &wanted.cell, &wanted.latest, group.members, group.latest)
+        return 0
+    order.keep_subtotals()
     return _gather(
-        groups, order, tecs, since, wanted, order.roots[<uint32_t>(wanted.alike >> 2) & order.mask],
-        False, False,
+        groups, order, tecs, since, wanted, found, False, False
     )
 
 
 cdef int _gather(
-    Groups groups, Order order, Tecs tecs, instant_t since, Sum* wanted, uint32_t node,
+    Groups groups, Order order, Tecs tecs, instant_t since, Sum* wanted, uint32_t number,
     bint no_less, bint no_greater,
 ) except -1 nogil:
     """Add what is wanted of a subtree, of which the beginning or the end is known to be."""
-    cdef uint32_t left, right
-    if node == 0xFFFFFFFFu:
+    cdef const Block* block
+    cdef Union* found
+    cdef Group* group
+    cdef uint32_t i, some = 0
+    if number == NOBODY:
         return 0
-    left, right = order.leaves[node].child[0], order.leaves[node].child[1]
+    block = block_at(order, number)
     if no_less and no_greater:
-        _settle(groups, order, tecs, since, node)
-        return _add(
-            tecs, since, wanted, order.subtotals[node].cell, order.subtotals[node].latest
+        _settle(groups, order, tecs, since, number)
+        found = &order.subtotals[block.serial].subtree
+        return _add(tecs, since, &wanted.cell, &wanted.latest, found.cell, found.latest)
+    if block.alike < wanted.alike:
+        return _gather(groups, order, tecs, since, wanted, block.child[1], no_less, no_greater)
+    if block.alike > wanted.alike:
+        return _gather(groups, order, tecs, since, wanted, block.child[0], no_less, no_greater)
+    for i in range(block.count):
+        some += _is_wanted(wanted, values_in(block)[i])
+    if some == block.count:
+        _settle_own(groups, order, tecs, since, block)
+        found = &order.subtotals[block.serial].own
+        _add(tecs, since, &wanted.cell, &wanted.latest, found.cell, found.latest)
+    elif some:
+        for i in range(block.count):
+            if _is_wanted(wanted, values_in(block)[i]):
+                group = &groups.groups[groups_in(block)[i]]
+                _add(tecs, since, &wanted.cell, &wanted.latest, group.members, group.latest)
+    # What comes before a block is no greater than where it begins, what comes after no less than
+    # any of it.
+    if not wanted.above or block.low > wanted.bound:
+        _gather(
+            groups, order, tecs, since, wanted, block.child[0], no_less,
+            no_greater or _is_wanted(wanted, block.low),
         )
-    if not no_less and _is_before(order, node, wanted):
-        return _gather(groups, order, tecs, since, wanted, right, no_less, no_greater)
-    if not no_greater and _is_after(order, node, wanted):
-        return _gather(groups, order, tecs, since, wanted, left, no_less, no_greater)
-    _add(tecs, since, wanted, groups.groups[node].members, groups.groups[node].latest)
-    _gather(groups, order, tecs, since, wanted, left, no_less, True)
-    return _gather(groups, order, tecs, since, wanted, right, True, no_greater)
+    if wanted.above or some == block.count:
+        _gather(
+            groups, order, tecs, since, wanted, block.child[1], no_less or some > 0, no_greater
+        )
+    return 0
 
 
-cdef inline bint _is_before(Order order, uint32_t node, const Sum* wanted) noexcept nogil:
-    """Whether a group comes before those that are wanted."""
-    if order.leaves[node].alike != wanted.alike:
-        return order.leaves[node].alike < wanted.alike
-    return wanted.above and order.leaves[node].value <= wanted.bound
-
-
-cdef inline bint _is_after(Order order, uint32_t node, const Sum* wanted) noexcept nogil:
-    """Whether a group comes after those that are wanted."""
-    if order.leaves[node].alike != wanted.alike:
-        return order.leaves[node].alike > wanted.alike
-    return not wanted.above and order.leaves[node].value >= wanted.bound
+cdef inline bint _is_wanted(const Sum* wanted, double value) noexcept nogil:
+    return value > wanted.bound if wanted.above else value < wanted.bound
 
 
 cdef inline int _add(
-    Tecs tecs, instant_t since, Sum* wanted, Cell* cell, instant_t latest
+    Tecs tecs, instant_t since, Cell** sum, instant_t* latest, Cell* cell, instant_t cell_latest
 ) except -1 nogil:
-    if cell != NULL and latest >= since:
-        wanted.cell = tecs.unite(wanted.cell, wanted.latest, cell, latest)
-        wanted.latest = max(wanted.latest, latest)
+    if cell != NULL and cell_latest >= since:
+        sum[0] = tecs.unite(sum[0], latest[0], cell, cell_latest)
+        latest[0] = max(latest[0], cell_latest)
     return 0
 
 
 cdef int _settle(
-    Groups groups, Order order, Tecs tecs, instant_t since, uint32_t node
+    Groups groups, Order order, Tecs tecs, instant_t since, uint32_t number
 ) except -1 nogil:
-    """See to it that a node has its subtotal."""
-    cdef Subtotal* own = &order.subtotals[node]
-    cdef Group* group = &groups.groups[node]
-    cdef uint32_t below
-    cdef int side
+    """See to it that a block has the union of its subtree."""
+    cdef const Block* block = block_at(order, number)
+    cdef Union* all = &order.subtotals[block.serial].subtree
+    cdef Union* part
+    cdef uint32_t i
+    if not all.stale:
+        return 0
+    _settle_own(groups, order, tecs, since, block)
+    all[0] = order.subtotals[block.serial].own
+    for i in range(2):
+        if block.child[i] != NOBODY:
+            _settle(groups, order, tecs, since, block.child[i])
+            part = &order.subtotals[block_at(order, block.child[i]).serial].subtree
+            _add(tecs, since, &all.cell, &all.latest, part.cell, part.latest)
+    return 0
+
+
+cdef int _settle_own(
+    Groups groups, Order order, Tecs tecs, instant_t since, const Block* block
+) except -1 nogil:
+    """See to it that a block has the union of its own groups."""
+    cdef Union* own = &order.subtotals[block.serial].own
+    cdef Group* group
+    cdef uint32_t i
     if not own.stale:
         return 0
-    own.stale = False
-    own.cell, own.latest = NULL, -1
-    if group.members != NULL and group.latest >= since:
-        own.cell, own.latest = group.members, group.latest
-    for side in range(2):
-        below = order.leaves[node].child[side]
-        if below == 0xFFFFFFFFu:
-            continue
-        _settle(groups, order, tecs, since, below)
-        if order.subtotals[below].cell == NULL or order.subtotals[below].latest < since:
-            continue
-        if own.cell == NULL:
-            own.cell, own.latest = order.subtotals[below].cell, order.subtotals[below].latest
-            continue
-        own.cell = tecs.unite(
-            own.cell, own.latest, order.subtotals[below].cell, order.subtotals[below].latest
-        )
-        own.latest = max(own.latest, order.subtotals[below].latest)
+    own.cell, own.latest, own.stale = NULL, -1, False
+    for i in range(block.count):
+        group = &groups.groups[groups_in(block)[i]]
+        _add(tecs, since, &own.cell, &own.latest, group.members, group.latest)
     return 0

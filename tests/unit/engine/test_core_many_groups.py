@@ -1,0 +1,77 @@
+"""Orders of hundreds of groups: those of a range are found, in whatever order they came."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pyoxigraph as ox
+import pytest
+from core_runs import encoded, in_python
+from engine_runs import program
+from oracle import comparable
+from test_core_orders import event, results
+
+from spaseq.rdf.event import Event
+
+ARRIVALS = {
+    "anyhow": lambda n, chance: chance.randrange(10_000),
+    "rising": lambda n, chance: 3 * n,
+    "falling": lambda n, chance: -3 * n,
+    "alike": lambda n, chance: chance.randrange(3),
+    "in waves": lambda n, chance: (n * 37) % 200,
+}
+"""The value of the n-th event."""
+
+
+def events(arrival: str, seed: int, others: str) -> list[Event]:
+    """Mostly events with `a`, and at times some of the others."""
+    chance = random.Random(seed)
+    found = []
+    for n in range(700):
+        letter = chance.choice(others) if n % 60 > 50 else "a"
+        value = ARRIVALS[arrival](chance.randrange(n + 1) if letter != "a" else n, chance)
+        found.append(event(n, letter, f"k{chance.randrange(40)}", ox.Literal(value)))
+    return found
+
+
+@pytest.mark.parametrize("arrival", ARRIVALS)
+@pytest.mark.parametrize("operator", ["<", "<=", "=", ">"])
+@pytest.mark.parametrize("sign", [";", ":"])
+def test_groups_of_a_range_are_found(arrival: str, operator: str, sign: str) -> None:
+    gpms = (
+        "DEFINE GPM A ON s { ?k :a ?x } "
+        f"DEFINE GPM B ON s {{ [] :b ?y FILTER(?y {operator} ?x) }} "
+        "DEFINE GPM C ON s { ?k :c ?z }"
+    )
+    compiled = program(f"SEQ(A {sign} B ; C)", gpms, clauses="WITHIN 300 SECONDS")
+    given = events(arrival, 1, "bc")
+    found = results(compiled.start(), given, True)
+    assert found == results(in_python(compiled), given, False)
+    assert found or operator == "="
+
+
+@pytest.mark.parametrize("arrival", ARRIVALS)
+@pytest.mark.parametrize("operators", [("<", ">"), (">", "<="), (">=", ">")])
+def test_groups_of_a_range_are_one_union(arrival: str, operators: tuple[str, str]) -> None:
+    gpms = (
+        "DEFINE GPM A ON s { [] :a ?x } "
+        f"DEFINE GPM B ON s {{ [] :b ?y FILTER(?y {operators[0]} ?x) }} "
+        f"DEFINE GPM C ON s {{ [] :c ?z FILTER(?z {operators[1]} ?y) }}"
+    )
+    compiled = program("SEQ(A : B : C)", gpms, clauses="WITHIN 150 SECONDS")
+    given = events(arrival, 2, "bbbc")
+    found = results(compiled.start(), given, True)
+    assert found == results(in_python(compiled), given, False)
+    assert found
+
+
+def test_saved_groups_are_found_again() -> None:
+    gpms = "DEFINE GPM A ON s { ?k :a ?x } DEFINE GPM B ON s { [] :b ?y FILTER(?y > ?x) }"
+    compiled = program("SEQ(A ; B)", gpms, clauses="WITHIN 300 SECONDS")
+    given = events("anyhow", 3, "b")
+    run = compiled.start()
+    before = Counter(map(repr, comparable(list(run.push_batch(encoded(run, given[:350]))))))
+    found = before + results(compiled.resume(run.save()), given[350:], True)
+    assert found == results(in_python(compiled), given, False)
+    assert found > before
