@@ -34,7 +34,7 @@ from spaseq.nfa._kept cimport (
     rows_new,
 )
 from spaseq.nfa._tables cimport Occurrence, bind
-from spaseq.nfa._tecs cimport Node
+from spaseq.nfa._tecs cimport Node, added, extended
 from spaseq.rdf._memory cimport give_back, zeroed
 
 from spaseq.nfa.limits import NO_LIMIT
@@ -333,10 +333,13 @@ cdef class Chain(Meeting):
             return 2 if self.one else 1
         if self.chain_labels[last] == NULL:
             self.label_row(self.chain_way, self.chain_width, &self.chain_labels[last])
-        node = self.tecs.extend(self.chain_labels[0], NULL, self.chain_labels[0].instant)
+        node = extended(self.tecs, self.chain_labels[0], NULL, self.chain_labels[0].instant)
         for i in range(1, self.chain_length):
-            node = self.tecs.extend(
-                self.chain_labels[i], self.tecs.add(NULL, -1, node, self.bound), node.latest
+            node = extended(
+                self.tecs,
+                self.chain_labels[i],
+                added(self.tecs, NULL, -1, node, self.bound),
+                node.latest,
             )
         self.accept(node)
         for i in range(self.chain_length):

@@ -7,6 +7,7 @@ window only; a row takes the window's numbers once, when it is first kept.
 
 from libc.string cimport memcmp, memcpy
 
+from spaseq.nfa._tecs cimport piece_of
 from spaseq.rdf._memory cimport give_back, no_room, resized, zeroed
 from spaseq.rdf._terms cimport LOCAL
 
@@ -98,7 +99,7 @@ cdef class EventAtHand(Clock):
             if label[0] != NULL and memcmp(label[0].row, self.row, width * sizeof(term_t)) != 0:
                 label[0] = NULL
         if label[0] == NULL:
-            label[0] = <Label*>self.tecs.take(sizeof(Label) + width * sizeof(term_t))
+            label[0] = <Label*>piece_of(self.tecs, sizeof(Label) + width * sizeof(term_t))
             memcpy(label[0], &self.event, sizeof(Label))
             label[0].place = way.place
             label[0].position = way.position

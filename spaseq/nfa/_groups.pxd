@@ -61,6 +61,7 @@ cdef class Groups:
     cdef uint64_t made          # groups ever made
     cdef uint32_t room
     cdef uint32_t free          # first free group
+    cdef uint32_t sought        # the hash of the registers that were looked for last
     cdef uint32_t* alive        # the groups there are, in no order
     cdef readonly uint32_t living
     cdef bint* turned           # set when the first comes to wait or the last goes
@@ -85,7 +86,8 @@ cdef class Groups:
     cdef uint32_t next_in(self, uint32_t index, Span* span) noexcept nogil
     cdef int _grow(self) except -1 nogil
     cdef int _enter_order(self, uint32_t index, uint32_t group) except -1 nogil
-    cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil
+    cdef int _enter(self, Chains* chains, uint32_t group, uint32_t hash) noexcept nogil
+    cdef uint32_t _hash_in(self, const Chains* chains, uint32_t group) noexcept nogil
     cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil
     cdef uint32_t _like(
         self, Chains* chains, uint32_t group, uint32_t hash, const term_t* key

@@ -10,6 +10,7 @@ each of them; where there is an order, logarithmic.
 from cpython.ref cimport PyObject
 from libc.string cimport memcpy, memset
 
+from spaseq.nfa._tecs cimport added, piece_of
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 cdef const char* LACKING = b"another group of partial matches"
@@ -102,18 +103,13 @@ cdef class Groups:
                 if self.chains[i].ordered >= 0:
                     (<Order>self.orders_at[i]).put(group)
                 elif not self.chains[i].same:
-                    self._enter(&self.chains[i], group)
+                    chains = &self.chains[i]
+                    self._enter(chains, group, chains.standings[group].hash)
         return 0
 
-    cdef int _enter(self, Chains* chains, uint32_t group) noexcept nogil:
-        cdef term_t* values = values_of(self, group)
-        cdef size_t hash = 0
-        cdef uint32_t i
-        cdef uint32_t* head
-        for i in range(chains.width):
-            hash = (hash ^ values[chains.columns[i]]) * 0x9E3779B97F4A7C15u
-        head = &chains.heads[<uint32_t>(hash >> 32) & chains.mask]
-        chains.standings[group].hash = <uint32_t>(hash >> 32)
+    cdef int _enter(self, Chains* chains, uint32_t group, uint32_t hash) noexcept nogil:
+        cdef uint32_t* head = &chains.heads[hash & chains.mask]
+        chains.standings[group].hash = hash
         chains.standings[group].next = head[0]
         chains.standings[group].previous = NOBODY
         if head[0] != NOBODY:
@@ -166,14 +162,17 @@ cdef class Groups:
 
     cdef uint32_t find(self, const term_t* values) noexcept nogil:
         """The group with these live registers, or NOBODY."""
+        self.sought = _hash(values, self.width)
         if self.living == 0:
             return NOBODY
         if self.width == 0:
             return self.alive[0]
-        return self.first(0, values)
+        return self._like(
+            self.chains, self.chains.heads[self.sought & self.chains.mask], self.sought, values
+        )
 
     cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF nogil:
-        """A new group, without members, of registers that no group has."""
+        """A new group, without members, of registers that `find` has just not found."""
         cdef uint32_t group = self.free
         cdef uint32_t i
         assert self.room == 0 or self.find(values) == NOBODY
@@ -202,8 +201,10 @@ cdef class Groups:
         for i in range(self.chain_count):
             if self.chains[i].ordered >= 0:
                 self._enter_order(i, group)
+            elif i == 0:
+                self._enter(&self.chains[0], group, self.sought)
             elif not self.chains[i].same:
-                self._enter(&self.chains[i], group)
+                self._enter(&self.chains[i], group, self._hash_in(&self.chains[i], group))
         return group
 
     cdef int _enter_order(self, uint32_t index, uint32_t group) except -1 nogil:
@@ -211,13 +212,18 @@ cdef class Groups:
         cdef term_t* values = values_of(self, group)
         cdef double value
         cdef Rank rank = self.registers.rank(values[chains.ordered], &value)
+        return (<Order>self.orders_at[index]).enter(
+            group, self._hash_in(chains, group), rank, value
+        )
+
+    cdef uint32_t _hash_in(self, const Chains* chains, uint32_t group) noexcept nogil:
+        """The hash of the registers of a group that an index reads."""
+        cdef term_t* values = values_of(self, group)
         cdef size_t hash = 0
         cdef uint32_t i
         for i in range(chains.width):
             hash = (hash ^ values[chains.columns[i]]) * 0x9E3779B97F4A7C15u
-        return (<Order>self.orders_at[index]).enter(
-            group, <uint32_t>(hash >> 32), rank, value
-        )
+        return <uint32_t>(hash >> 32)
 
     cdef uint32_t first_in(
         self, uint32_t index, const term_t* key, Rank rank, double least, double most, Span* span
@@ -242,14 +248,14 @@ cdef class Groups:
         if newest == NULL:
             self.dates[group].oldest = last
         if newest == NULL or newest.last != last:
-            made = <Stretch*>tecs.take(sizeof(Stretch))
+            made = <Stretch*>piece_of(tecs, sizeof(Stretch))
             memset(made, 0, sizeof(Stretch))
             made.last, made.older, made.latest, made.older_latest = last, newest, -1, -1
             if newest != NULL:
                 made.older_latest = max(newest.latest, newest.older_latest)
             self.dates[group].newest = newest = made
         assert newest.last == last and (newest.older == NULL or newest.older.last < last)
-        newest.members = tecs.add(newest.members, newest.latest, node, bound)
+        newest.members = added(tecs, newest.members, newest.latest, node, bound)
         newest.latest = max(newest.latest, node.latest)
         return 0
 

@@ -21,6 +21,7 @@ from spaseq.nfa._guards cimport NEVER, earlier
 from spaseq.nfa._instant cimport arrive
 from spaseq.nfa._search cimport Search
 from spaseq.nfa._tables cimport Edge, Manner, Occurrence
+from spaseq.nfa._tecs cimport added, extended
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 cdef const char* LACKING = b"another beginning"
@@ -72,10 +73,10 @@ cdef class Joins(OpenInstant):
                 self.touch(way.place, number)
             return self._join(way, number, &seek)
         if self.counted and place.manner & Manner.GUARDED:
-            return self.put_off(way, self.tecs.extend(label[0], NULL, self.now))
+            return self.put_off(way, extended(self.tecs, label[0], NULL, self.now))
         place.joined += 1
         return arrive(
-            self, &self.edges[way.edge], self.tecs.extend(label[0], NULL, self.now)
+            self, &self.edges[way.edge], extended(self.tecs, label[0], NULL, self.now)
         )
 
     cdef int conjoin(self, Way* way) except -1 nogil:
@@ -224,10 +225,10 @@ cdef class Joins(OpenInstant):
         cdef uint32_t i
         if self.step_count == 0:
             self._label_step(way, seek)
-        node = self.tecs.extend(self.step[0], before, start)
+        node = extended(self.tecs, self.step[0], before, start)
         for i in range(1, self.step_count):
-            node = self.tecs.extend(
-                self.step[i], self.tecs.add(NULL, -1, node, self.bound), node.latest
+            node = extended(
+                self.tecs, self.step[i], added(self.tecs, NULL, -1, node, self.bound), node.latest
             )
         return node
 

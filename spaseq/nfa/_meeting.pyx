@@ -31,7 +31,7 @@ from spaseq.nfa._tables cimport (
     bind,
     enter,
 )
-from spaseq.nfa._tecs cimport instant_t
+from spaseq.nfa._tecs cimport added, extended, instant_t, piece_of
 from spaseq.rdf._batch cimport record_of
 
 # More than rounding to a float moves a number: of its size, and where it is hardly any.
@@ -138,7 +138,7 @@ cdef class Meeting(Joins):
         self.label_row(way, width, label)
         place.visited += 1
         place.joined += 1
-        arrive(self, edge, self.tecs.extend(label[0], wanted.cell, wanted.latest))
+        arrive(self, edge, extended(self.tecs, label[0], wanted.cell, wanted.latest))
         return 1
 
     cdef int _take_first(self, Way* way, uint32_t width, Label** label) except -1 nogil:
@@ -155,7 +155,7 @@ cdef class Meeting(Joins):
             return self.take_guarded(way, NOBODY, width, label)
         self.label_row(way, width, label)
         place.joined += 1
-        return arrive(self, edge, self.tecs.extend(label[0], NULL, self.now))
+        return arrive(self, edge, extended(self.tecs, label[0], NULL, self.now))
 
     cdef int _take(
         self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
@@ -187,7 +187,7 @@ cdef class Meeting(Joins):
         place.joined += 1
         if place.operator == c";" and group.taken != self.now:
             self.touch(way.place, number)
-        return arrive(self, edge, self.tecs.extend(label[0], group.members, group.latest))
+        return arrive(self, edge, extended(self.tecs, label[0], group.members, group.latest))
 
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil:
         """Whether the row at hand agrees with what is remembered; then that is what it is after.
@@ -257,7 +257,7 @@ cdef class Meeting(Joins):
                 group.members, group.latest = NULL, -1
                 if groups.dated:
                     groups.dates[number].newest = NULL
-            group.members = self.tecs.add(group.members, group.latest, node, self.bound)
+            group.members = added(self.tecs, group.members, group.latest, node, self.bound)
         if node.latest > group.latest:
             group.latest = node.latest
         if groups.dated:
@@ -280,8 +280,8 @@ cdef class Meeting(Joins):
         """The match that a walk is at waits."""
         cdef uint32_t i
         cdef Awaited** head = &self.awaited[walk.start & self.times_mask]
-        cdef Awaited* match = <Awaited*>self.tecs.take(
-            sizeof(Awaited) + (walk.length - 1) * sizeof(Label*)
+        cdef Awaited* match = <Awaited*>piece_of(
+            self.tecs, sizeof(Awaited) + (walk.length - 1) * sizeof(Label*)
         )
         match.next = head[0]
         match.place = place

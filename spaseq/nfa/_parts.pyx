@@ -15,7 +15,7 @@ from spaseq.nfa._instant cimport wait
 from spaseq.nfa._joins cimport Beginning
 from spaseq.nfa._kept cimport KeptRows, rows_add, rows_forget
 from spaseq.nfa._tables cimport CLOSING, Place, Way
-from spaseq.nfa._tecs cimport Cell, Label, Node, instant_t
+from spaseq.nfa._tecs cimport Cell, Label, Node, added, extended, instant_t, piece_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport WINDOWED, term_t
 
@@ -307,11 +307,11 @@ cdef class CoreParts:
 
     def put_node(self, size_t label, size_t before, instant_t start):
         """The address of a new node on top of a union (0: of nothing)."""
-        return <size_t>self.core.tecs.extend(<Label*>label, <Cell*>before, start)
+        return <size_t>extended(self.core.tecs, <Label*>label, <Cell*>before, start)
 
     def put_union(self, instant_t latest, size_t node, size_t left, size_t right):
         """The address of a new union, of what `union` gives."""
-        cdef Cell* cell = <Cell*>self.core.tecs.take(sizeof(Cell))
+        cdef Cell* cell = <Cell*>piece_of(self.core.tecs, sizeof(Cell))
         cell.latest, cell.node = latest, <Node*>node
         cell.left, cell.right = <Cell*>left, <Cell*>right
         cell.left_latest = cell.left.latest if left else -1
@@ -324,6 +324,7 @@ cdef class CoreParts:
         cdef Cell* members = <Cell*>union
         cdef uint32_t number
         self._set_key(values)
+        groups.find(self.core.key)  # what `make` asks for
         number = groups.make(self.core.key)
         groups.groups[number].members, groups.groups[number].latest = members, members.latest
         self.core.most_living += 1
@@ -337,7 +338,7 @@ cdef class CoreParts:
         cdef Stretch* stretch
         dates.oldest, dates.floor, dates.taken, dates.taken_in, stretches = told
         for last, latest, union in reversed(stretches):
-            stretch = <Stretch*>self.core.tecs.take(sizeof(Stretch))
+            stretch = <Stretch*>piece_of(self.core.tecs, sizeof(Stretch))
             stretch.last, stretch.latest = last, latest
             stretch.members, stretch.older = <Cell*><size_t>union, newest
             stretch.older_latest = -1
@@ -366,8 +367,8 @@ cdef class CoreParts:
         cdef Cell* before = NULL
         for label in labels:
             if node != NULL:
-                before = self.core.tecs.add(NULL, -1, node, self.core.bound)
-            node = self.core.tecs.extend(<Label*><size_t>label, before, start)
+                before = added(self.core.tecs, NULL, -1, node, self.core.bound)
+            node = extended(self.core.tecs, <Label*><size_t>label, before, start)
         self._set_key(values)
         self.core._enter(place, self.core.key, node, <Groups>self.core.groups_at[place])
 

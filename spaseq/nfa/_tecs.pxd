@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from spaseq.rdf._memory cimport Arena
+from spaseq.rdf._memory cimport Arena, arena_piece, no_room
 from spaseq.rdf._terms cimport term_t
 
 # Instants are counted densely from 0.
@@ -56,17 +56,16 @@ cdef struct Epoch:
 @cython.final
 cdef class Tecs:
     cdef Epoch* epochs      # a ring of `room`, from `oldest` to `current`
-    cdef uint32_t room
+    cdef uint32_t room      # a power of two
     cdef uint64_t oldest
     cdef uint64_t current
+    cdef Arena* memory              # that of the current epoch
     cdef readonly uint64_t made     # nodes so far
 
     cdef int begin(self, instant_t now, instant_t bound) except -1 nogil
-    cdef void* take(self, size_t size) except NULL nogil
     cdef Label* label(self, uint32_t width) except NULL nogil
-    cdef Node* extend(self, Label* label, Cell* before, instant_t start) except NULL nogil
-    cdef Cell* add(
-        self, Cell* heap, instant_t heap_latest, Node* node, instant_t bound
+    cdef Cell* insert(
+        self, Cell* cell, Cell* heap, instant_t heap_latest, instant_t bound
     ) except NULL nogil
     cdef Cell* unite(
         self, Cell* one, instant_t one_latest, Cell* other, instant_t other_latest
@@ -93,3 +92,53 @@ cdef class Walk:
     cdef int _push(self, Cell* cell) except -1 nogil
     cdef int _heighten(self) except -1 nogil
     cdef int _deepen(self) except -1 nogil
+
+
+cdef inline void* piece_of(Tecs tecs, size_t size) except NULL nogil:
+    """Memory that is there as long as the window may need what is made now."""
+    cdef void* piece = arena_piece(tecs.memory, size)
+    if piece == NULL:
+        no_room(b"another partial match")
+    return piece
+
+
+# Functions that return pointers cannot assert without the GIL themselves (Cython 3.1).
+cdef inline int assert_above(
+    const Label* label, const Cell* before, instant_t start
+) except -1 nogil:
+    assert start <= label.instant
+    assert before == NULL or before.latest == start
+    return 0
+
+
+cdef inline Node* extended(
+    Tecs tecs, Label* label, Cell* before, instant_t start
+) except NULL nogil:
+    """The matches of a union with one more event; the event alone where there is none.
+
+    `start` is the greatest start of the union, or the event's own instant.
+    """
+    cdef Node* node = <Node*>piece_of(tecs, sizeof(Node))
+    assert_above(label, before, start)
+    node.label = label
+    node.before = before
+    node.before_latest = start if before != NULL else -1
+    node.latest = start
+    tecs.made += 1
+    return node
+
+
+cdef inline Cell* added(
+    Tecs tecs, Cell* heap, instant_t heap_latest, Node* node, instant_t bound
+) except NULL nogil:
+    """The union of a heap (maybe NULL) and a node."""
+    cdef Cell* cell = <Cell*>piece_of(tecs, sizeof(Cell))
+    cell.node, cell.latest = node, node.latest
+    cell.left = cell.right = NULL
+    cell.left_latest = cell.right_latest = 0
+    if heap == NULL or heap_latest < bound:
+        return cell
+    if heap.latest > node.latest:
+        return tecs.insert(cell, heap, heap_latest, bound)
+    cell.left, cell.left_latest = heap, heap_latest
+    return cell

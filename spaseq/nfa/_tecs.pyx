@@ -22,27 +22,10 @@ VLDB 2022, section 5, with heaps in the place of union lists.
 
 from libc.string cimport memset
 
-from spaseq.rdf._memory cimport (
-    arena_free,
-    arena_reset,
-    arena_piece,
-    give_back,
-    no_room,
-    resized,
-    zeroed,
-)
+from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, resized, zeroed
 
 # An epoch ends when it holds as many bytes.
 cdef size_t EPOCH_BYTES = 1 << 18
-
-
-# Functions that return pointers cannot assert without the GIL themselves (Cython 3.1).
-cdef inline int _assert_above(
-    const Label* label, const Cell* before, instant_t start
-) except -1 nogil:
-    assert start <= label.instant
-    assert before == NULL or before.latest == start
-    return 0
 
 
 cdef inline int _assert_latest(const Cell* cell, instant_t latest) except -1 nogil:
@@ -56,6 +39,7 @@ cdef class Tecs:
     def __cinit__(self):
         self.room = 4
         self.epochs = <Epoch*>zeroed(self.room, sizeof(Epoch))
+        self.memory = &self.epochs[0].memory
 
     def __dealloc__(self):
         cdef uint32_t i
@@ -75,74 +59,50 @@ cdef class Tecs:
         cdef Epoch* grown
         cdef uint64_t i
         while self.oldest < self.current:
-            epoch = &self.epochs[self.oldest % self.room]
+            epoch = &self.epochs[self.oldest & (self.room - 1)]
             if epoch.last >= bound:
                 break
             arena_reset(&epoch.memory)
             self.oldest += 1
-        epoch = &self.epochs[self.current % self.room]
+        epoch = &self.epochs[self.current & (self.room - 1)]
         assert epoch.last <= now
         if epoch.memory.used >= EPOCH_BYTES:
             if self.current - self.oldest + 1 == self.room:
                 grown = <Epoch*>zeroed(2 * self.room, sizeof(Epoch))
                 for i in range(self.oldest, self.current + 1):
-                    grown[i % (2 * self.room)] = self.epochs[i % self.room]
+                    grown[i & (2 * self.room - 1)] = self.epochs[i & (self.room - 1)]
                 give_back(self.epochs)
                 self.epochs = grown
                 self.room *= 2
             self.current += 1
-            epoch = &self.epochs[self.current % self.room]
+            epoch = &self.epochs[self.current & (self.room - 1)]
+            self.memory = &epoch.memory
         epoch.last = now
         return 0
-
-    cdef void* take(self, size_t size) except NULL nogil:
-        cdef void* piece = arena_piece(&self.epochs[self.current % self.room].memory, size)
-        if piece == NULL:
-            no_room(b"another partial match")
-        return piece
 
     cdef Label* label(self, uint32_t width) except NULL nogil:
         """A label with room for a row."""
         cdef size_t size = sizeof(Label) + width * sizeof(term_t)
-        cdef Label* label = <Label*>self.take(size)
+        cdef Label* label = <Label*>piece_of(self, size)
         memset(label, 0, size)
         label.width = width
         return label
 
-    cdef Node* extend(self, Label* label, Cell* before, instant_t start) except NULL nogil:
-        """The matches of a union with one more event; the event alone where there is none.
-
-        `start` is the greatest start of the union, or the event's own instant.
-        """
-        cdef Node* node = <Node*>self.take(sizeof(Node))
-        _assert_above(label, before, start)
-        node.label = label
-        node.before = before
-        node.before_latest = start if before != NULL else -1
-        node.latest = start
-        self.made += 1
-        return node
-
-    cdef Cell* add(
-        self, Cell* heap, instant_t heap_latest, Node* node, instant_t bound
+    cdef Cell* insert(
+        self, Cell* cell, Cell* heap, instant_t heap_latest, instant_t bound
     ) except NULL nogil:
-        """The union of a heap (maybe NULL) and a node."""
-        cdef Cell* cell = <Cell*>self.take(sizeof(Cell))
+        """The union of a heap and the node of a cell, which starts before another one does."""
         cdef Cell* top
         cdef Cell* copy
         cdef Cell** where = NULL
         cdef instant_t* where_latest = NULL
         cdef Cell* first = NULL
-        if heap != NULL and heap_latest >= bound:
-            _assert_latest(heap, heap_latest)
-        memset(cell, 0, sizeof(Cell))
-        cell.node = node
-        cell.latest = node.latest
+        _assert_latest(heap, heap_latest)
         # Walk down the right spine, copied, to where the node belongs; each copy changes its
         # sides, so that the heap stays balanced on average (a skew heap).
-        while heap != NULL and heap_latest >= bound and heap.latest > node.latest:
+        while heap != NULL and heap_latest >= bound and heap.latest > cell.latest:
             top = heap
-            copy = <Cell*>self.take(sizeof(Cell))
+            copy = <Cell*>piece_of(self, sizeof(Cell))
             _assert_latest(top, max(top.left_latest, top.right_latest, top.latest))
             copy[0] = top[0]
             copy.right = top.left
@@ -174,7 +134,7 @@ cdef class Tecs:
             return other
         _assert_latest(one, one_latest)
         _assert_latest(other, other_latest)
-        cell = <Cell*>self.take(sizeof(Cell))
+        cell = <Cell*>piece_of(self, sizeof(Cell))
         cell.node = NULL
         cell.left, cell.left_latest = one, one_latest
         cell.right, cell.right_latest = other, other_latest
