@@ -4,7 +4,7 @@ cimport cython
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from spaseq.nfa._order cimport NOBODY, Order, Rank, Registers, Span
+from spaseq.nfa._order cimport NOBODY, Order, Registers
 from spaseq.nfa._tecs cimport Cell, Node, Tecs, instant_t
 from spaseq.rdf._terms cimport term_t
 
@@ -70,6 +70,7 @@ cdef class Groups:
     cdef uint32_t chain_count
     cdef list orders            # per index its Order, None where it is hashed
     cdef PyObject** orders_at   # the same
+    cdef bint summed            # some order keeps unions of its groups
     cdef Registers registers
 
     cdef uint32_t find(self, const term_t* values) noexcept nogil
@@ -80,10 +81,6 @@ cdef class Groups:
     cdef int spoil(self, uint32_t group) noexcept nogil
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
-    cdef uint32_t first_in(
-        self, uint32_t index, const term_t* key, Rank rank, double least, double most, Span* span
-    ) noexcept nogil
-    cdef uint32_t next_in(self, uint32_t index, Span* span) noexcept nogil
     cdef int _grow(self) except -1 nogil
     cdef int _enter_order(self, uint32_t index, uint32_t group) except -1 nogil
     cdef int _enter(self, Chains* chains, uint32_t group, uint32_t hash) noexcept nogil
@@ -93,6 +90,14 @@ cdef class Groups:
         self, Chains* chains, uint32_t group, uint32_t hash, const term_t* key
     ) noexcept nogil
     cdef bint _agrees(self, Chains* chains, uint32_t group, const term_t* key) noexcept nogil
+
+
+cdef inline uint32_t hash_of(const term_t* values, uint32_t count) noexcept nogil:
+    cdef size_t hash = 0
+    cdef uint32_t i
+    for i in range(count):
+        hash = (hash ^ values[i]) * 0x9E3779B97F4A7C15u
+    return <uint32_t>(hash >> 32)
 
 
 cdef inline term_t* values_of(Groups groups, uint32_t group) noexcept nogil:

@@ -10,6 +10,7 @@ each of them; where there is an order, logarithmic.
 from cpython.ref cimport PyObject
 from libc.string cimport memcpy, memset
 
+from spaseq.nfa._order cimport Rank
 from spaseq.nfa._tecs cimport added, piece_of
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
@@ -18,14 +19,6 @@ cdef const char* LACKING = b"another group of partial matches"
 
 cdef enum:
     SPARSE = 4      # so many chains for each group there is room for: most have one or none
-
-
-cdef inline uint32_t _hash(const term_t* values, uint32_t count) noexcept nogil:
-    cdef size_t hash = 0
-    cdef uint32_t i
-    for i in range(count):
-        hash = (hash ^ values[i]) * 0x9E3779B97F4A7C15u
-    return <uint32_t>(hash >> 32)
 
 
 cdef class Groups:
@@ -138,7 +131,7 @@ cdef class Groups:
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil:
         """The first group with these values in the columns of an index, or NOBODY."""
         cdef Chains* chains = &self.chains[0 if self.chains[index].same else index]
-        cdef uint32_t hash = _hash(key, chains.width)
+        cdef uint32_t hash = hash_of(key, chains.width)
         return self._like(chains, chains.heads[hash & chains.mask], hash, key)
 
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil:
@@ -162,7 +155,7 @@ cdef class Groups:
 
     cdef uint32_t find(self, const term_t* values) noexcept nogil:
         """The group with these live registers, or NOBODY."""
-        self.sought = _hash(values, self.width)
+        self.sought = hash_of(values, self.width)
         if self.living == 0:
             return NOBODY
         if self.width == 0:
@@ -225,21 +218,6 @@ cdef class Groups:
             hash = (hash ^ values[chains.columns[i]]) * 0x9E3779B97F4A7C15u
         return <uint32_t>(hash >> 32)
 
-    cdef uint32_t first_in(
-        self, uint32_t index, const term_t* key, Rank rank, double least, double most, Span* span
-    ) noexcept nogil:
-        """The first group of an ordered index with a key, a rank and a value in a range.
-
-        Others may have the hash of the key.
-        """
-        return (<Order>self.orders_at[index]).seek(
-            span, _hash(key, self.chains[index].width), rank, least, most
-        )
-
-    cdef uint32_t next_in(self, uint32_t index, Span* span) noexcept nogil:
-        """The one after a group that `first_in` or `next_in` gave."""
-        return (<Order>self.orders_at[index]).next_of(span)
-
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil:
         """A member is also found by its last instant, no older than that of any other."""
         cdef Stretch* newest = self.dates[group].newest
@@ -260,7 +238,7 @@ cdef class Groups:
         return 0
 
     cdef int spoil(self, uint32_t group) noexcept nogil:
-        """The members of a group change."""
+        """The members of a group change, where some order keeps unions of them."""
         cdef uint32_t i
         for i in range(self.chain_count):
             if self.chains[i].ordered >= 0:

@@ -4,6 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa._groups cimport Groups
 from spaseq.nfa._joins cimport Joins
+from spaseq.nfa._order cimport Order
 from spaseq.nfa._tables cimport Edge, Way
 from spaseq.nfa._tecs cimport Label, Node, Walk
 from spaseq.rdf._terms cimport term_t
@@ -19,7 +20,7 @@ cdef class Meeting(Joins):
         self, Way* way, uint32_t width, Label** label, Groups groups
     ) except -1 nogil
     cdef int _take_ordered(
-        self, Way* way, uint32_t width, Label** label, Groups groups
+        self, Way* way, uint32_t width, Label** label, Groups groups, Order order
     ) except -1 nogil
     cdef int _take_whole(
         self, Way* way, uint32_t width, Label** label, double least, double most

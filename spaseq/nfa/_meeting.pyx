@@ -15,9 +15,9 @@ from libc.string cimport memset
 
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._event cimport spend
-from spaseq.nfa._groups cimport NOBODY, Group, Groups, latest_of
+from spaseq.nfa._groups cimport NOBODY, Group, Groups, hash_of, latest_of
 from spaseq.nfa._instant cimport arrive
-from spaseq.nfa._order cimport Rank, Span, class_of, rank_of
+from spaseq.nfa._order cimport Order, Rank, Span, class_of, next_of, rank_of
 from spaseq.nfa._sums cimport Sum, sum_of
 from spaseq.nfa._tables cimport (
     CLOSING,
@@ -53,7 +53,10 @@ cdef class Meeting(Joins):
         if not self.places[way.place].operator:
             return self._take_first(way, width, label)
         if edge.compared >= 0:
-            return self._take_ordered(way, width, label, <Groups>self.groups_at[way.place])
+            return self._take_ordered(
+                way, width, label, <Groups>self.groups_at[way.place],
+                <Order>(<Groups>self.groups_at[way.place]).orders_at[edge.index],
+            )
         return self._take_each(way, width, label, <Groups>self.groups_at[way.place])
 
     cdef int _take_each(
@@ -77,7 +80,7 @@ cdef class Meeting(Joins):
         return 0
 
     cdef int _take_ordered(
-        self, Way* way, uint32_t width, Label** label, Groups groups
+        self, Way* way, uint32_t width, Label** label, Groups groups, Order order
     ) except -1 nogil:
         """A row meets the groups whose registers its filter may find less, equal or greater."""
         cdef Edge* edge = &self.edges[way.edge]
@@ -106,14 +109,17 @@ cdef class Meeting(Joins):
             least = most = value
         for i in range(edge.key_first, edge.key_end):
             self.key[i - edge.key_first] = self.row[self.numbers[i]]
-        group = groups.first_in(edge.index, self.key, rank, least, most, &span)
+        # Others may have the hash of the key.
+        group = order.seek(
+            &span, hash_of(self.key, edge.key_end - edge.key_first), rank, least, most
+        )
         if group == NOBODY and groups.living and not found:
             self.places[way.place].unjoined += 1
         while group != NOBODY:
             self._take(
                 way, group, width, label, groups, span.value < below or span.value > above
             )
-            group = groups.next_in(edge.index, &span)
+            group = next_of(order, &span)
         return 0
 
     cdef int _take_whole(
@@ -242,7 +248,7 @@ cdef class Meeting(Joins):
         if number == NOBODY:
             number = groups.make(values)
             self.most_living += 1
-        else:
+        elif groups.summed:
             groups.spoil(number)
         group = &groups.groups[number]
         if self.places[target].operator == CLOSING:

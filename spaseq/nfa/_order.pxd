@@ -88,13 +88,37 @@ cdef inline uint32_t* groups_in(const Block* block) noexcept nogil:
     return <uint32_t*>(values_in(block) + block.room)
 
 
-cdef inline uint32_t within(const Block* block, double least, double most) noexcept nogil:
-    """A bit for each of the groups of a block whose value lies in a range."""
-    cdef const double* values = values_in(block)
-    cdef uint32_t i, found = 0
-    for i in range(block.count):
-        found |= <uint32_t>(<int>(values[i] >= least) & <int>(values[i] <= most)) << i
-    return found
+cdef extern from *:
+    """
+    #ifdef __SSE2__
+    #include <emmintrin.h>
+    #endif
+    #define first_bit(word) ((uint32_t)__builtin_ctz(word))
+
+    /* Of some values, for which there is even room, a bit for each that lies in a range. */
+    static inline uint32_t bits_within(
+        const double* values, uint32_t count, double least, double most
+    ) {
+        uint32_t found = 0, i;
+    #ifdef __SSE2__
+        const __m128d low = _mm_set1_pd(least), high = _mm_set1_pd(most);
+        for (i = 0; i < count; i += 2) {
+            const __m128d two = _mm_loadu_pd(values + i);
+            const __m128d in = _mm_and_pd(_mm_cmpge_pd(two, low), _mm_cmple_pd(two, high));
+            found |= (uint32_t)_mm_movemask_pd(in) << i;
+        }
+        return found & (uint32_t)(((uint64_t)1 << count) - 1);
+    #else
+        for (i = 0; i < count; i++)
+            found |= (uint32_t)((values[i] >= least) & (values[i] <= most)) << i;
+        return found;
+    #endif
+    }
+    """
+    uint32_t first_bit(uint32_t word) noexcept nogil
+    uint32_t bits_within(
+        const double* values, uint32_t count, double least, double most
+    ) noexcept nogil
 
 
 @cython.final
@@ -118,7 +142,8 @@ cdef class Order:
     cdef uint32_t seek(
         self, Span* span, uint32_t hash, Rank rank, double least, double most
     ) noexcept nogil
-    cdef uint32_t next_of(self, Span* span) noexcept nogil
+    cdef bint more(self, Span* span) noexcept nogil
+    cdef uint32_t _left_in(self, const Span* span) noexcept nogil
     cdef uint32_t _block_of(self, uint64_t alike, double value, uint32_t group) noexcept nogil
     cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil
     cdef int _more_lines(self) except -1 nogil
@@ -145,3 +170,14 @@ cdef inline uint32_t* root_of(Order order, uint64_t alike) noexcept nogil:
 cdef inline Block* block_at(Order order, uint32_t number) noexcept nogil:
     """Good until there is a new block."""
     return <Block*>(order.blocks + (<size_t>number << 6))
+
+
+cdef inline uint32_t next_of(Order order, Span* span) noexcept nogil:
+    """Another group that `seek` and this have not given yet, or NOBODY."""
+    cdef uint32_t entry
+    if span.block == NULL or (span.left == 0 and not order.more(span)):
+        return NOBODY
+    entry = first_bit(span.left)
+    span.left &= span.left - 1
+    span.value = values_in(span.block)[entry]
+    return groups_in(span.block)[entry]

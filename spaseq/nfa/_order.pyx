@@ -16,6 +16,7 @@ constant for each after it. Source: Seidel and Aragon, Randomized Search Trees, 
 """
 
 from libc.math cimport isnan
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from spaseq.rdf._literals cimport decode_record
@@ -39,7 +40,7 @@ cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil:
         return Rank.TEXT
     if record.kind < Kind.INTEGER or record.kind > Kind.DOUBLE:
         return Rank.OTHERWISE
-    value[0] = <double>record.exact if record.kind == Kind.INTEGER else record.real
+    value[0] = <double><int64_t>record.exact if record.kind == Kind.INTEGER else record.real
     if isnan(value[0]):
         value[0] = 0  # what is in an order must have one
         return Rank.OTHERWISE
@@ -61,13 +62,6 @@ cdef class Registers:
         if term & WINDOWED:
             return rank_of(&self.window.store.records[term ^ WINDOWED], value)
         return rank_of(&self.dictionary.permanent.records[term], value)
-
-
-cdef extern from *:
-    """
-    #define first_bit(word) ((uint32_t)__builtin_ctz(word))
-    """
-    uint32_t first_bit(uint32_t word) noexcept nogil
 
 
 cdef int _sort(double* values, uint32_t* groups, uint32_t count) noexcept nogil:
@@ -218,26 +212,23 @@ cdef class Order:
         if found == NOBODY:
             return NOBODY
         span.block, span.least, span.most = block_at(self, found), least, most
-        span.left = within(span.block, least, most)
-        return self.next_of(span)
+        span.left = self._left_in(span)
+        return next_of(self, span)
 
-    cdef uint32_t next_of(self, Span* span) noexcept nogil:
-        """Another one that `seek` and this have not given yet, or NOBODY."""
-        cdef uint32_t entry
-        if span.block == NULL:
-            return NOBODY
+    cdef bint more(self, Span* span) noexcept nogil:
+        """Go on to the next block, where groups are to come."""
         while span.left == 0:
             if span.block.after == NOBODY:
-                return NOBODY
+                return False
             span.block = block_at(self, span.block.after)
             if span.block.low > span.most:
                 span.block = NULL
-                return NOBODY
-            span.left = within(span.block, span.least, span.most)
-        entry = first_bit(span.left)
-        span.left &= span.left - 1
-        span.value = values_in(span.block)[entry]
-        return groups_in(span.block)[entry]
+                return False
+            span.left = self._left_in(span)
+        return True
+
+    cdef uint32_t _left_in(self, const Span* span) noexcept nogil:
+        return bits_within(values_in(span.block), span.block.count, span.least, span.most)
 
     # ---------------------------------------------------------------- blocks
 

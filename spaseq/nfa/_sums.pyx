@@ -49,6 +49,7 @@ cdef int _sum_in(
             _add(tecs, since, &wanted.cell, &wanted.latest, group.members, group.latest)
         return 0
     order.keep_subtotals()
+    groups.summed = True
     return _gather(
         groups, order, tecs, since, wanted, found, False, False
     )
