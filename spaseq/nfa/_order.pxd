@@ -58,7 +58,7 @@ cdef struct Block:
 
 cdef enum:
     FEW = 6         # in two lines of the cache
-    MANY = 32       # in seven
+    MANY = 64       # in thirteen: there are as many bits in a word
 
 # The union of some groups, see _sums.pyx.
 cdef struct Union:
@@ -74,7 +74,7 @@ cdef struct Subtotal:
 # A walk over the groups of some values.
 cdef struct Span:
     const Block* block      # NULL: it is at a group that is alone, or behind the last one
-    uint32_t left           # a bit for each of its groups that is to come
+    uint64_t left           # a bit for each of its groups that is to come
     double least
     double most
     double value            # of the group it is at
@@ -93,30 +93,31 @@ cdef extern from *:
     #ifdef __SSE2__
     #include <emmintrin.h>
     #endif
-    #define first_bit(word) ((uint32_t)__builtin_ctz(word))
+    #define first_bit(word) ((uint32_t)__builtin_ctzll(word))
 
     /* Of some values, for which there is even room, a bit for each that lies in a range. */
-    static inline uint32_t bits_within(
+    static inline uint64_t bits_within(
         const double* values, uint32_t count, double least, double most
     ) {
-        uint32_t found = 0, i;
+        uint64_t found = 0;
+        uint32_t i;
     #ifdef __SSE2__
         const __m128d low = _mm_set1_pd(least), high = _mm_set1_pd(most);
         for (i = 0; i < count; i += 2) {
             const __m128d two = _mm_loadu_pd(values + i);
             const __m128d in = _mm_and_pd(_mm_cmpge_pd(two, low), _mm_cmple_pd(two, high));
-            found |= (uint32_t)_mm_movemask_pd(in) << i;
+            found |= (uint64_t)_mm_movemask_pd(in) << i;
         }
-        return found & (uint32_t)(((uint64_t)1 << count) - 1);
+        return found & (~(uint64_t)0 >> (64 - count));
     #else
         for (i = 0; i < count; i++)
-            found |= (uint32_t)((values[i] >= least) & (values[i] <= most)) << i;
+            found |= (uint64_t)((values[i] >= least) & (values[i] <= most)) << i;
         return found;
     #endif
     }
     """
-    uint32_t first_bit(uint32_t word) noexcept nogil
-    uint32_t bits_within(
+    uint32_t first_bit(uint64_t word) noexcept nogil
+    uint64_t bits_within(
         const double* values, uint32_t count, double least, double most
     ) noexcept nogil
 
@@ -143,7 +144,7 @@ cdef class Order:
         self, Span* span, uint32_t hash, Rank rank, double least, double most
     ) noexcept nogil
     cdef bint more(self, Span* span) noexcept nogil
-    cdef uint32_t _left_in(self, const Span* span) noexcept nogil
+    cdef uint64_t _left_in(self, const Span* span) noexcept nogil
     cdef uint32_t _block_of(self, uint64_t alike, double value, uint32_t group) noexcept nogil
     cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil
     cdef int _more_lines(self) except -1 nogil

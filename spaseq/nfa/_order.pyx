@@ -227,7 +227,7 @@ cdef class Order:
             span.left = self._left_in(span)
         return True
 
-    cdef uint32_t _left_in(self, const Span* span) noexcept nogil:
+    cdef uint64_t _left_in(self, const Span* span) noexcept nogil:
         return bits_within(values_in(span.block), span.block.count, span.least, span.most)
 
     # ---------------------------------------------------------------- blocks
@@ -251,7 +251,7 @@ cdef class Order:
     cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil:
         """A block that hangs nowhere and is empty."""
         cdef uint32_t number = self.free[room == MANY]
-        cdef uint32_t lines = 2 if room == FEW else 7
+        cdef uint32_t lines = 2 if room == FEW else 13
         cdef Block* block
         if number != NOBODY:
             block = block_at(self, number)
