@@ -54,10 +54,11 @@ cdef struct Block:
     uint32_t after
     uint32_t serial         # no other block has it
     uint16_t count          # of groups: one at least
-    uint16_t room           # FEW, or MANY
+    uint16_t room           # FEW, SOME or MANY
 
 cdef enum:
     FEW = 6         # in two lines of the cache
+    SOME = 16       # in four
     MANY = 64       # in thirteen: there are as many bits in a word
 
 # The union of some groups, see _sums.pyx.
@@ -131,7 +132,7 @@ cdef class Order:
     cdef void* memory
     cdef char* blocks           # the first line of the cache in it
     cdef uint32_t line_count, line_room
-    cdef uint32_t[2] free       # blocks of FEW, and of MANY; `after` is the next one
+    cdef uint32_t[3] free       # blocks of FEW, SOME and MANY; `after` is the next one
     cdef uint32_t block_count, subtotal_room
 
     cdef int reserve(self, uint32_t room) except -1 nogil

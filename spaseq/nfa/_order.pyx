@@ -78,6 +78,10 @@ cdef int _sort(double* values, uint32_t* groups, uint32_t count) noexcept nogil:
     return 0
 
 
+cdef inline uint32_t _size(uint32_t room) noexcept nogil:
+    return <int>(room > FEW) + <int>(room > SOME)
+
+
 cdef inline uint32_t _priority(const Block* block) noexcept nogil:
     return (block.serial + 1) * 0x9E3779B1u ^ (block.serial << 15)
 
@@ -110,7 +114,7 @@ cdef class Order:
         self.roots = <uint32_t*>longer(self.roots, SPARSE * room, sizeof(uint32_t), LACKING)
         self.mask = SPARSE * room - 1
         memset(self.roots, 0xFF, SPARSE * room * sizeof(uint32_t))
-        self.free[0] = self.free[1] = NOBODY
+        self.free[0] = self.free[1] = self.free[2] = NOBODY
         self.line_count = self.block_count = 0
         return 0
 
@@ -154,11 +158,12 @@ cdef class Order:
             number = self._begin(place, group)
             self._add(number, group)
             return self._hang(number)
-        if block_at(self, number).count == FEW and block_at(self, number).room == FEW:
-            number = self._widened(number)
-        elif block_at(self, number).count == MANY:
-            number = self._split(number, place.value, group)
         block = block_at(self, number)
+        if block.count == block.room:
+            number = self._widened(number) if block.room < MANY else self._split(
+                number, place.value, group
+            )
+            block = block_at(self, number)
         if _lies_before(place.value, group, block.low, block.low_group):
             assert block.before == NOBODY
             block.low, block.low_group = place.value, group
@@ -250,12 +255,14 @@ cdef class Order:
 
     cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil:
         """A block that hangs nowhere and is empty."""
-        cdef uint32_t number = self.free[room == MANY]
-        cdef uint32_t lines = 2 if room == FEW else 13
+        cdef uint32_t number = self.free[_size(room)]
+        cdef uint32_t lines = (
+            sizeof(Block) + room * (sizeof(double) + sizeof(uint32_t)) + 63
+        ) >> 6
         cdef Block* block
         if number != NOBODY:
             block = block_at(self, number)
-            self.free[room == MANY] = block.after
+            self.free[_size(room)] = block.after
         else:
             if self.line_count + lines > self.line_room:
                 self._more_lines()
@@ -312,13 +319,13 @@ cdef class Order:
     cdef int _free(self, uint32_t number) noexcept nogil:
         """Nothing refers to a block any more."""
         cdef Block* block = block_at(self, number)
-        block.after = self.free[block.room == MANY]
-        self.free[block.room == MANY] = number
+        block.after = self.free[_size(block.room)]
+        self.free[_size(block.room)] = number
         return 0
 
     cdef uint32_t _widened(self, uint32_t number) except? 0xFFFFFFFF nogil:
         """The larger block that takes the place of one that is full."""
-        cdef uint32_t other = self._new(MANY)
+        cdef uint32_t other = self._new(SOME if block_at(self, number).room == FEW else MANY)
         cdef Block* block = block_at(self, number)
         cdef Block* larger = block_at(self, other)
         cdef uint32_t* where = root_of(self, block.alike)
