@@ -50,9 +50,7 @@ cdef int _sum_in(
         return 0
     order.keep_subtotals()
     groups.summed = True
-    return _gather(
-        groups, order, tecs, since, wanted, found, False, False
-    )
+    return _gather(groups, order, tecs, since, wanted, found, False, False)
 
 
 cdef int _gather(
@@ -124,7 +122,10 @@ cdef int _settle(
     if not all.stale:
         return 0
     _settle_own(groups, order, tecs, since, block)
-    all[0] = order.subtotals[block.serial].own
+    all.cell, all.latest, all.stale = NULL, -1, False
+    # It may have been settled when the window still reached it.
+    part = &order.subtotals[block.serial].own
+    _add(tecs, since, &all.cell, &all.latest, part.cell, part.latest)
     for i in range(2):
         if block.child[i] != NOBODY:
             _settle(groups, order, tecs, since, block.child[i])
