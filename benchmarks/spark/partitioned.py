@@ -21,7 +21,7 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -167,8 +167,8 @@ def processors() -> float:
     return total
 
 
-def alone(query: str, folder: Path, cores: int) -> dict[str, Work]:
-    """What one process does, and some that share the work without Spark."""
+def alone(query: str, folder: Path, cores: int, wanted: Sequence[str] | None) -> dict[str, Work]:
+    """What one process does, and some that share the work without Spark; `wanted`: the columns."""
 
     def rows() -> int:
         run = spaseq.compile(query).start()
@@ -201,7 +201,7 @@ def alone(query: str, folder: Path, cores: int) -> dict[str, Work]:
         with ProcessPoolExecutor(cores, get_context("fork")) as pool:
             return sum(pool.map(partial(sliced_rows, job, slices), range(slices.count)))
 
-    columns = columns_of(spaseq.compile(query), "timestamp")
+    columns = columns_of(spaseq.compile(query), "timestamp").only(wanted)
     job = Job(spaseq.compile(query), open_kb({}), columns, Division((), ((),)))
     options = EventOptions.parse({"stream": STREAM, "path": str(folder / "events.nq")})
     slices = cut(options, job, 2 * cores)
@@ -223,7 +223,13 @@ def sliced_rows(job: Job, slices: Slices, number: int) -> int:
 
 @contextmanager
 def on_spark(
-    query: str, folder: Path, small: Path, cores: int, warm: int, java: str
+    query: str,
+    folder: Path,
+    small: Path,
+    cores: int,
+    wanted: Sequence[str] | None,
+    warm: int,
+    java: str,
 ) -> Iterator[tuple[dict[str, Work], dict[str, Cost]]]:
     """`match`, and what Spark does for it; and what came first: starting, and as many matches as
     it takes to get `warm`, of which the first is told. `java`: options of its machine.
@@ -234,7 +240,7 @@ def on_spark(
         return reader.load(str(where / "events.nq"))
 
     def count(df: DataFrame) -> int:
-        return match(df, query).count()
+        return match(df, query, columns=wanted).count()
 
     def start() -> int:
         count(spark.read.parquet(str(small / "events.parquet")))
@@ -258,7 +264,7 @@ def on_spark(
         program = spaseq.compile(query)
         prepared = events.prepared(df, program)
         division = Division(("sensor",), ((),) * 3 * cores)
-        job = Job(program, open_kb({}), columns_of(program, "timestamp"), division)
+        job = Job(program, open_kb({}), columns_of(program, "timestamp").only(wanted), division)
         dividing = Dividing(spark.sparkContext.broadcast(job))
         first = timed(lambda: count(quads(folder)))
         for _ in range(warm - 1):
@@ -285,6 +291,7 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=2000)
     parser.add_argument("--query", choices=QUERIES, default="compiled")
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--columns", nargs="+", help="those that rows have; all of them")
     parser.add_argument("--repeat", type=int, default=1, help="the median counts")
     parser.add_argument("--warm", type=int, default=1, help="runs of Spark that do not count")
     parser.add_argument("--java", default="", help="options for Java")
@@ -295,12 +302,14 @@ def main() -> None:
         small.mkdir()
         written(folder, given.events, given.keys)
         written(small, 1000, given.keys)
-        on_it = on_spark(query, folder, small, given.cores, given.warm, given.java)
+        wanted, cores = given.columns, given.cores
+        on_it = on_spark(query, folder, small, cores, wanted, given.warm, given.java)
         with on_it as (works, before):
-            costs = in_turns(alone(query, folder, given.cores) | works, given.repeat) | before
+            costs = in_turns(alone(query, folder, cores, wanted) | works, given.repeat) | before
     print(
         f"{given.events:,} events of {given.keys:,} sensors, query {given.query}, "
-        f"{given.cores} cores, median of {given.repeat}"
+        f"{given.cores} cores, {', '.join(given.columns or ['all columns'])}, "
+        f"median of {given.repeat}"
     )
     print(f"{'':28}{'seconds':>9}{'CPU s':>9}{'events/s':>12}{'x one':>8}{'matches':>10}")
     first = costs["one process, to rows"]

@@ -4,6 +4,7 @@ from typing import Any
 from spaseq.engine._matches import MatchMaker
 from spaseq.results import Witness
 from spaseq.spark._building import Numbers, Strings
+from spaseq.spark.rows import Columns
 
 class RowMaker(MatchMaker):
     ids: Strings
@@ -27,6 +28,7 @@ class RowMaker(MatchMaker):
         self,
         decode: Callable[[Witness], tuple[Any, str, Mapping[str, str], Mapping[str, str]]],
         most: int,
+        columns: Columns,
     ) -> None: ...
     def only(
         self, first: int, behind: int, variables: Sequence[str], part: int, parts: int

@@ -46,18 +46,26 @@ cdef class RowMaker(MatchMaker):
     cdef dict columns           # per edge of the core: where the key stands in its rows
     cdef uint32_t parts_there, part
     cdef uint32_t most          # rows at once
+    cdef bint identified        # whether rows have `id`,
+    cdef bint provided          # `events`,
+    cdef bint bound             # and `bindings`
+    cdef list shown             # per projected variable whether it has a column
     cdef dict spelt             # of the match at hand, see `_add_event`
 
     def __dealloc__(self):
         give_back(self.digest.begin)
 
-    def begin(self, decode, uint32_t most):
+    def begin(self, decode, uint32_t most, columns):
         """Columns without rows, which are to be taken when there are `most`.
 
-        `decode` makes of a witness with blank nodes what they show.
+        `decode` makes of a witness with blank nodes what they show. Of the `columns` (see
+        spaseq/spark/rows.py) those stay empty that are not made.
         """
         steps = self.reading.steps
         self.decode, self.most = decode, most
+        self.identified, self.provided = columns.has("id"), columns.has("events")
+        self.bound = columns.has("bindings")
+        self.shown = [columns.has(columns.variables[name]) for name in self.reading.names]
         self.spelt = {}
         memset(&self.digest, 0, sizeof(Text))
         self.query = (<str>self.reading.query).encode()
@@ -100,10 +108,11 @@ cdef class RowMaker(MatchMaker):
             return None
         self.made += 1
         self.spelt.clear()
-        self.digest.size = 0
-        put_bytes(&self.digest, self.query)
-        put(&self.digest, b" ", 1)
-        put_number(&self.digest, end)
+        if self.identified:
+            self.digest.size = 0
+            put_bytes(&self.digest, self.query)
+            put(&self.digest, b" ", 1)
+            put_number(&self.digest, end)
         self.event_begins.add(self.gpms.count)
         self.reading.begin()
         for i in range(walk.length):
@@ -111,14 +120,15 @@ cdef class RowMaker(MatchMaker):
         self.begins.add(self.keys.count)
         for i in range(self.reading.column_count):
             self._add_binding(walk, i)
-        self._add_digest()
+        if self.identified:
+            self._add_digest()
         self.queries.add(PyBytes_AS_STRING(self.query), len(self.query))
         self.starts.add(walk.path[walk.length - 1].micros)
         self.ends.add(end)
         return None
 
     cdef bint pauses(self) noexcept:
-        return self.ids.count >= self.most
+        return self.starts.count >= self.most
 
     cdef bint _is_own(self, Walk walk) except -1:
         cdef Label* label = walk.path[walk.length - 1]
@@ -140,41 +150,51 @@ cdef class RowMaker(MatchMaker):
         cdef uint32_t edge = self._edge(label)
         cdef bytes gpm = <bytes>self.gpm_names[edge]
         cdef bytes stream = <bytes>self.stream_names[label.stream]
-        cdef const TermRecord* name
         self.reading.go_on(step, edge, label.row)
-        self.event_key_begins.add(self.event_keys.count)
-        self.gpms.add(gpm, len(gpm))
-        self.streams.add(stream, len(stream))
-        self.times.add(label.micros)
-        self.ordinals.add(label.ordinal)
+        if self.provided:
+            self.event_key_begins.add(self.event_keys.count)
+            self.gpms.add(gpm, len(gpm))
+            self.streams.add(stream, len(stream))
+            self.times.add(label.micros)
+            self.ordinals.add(label.ordinal)
         if self._has_nodes(label):
             return self._add_with_nodes(label, step)
+        if self.provided:
+            self._add_witness(label, <list>self.edge_variables[edge])
+        if self.identified:
+            put(&self.digest, b"\n", 1)
+            put_bytes(&self.digest, gpm)
+            put(&self.digest, b" ", 1)
+            put_bytes(&self.digest, stream)
+            put(&self.digest, b" ", 1)
+            put_number(&self.digest, label.micros)
+            put(&self.digest, b" ", 1)
+            put_number(&self.digest, label.ordinal)
+            self._digest_terms(
+                label, <list>self.edge_variables[edge], <list>self.edge_orders[edge]
+            )
+        return 0
+
+    cdef int _add_witness(self, Label* label, list names) except -1:
+        """The name of an event, and what is bound in it."""
+        cdef uint32_t i
+        cdef bytes variable
+        cdef const TermRecord* name
         if label.name:
             name = self.record(label, 1)
             self.names.add(name.text + 1, name.lexical)
         else:
             self.names.skip()
-        put(&self.digest, b"\n", 1)
-        put_bytes(&self.digest, gpm)
-        put(&self.digest, b" ", 1)
-        put_bytes(&self.digest, stream)
-        put(&self.digest, b" ", 1)
-        put_number(&self.digest, label.micros)
-        put(&self.digest, b" ", 1)
-        put_number(&self.digest, label.ordinal)
-        return self._add_terms(
-            label, <list>self.edge_variables[edge], <list>self.edge_orders[edge]
-        )
-
-    cdef int _add_terms(self, Label* label, list names, list order) except -1:
-        cdef uint32_t i
-        cdef bytes name
         for i in range(label.width):
             if label.row[i]:
-                name = <bytes>names[i]
-                self.event_keys.add(name, len(name))
+                variable = <bytes>names[i]
+                self.event_keys.add(variable, len(variable))
                 _put_term(&self.event_items.text, self.record(label, i + 2))
                 self.event_items.close()
+        return 0
+
+    cdef int _digest_terms(self, Label* label, list names, list order) except -1:
+        cdef uint32_t i
         for i in order:
             if label.row[i]:
                 put(&self.digest, b" ", 1)
@@ -197,17 +217,18 @@ cdef class RowMaker(MatchMaker):
         cdef bytes text
         witness = self.taken(label).witness(self.reading)
         (_, _, _, _, name, keys, items), place, bound, plain = self.decode(witness)
-        if name is None:
+        if self.provided and name is None:
             self.names.skip()
-        else:
+        elif self.provided:
             text = name.encode()
             self.names.add(text, len(text))
-        for key, item in zip(keys, items, strict=True):
+        for key, item in zip(keys, items, strict=True) if self.provided else ():
             text = key.encode()
             self.event_keys.add(text, len(text))
             text = item.encode()
             self.event_items.add(text, len(text))
-        put_bytes(&self.digest, place.encode())
+        if self.identified:
+            put_bytes(&self.digest, place.encode())
         self.spelt[step] = {
             name: (term.encode(), plain[name].encode()) for name, term in bound.items()
         }
@@ -219,29 +240,39 @@ cdef class RowMaker(MatchMaker):
         """What a projected variable is bound to."""
         cdef Origin* origin = &self.reading.origins[self.reading.registers[number]]
         cdef Strings column = <Strings>self.values[number]
-        cdef bytes name = <bytes>self.variables[number]
+        cdef bint shown = self.shown[number]
         cdef bytes text, plain
         cdef const TermRecord* record
         cdef Label* label
-        cdef size_t begin = self.items.text.size
         if not origin.step:
-            return column.skip()
+            return column.skip() if shown else 0
         label = walk.path[walk.length - origin.step]
+        if self.bound:
+            text = <bytes>self.variables[number]
+            self.keys.add(text, len(text))
+        if self.identified:
+            put(&self.digest, b"\n", 1)
+            put_bytes(&self.digest, <bytes>self.variables[number])
+            put(&self.digest, b" ", 1)
         if self.spelt and origin.step - 1 in self.spelt:
             _, names = self.reading.steps[self._edge(label)]
             text, plain = self.spelt[origin.step - 1][names[origin.column]]
-            put_bytes(&self.items.text, text)
-            column.add(plain, len(plain))
-        else:
-            record = self.record(label, origin.column + 2)
+            if self.bound:
+                self.items.add(text, len(text))
+            if self.identified:
+                put_bytes(&self.digest, text)
+            if shown:
+                column.add(plain, len(plain))
+            return 0
+        record = self.record(label, origin.column + 2)
+        if self.bound:
             _put_term(&self.items.text, record)
+            self.items.close()
+        if self.identified:
+            _put_term(&self.digest, record)
+        if shown:
             column.add(record.text + 1, record.lexical)
-        self.keys.add(name, len(name))
-        self.items.close()
-        put(&self.digest, b"\n", 1)
-        put_bytes(&self.digest, name)
-        put(&self.digest, b" ", 1)
-        return put(&self.digest, self.items.text.begin + begin, self.items.text.size - begin)
+        return 0
 
     cdef int _add_digest(self) except -1:
         cdef bytes digest = blake2b(

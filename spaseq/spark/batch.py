@@ -50,6 +50,7 @@ def match(
     partitions: int | None = None,
     balance: bool = False,
     entail: str | None = None,
+    columns: Sequence[str] | None = None,
 ) -> DataFrame:
     """The matches of queries over a DataFrame of events.
 
@@ -62,14 +63,18 @@ def match(
         partitions: into how many tasks the work is divided, if it can be.
         balance: look at a sample of the events first, and divide hot keys by time as well.
         entail: the entailment under which patterns match, as in `Program.start`.
+        columns: those of the result that are wanted, where not all are. What a worker makes,
+            Spark copies, whether or not it is selected from: `events` costs most of a row.
 
     Raises:
         QueryError, KbError, EventError: at once, for what does not fit together.
+        ValueError: for a column that is not there.
     """
     program = compiled(query, bind)
     background = open_kb(kb or {})
     results = [
-        _matched(df, one, background, partitions, balance, entail) for one in _apart(program)
+        _matched(df, one, background, partitions, balance, entail, columns)
+        for one in _apart(program)
     ]
     found = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), results)
     return found if types is None else typed(found, types)
@@ -103,12 +108,13 @@ def _matched(
     partitions: int | None,
     balance: bool,
     entail: str | None,
+    wanted: Sequence[str] | None,
 ) -> DataFrame:
     program.start(kb, entail=entail)  # a graph that is missing is told of now
-    columns = columns_of(program, events.time_kind(df))
+    columns = columns_of(program, events.time_kind(df)).only(wanted)
     context = df.sparkSession.sparkContext
     cores = context.defaultParallelism
-    wanted = partitions or _TASKS_PER_CORE * cores
+    tasks = partitions or _TASKS_PER_CORE * cores
     whole = Job(program, kb, columns, Division((), ((),)), entail)
     # Each slice reads what is in front of it too, so there are fewer than tasks elsewhere.
     found = slices(df, whole, partitions or _SLICES_PER_CORE * cores)
@@ -117,7 +123,7 @@ def _matched(
         slicing = Slicing(context.broadcast(whole), found)
         return numbers.mapInArrow(slicing.__call__, spark_schema(columns.schema()))
     prepared = events.prepared(df, program)
-    division = _divided(prepared, whole, wanted, balance)
+    division = _divided(prepared, whole, tasks, balance)
     job = context.broadcast(replace(whole, division=division))
     divided = prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS)
     return (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import accumulate, chain
 from typing import Any, TypeAlias
@@ -40,15 +40,41 @@ class Columns:
     """The columns of the matches of some queries.
 
     `variables` gives each projected variable its column: its own name, or that with
-    underscores behind where another column has it (Spark tells no case apart).
+    underscores behind where another column has it (Spark tells no case apart). `wanted` are those
+    that are made, in their order; None: all.
     """
 
     variables: Mapping[str, str]
     forms: frozenset[str]
     kind: TimeKind
+    wanted: tuple[str, ...] | None = None
+
+    def has(self, name: str) -> bool:
+        """Whether a column is made."""
+        return self.wanted is None or name in self.wanted
 
     def schema(self) -> pa.Schema:
         """For Arrow."""
+        whole = self._whole()
+        return whole if self.wanted is None else pa.schema([whole.field(n) for n in self.wanted])
+
+    def only(self, wanted: Sequence[str] | None) -> Columns:
+        """These columns, of which no others are made than those that are wanted.
+
+        Raises:
+            ValueError: for one that there is not.
+        """
+        if wanted is None:
+            return self
+        names = self._whole().names
+        for name in wanted:
+            if name not in names:
+                raise ValueError(f"there is no column {name}; there are {', '.join(names)}")
+        if not wanted:
+            raise ValueError(f"no column is asked for; there are {', '.join(names)}")
+        return replace(self, wanted=tuple(dict.fromkeys(wanted)))
+
+    def _whole(self) -> pa.Schema:
         time = moments.arrow_type(self.kind)
         event = pa.struct(
             [
@@ -71,7 +97,7 @@ class Columns:
         return pa.schema([*fields, ("events", pa.list_(event))])
 
     def batch_of(self, found: Mapping[str, pa.Array]) -> pa.RecordBatch:
-        """The rows that some columns are of, by name; there may be more than are wanted."""
+        """The rows that some columns are of, by name; there may be others than are wanted."""
         schema = self.schema()
         return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
 
@@ -210,10 +236,10 @@ class MadeRows:
     def __init__(self, columns: Columns, maker: RowMaker):
         self._columns = columns
         self._maker = maker
-        maker.begin(_decoded, ROWS_AT_ONCE)
+        maker.begin(_decoded, ROWS_AT_ONCE, columns)
 
     def __len__(self) -> int:
-        return self._maker.ids.count
+        return self._maker.starts.count
 
     def batch(self) -> pa.RecordBatch:
         """The rows; there are none after that."""
@@ -235,8 +261,8 @@ class MadeRows:
             "bindings": _made_maps(made.begins, made.keys, made.items),
             "events": _lists_of_events(made.event_begins.array().cast(pa.int32()), shown),
         }
-        values = [column.array() for column in made.values]
-        found |= zip(self._columns.variables.values(), values, strict=True)
+        for column, texts in zip(self._columns.variables.values(), made.values, strict=True):
+            found[column] = texts.array()
         return self._columns.batch_of(found)
 
 

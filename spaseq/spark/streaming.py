@@ -65,6 +65,7 @@ def match_stream(
     types: Types | None = None,
     parts: int | None = None,
     entail: str | None = None,
+    columns: Sequence[str] | None = None,
 ) -> DataFrame:
     """The matches of queries over a streaming DataFrame of events.
 
@@ -80,9 +81,11 @@ def match_stream(
         parts: into how many groups of state the keys are divided; the same for the life of a
             checkpoint.
         entail: as for `match`; the same for the life of a checkpoint.
+        columns: as for `match`.
 
     Raises:
         QueryError, KbError, EventError: at once, for what does not fit together.
+        ValueError: for a column that is not there.
     """
     if not df.isStreaming:
         raise SpaseqError("match_stream takes a streaming DataFrame; match takes any other")
@@ -97,9 +100,9 @@ def match_stream(
         )
     kind = events.time_kind(df)
     wanted = parts or _PARTS_PER_TASK * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    columns = columns_of(program, kind)
+    made = columns_of(program, kind).only(columns)
     job = spark.sparkContext.broadcast(
-        Job(program, background, columns, _division(program, wanted), entail, uuid.uuid4().hex)
+        Job(program, background, made, _division(program, wanted), entail, uuid.uuid4().hex)
     )
     timed = df.withColumn("__event_time", f.timestamp_micros(events.micros(df)))
     prepared = events.prepared(timed.withWatermark("__event_time", lateness), program)
@@ -108,7 +111,7 @@ def match_stream(
         .groupBy("part")
         .transformWithState(PartProcessor(Shared(job), late), _OUT, "Append", "EventTime")
     )
-    schema = columns.schema()
+    schema = made.schema()
     if late == "rows":
         schema = schema.append(pa.field("late", _late_type(kind)))
     found = out.mapInArrow(Unpacking(job, late).__call__, spark_schema(schema))

@@ -65,7 +65,11 @@ def _inferred(matches: DataFrame) -> dict[str, str]:
             'types="infer" looks at the matches, which a stream has not yet: name them'
         )
     if "bindings" not in matches.columns:
-        return {}
+        if "graph" in matches.columns or "boolean" in matches.columns:
+            return {}
+        raise ValueError(
+            'types="infer" looks at the column bindings, which is not among those asked for'
+        )
     pairs = matches.select(f.explode("bindings").alias("name", "term"))
     datatype = f.regexp_extract("term", r'"(?:@[^">]*|\^\^<([^>]*)>)?$', 1)
     is_literal = f.col("term").startswith('"')

@@ -168,6 +168,23 @@ def test_times_are_those_of_the_engine(spark: SparkSession, time: str, micros: i
     assert (near[0], exact.to_pylist()) == (micros, [micros])
 
 
+@pytest.mark.parametrize("query", [BY_KEY, BY_TIME], ids=["select", "construct"])
+def test_columns_that_are_wanted(query: str, frame: DataFrame, kb: dict[str, str]) -> None:
+    whole = match(frame, query, kb)
+    form = "bindings" if query == BY_KEY else "graph"
+    wanted = ["end", form, "id"]
+    found = match(frame, query, kb, columns=wanted)
+    assert found.dtypes == whole.select(wanted).dtypes
+    assert rows(found) == rows(whole.select(wanted))
+
+
+def test_columns_that_cannot_be(frame: DataFrame, kb: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="there is no column lo; there are id, query, start"):
+        match(frame, BY_KEY, kb, columns=["lo"])
+    with pytest.raises(ValueError, match="looks at the column bindings, which is not among"):
+        match(frame, BY_KEY, kb, columns=["low"], types="infer")
+
+
 def test_typed_columns(frame: DataFrame, kb: dict[str, str]) -> None:
     matches = match(frame, BY_KEY, kb, types="infer")
     types = dict(matches.dtypes)

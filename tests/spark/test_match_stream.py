@@ -94,8 +94,11 @@ def _moment(micros: int) -> object:
     return from_micros(micros, "dateTime")
 
 
+MADE = ("id", "k", "low", "high", "n")
+
+
 def shown(matches: DataFrame) -> Counter[str]:
-    rows = matches.select("id", "k", "low", "high", "n").collect()
+    rows = matches.select(*MADE).collect()
     return Counter(" ".join(row) for row in rows)
 
 
@@ -114,7 +117,7 @@ def test_a_stream_gives_what_the_engine_gives(spark: SparkSession, folder: Path)
         .load(str(folder / "events"))
     )
     query = (
-        match_stream(stream, QUERY, lateness=LATENESS, parts=3)
+        match_stream(stream, QUERY, lateness=LATENESS, parts=3, columns=MADE)
         .writeStream.format("json")
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)
@@ -123,7 +126,9 @@ def test_a_stream_gives_what_the_engine_gives(spark: SparkSession, folder: Path)
     query.awaitTermination()
     found = wanted(readings(160, 7))
     assert len(found) > 20
-    assert shown(spark.read.json(str(folder / "out"))) == found
+    written = spark.read.json(str(folder / "out"))
+    assert set(written.columns) == set(MADE)
+    assert shown(written) == found
 
 
 def test_a_driver_that_is_killed_and_started_again(spark: SparkSession, folder: Path) -> None:
@@ -184,5 +189,7 @@ def test_what_cannot_be_is_told_at_once(spark: SparkSession) -> None:
     with pytest.raises(SpaseqError, match="no column time"):
         match_stream(stream, QUERY)
     timed = stream.selectExpr("timestamp AS time", "'' AS graph")
+    with pytest.raises(ValueError, match="there is no column events_; there are id,"):
+        match_stream(timed, QUERY, columns=["id", "events_"])
     with pytest.warns(SingleTaskWarning, match="EVENTS counts the events of all keys"):
         match_stream(timed, QUERY.replace("20 SECONDS", "20 EVENTS"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -87,3 +88,29 @@ def test_many_rows_come_in_batches(tmp_path: Path) -> None:
     made = table(job, path, everything, direct=True)
     assert [len(batch) >= ROWS_AT_ONCE for batch in made.to_batches()] == [True, True, True, False]
     assert made.to_pylist() == table(job, path, everything, direct=False).to_pylist()
+
+
+MADE = ["id"], ["events"], ["end", "bindings"], ["o", "k"], ["query", "b", "start"]
+
+
+@pytest.mark.parametrize("made", MADE, ids=" ".join)
+def test_columns_that_are_wanted_are_made_alone(made: list[str], path: Path) -> None:
+    program = spaseq.compile(QUERY.format(""))
+    columns = columns_of(program, "decimal")
+    everything = Own(-(2**63), 2**63 - 1)
+    whole = Job(program, open_kb({}), columns, Division((), ((),)))
+    some = replace(whole, columns=columns.only(made))
+    wanted = table(whole, path, everything, direct=True).select(made)
+    for direct in (True, False):
+        found = table(some, path, everything, direct)
+        assert found.schema == wanted.schema
+        assert found.to_pylist() == wanted.to_pylist()
+    assert len(wanted) > 50
+
+
+def test_columns_that_are_not_there() -> None:
+    columns = columns_of(spaseq.compile(QUERY.format("")), "decimal")
+    with pytest.raises(ValueError, match="there is no column c; there are id, query, start, end"):
+        columns.only(["a", "c"])
+    with pytest.raises(ValueError, match="no column is asked for"):
+        columns.only([])

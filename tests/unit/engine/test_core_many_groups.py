@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from collections import Counter
 
 import pyoxigraph as ox
@@ -75,3 +76,22 @@ def test_saved_groups_are_found_again() -> None:
     found = before + results(compiled.resume(run.save()), given[350:], True)
     assert found == results(in_python(compiled), given, False)
     assert found > before
+
+
+@pytest.mark.parametrize("changing", [-1, 100, 200, 300, 1000])
+def test_unions_do_not_reach_behind_the_window(changing: int) -> None:
+    """Most groups expire while others of their tree go on, through all memory there is."""
+    gpms = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y FILTER(?y > ?x) }"
+    compiled = program("SEQ(A : B)", gpms, clauses="WITHIN 300 SECONDS")
+    high = ox.Literal(2000)
+    given = [event(n, "a", "k", ox.Literal(2 * n)) for n in range(200)]
+    given += [
+        event(n, "b", "k", high) if n % 50 else event(n, "a", "k", ox.Literal(changing))
+        for n in range(201, 20_000)
+    ]
+    starts = [n for n in range(20_000) if n < 200 or (n % 50 == 0 and n > 200)]
+    run = compiled.start()
+    found = sum(1 for _ in run.push_batch(encoded(run, given)))
+    assert found == sum(
+        bisect_left(starts, n) - bisect_left(starts, n - 300) for n in range(201, 20_000) if n % 50
+    )
