@@ -204,7 +204,7 @@ def alone(query: str, folder: Path, cores: int, wanted: Sequence[str] | None) ->
     columns = columns_of(spaseq.compile(query), "timestamp").only(wanted)
     job = Job(spaseq.compile(query), open_kb({}), columns, Division((), ((),)))
     options = EventOptions.parse({"stream": STREAM, "path": str(folder / "events.nq")})
-    slices = cut(options, job, 2 * cores)
+    slices = cut(options, job, cores)
     quads = {STREAM: str(folder / "events.nq")}
     found: dict[str, Work] = {
         "one process, to rows": made,

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TASKS_PER_CORE = 3
-_SLICES_PER_CORE = 2
 _HOT = 2
 """A part is hot with that many times its share of the events."""
 
@@ -116,8 +115,8 @@ def _matched(
     cores = context.defaultParallelism
     tasks = partitions or _TASKS_PER_CORE * cores
     whole = Job(program, kb, columns, Division((), ((),)), entail)
-    # Each slice reads what is in front of it too, so there are fewer than tasks elsewhere.
-    found = slices(df, whole, partitions or _SLICES_PER_CORE * cores)
+    # Slices are of as many bytes, and each reads what is in front of it too: the fewer the better.
+    found = slices(df, whole, partitions or cores)
     if found is not None and _is_enough(found, program, cores):
         numbers = df.sparkSession.range(0, found.count, 1, found.count)
         slicing = Slicing(context.broadcast(whole), found)
