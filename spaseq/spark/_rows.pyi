@@ -24,6 +24,8 @@ class RowMaker(MatchMaker):
     ordinals: Numbers
     event_key_begins: Numbers
     values: list[Strings]
+    @property
+    def full(self) -> bool: ...
     def begin(
         self,
         decode: Callable[[Witness], tuple[Any, str, Mapping[str, str], Mapping[str, str]]],

@@ -25,7 +25,8 @@ from spaseq.spark._building cimport Numbers, Strings
 from spaseq.spark._columns cimport key_with, part_of_key
 
 cdef enum:
-    DIGEST = 12     # bytes of a digest
+    DIGEST = 12             # bytes of a digest
+    MOST_BYTES = 1 << 24    # of texts at once, but for the last row's
 
 
 cdef class RowMaker(MatchMaker):
@@ -128,7 +129,16 @@ cdef class RowMaker(MatchMaker):
         return None
 
     cdef bint pauses(self) noexcept:
-        return self.starts.count >= self.most
+        cdef Strings column
+        cdef size_t texts = self.items.text.size + self.event_items.text.size
+        for column in self.values:
+            texts += column.text.size
+        return self.starts.count >= self.most or texts > MOST_BYTES
+
+    @property
+    def full(self):
+        """Whether it is time to take the rows."""
+        return self.pauses()
 
     cdef bint _is_own(self, Walk walk) except -1:
         cdef Label* label = walk.path[walk.length - 1]

@@ -2,36 +2,41 @@
 
 `id`, `query`, `start`, `end`, a column of text for each projected variable, then whatever the
 queries' forms need of `bindings`, `graph` and `boolean`, and `events`, the provenance. A row
-says the same whichever task makes it, so that it can be told from others: blank nodes are
-named by their event, those of CONSTRUCT by the match, and `id` is a digest of what the match
-is made of. Cost: constant per term of a match.
+says the same whichever task makes it (spaseq/spark/identity.py), so that it can be told from
+others by its `id`. Cost: constant per term of a match.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from itertools import accumulate, chain
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
-import pyoxigraph as ox
 
 from spaseq.engine.compiled import CompiledQueries
-from spaseq.rdf.event import Term, Timestamp
-from spaseq.results import Match, Witness, triples_text
+from spaseq.rdf.event import Term
+from spaseq.results import Match, triples_text
 from spaseq.spark import moments
 from spaseq.spark._building import Numbers, Strings
 from spaseq.spark._rows import RowMaker
+from spaseq.spark.identity import (
+    Shown,
+    decoded,
+    match_digest,
+    plain,
+    settled,
+    shown_time,
+    witness_shown,
+)
 from spaseq.spark.moments import TimeKind
 
-_MINTED = re.compile(r"s[0-9]+e[0-9]+b([0-9]+)")
-_MADE = re.compile(r"m[0-9]+n([0-9]+)")
 _FIXED = ("id", "query", "start", "end", "bindings", "graph", "boolean", "events")
 ROWS_AT_ONCE = 1024
-_NONE: Mapping[Term, Term] = {}
+"""In the making, of objects."""
+MADE_AT_ONCE = 1 << 14
+"""The same by compiled code: a batch costs Spark what hundreds of rows do, and these are small."""
 _TERMS = pa.map_(pa.string(), pa.string())
 
 
@@ -106,14 +111,10 @@ class Columns:
         rows = Rows(self)
         for match in matches:
             rows.add(match)
-            if len(rows) == ROWS_AT_ONCE:
+            if rows.full:
                 yield rows.batch()
         if len(rows):
             yield rows.batch()
-
-
-Shown: TypeAlias = tuple[str, str, Any, int, "str | None", Iterable[str], Iterable[str]]
-"""A witness in a row: GPM, stream, time, ordinal, name; its variables and their texts."""
 
 
 class Rows:
@@ -145,6 +146,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self._ids)
 
+    @property
+    def full(self) -> bool:
+        """Whether it is time to take them."""
+        return len(self) >= ROWS_AT_ONCE
+
     def add(self, match: Match) -> None:
         """One more row."""
         kind, shown, parts, names = self._columns.kind, self._shown, [], dict[Term, Term]()
@@ -153,18 +159,18 @@ class Rows:
         for witness in match.events:
             known = self._known.get(id(witness))
             if known is None:
-                known = self._known[id(witness)] = _shown(witness, kind)
+                known = self._known[id(witness)] = witness_shown(witness, kind)
             shown.append(known[0])
             parts.append(known[1])
             if known[2]:
                 names |= known[2]
         match = settled(match, parts, names)
         texts = list(map(str, match.bindings.values()))
-        self._ids.append(_digest(match, parts, texts))
+        self._ids.append(match_digest(match, parts, texts))
         self._queries.append(match.query)
-        self._ends.append(_time(match.end, kind))
+        self._ends.append(shown_time(match.end, kind))
         if match.boolean is None:
-            self._starts.append(_time(match.start, kind))
+            self._starts.append(shown_time(match.start, kind))
             self._events.append(first)
         else:
             # Whichever match it is, the answer is the same.
@@ -236,10 +242,15 @@ class MadeRows:
     def __init__(self, columns: Columns, maker: RowMaker):
         self._columns = columns
         self._maker = maker
-        maker.begin(_decoded, ROWS_AT_ONCE, columns)
+        maker.begin(decoded, MADE_AT_ONCE, columns)
 
     def __len__(self) -> int:
         return self._maker.starts.count
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to take them."""
+        return self._maker.full
 
     def batch(self) -> pa.RecordBatch:
         """The rows; there are none after that."""
@@ -283,10 +294,6 @@ def _maps(begins: Sequence[int | None], keys: Sequence[str], items: Sequence[str
     )
 
 
-def _time(time: Timestamp, kind: TimeKind) -> Any:
-    return moments.written(time, kind) if kind == "string" else time.micros
-
-
 def _times(values: Sequence[Any], kind: TimeKind) -> pa.Array:
     if kind == "string":
         return pa.array(values, pa.string())
@@ -305,96 +312,3 @@ def columns_of(program: CompiledQueries, kind: TimeKind) -> Columns:
         taken.add(column.lower())
         names[name] = column
     return Columns(names, frozenset(output.form for output in outputs), kind)
-
-
-def plain(term: Term) -> str:
-    """A term as people read it: an IRI or a lexical form alone, `_:label`."""
-    return str(term) if isinstance(term, ox.BlankNode) else term.value
-
-
-# ------------------------------------------------------------------ what stays the same
-
-
-def _shown(witness: Witness, kind: TimeKind) -> tuple[Shown, str, Mapping[Term, Term]]:
-    """What a row shows of a witness and a digest has of it, blank nodes named by the event; and
-    those names by the ones that its task made up.
-    """
-    bound, nodes = witness.bindings, _nodes(witness)
-    if nodes:
-        bound = _renamed(bound, nodes)
-    texts = list(map(str, bound.values()))
-    pairs = "".join([f" {name} {text}" for name, text in sorted(zip(bound, texts, strict=True))])
-    place = f"\n{witness.gpm} {witness.stream} {witness.time.micros} {witness.ordinal}{pairs}"
-    time, name = _time(witness.time, kind), _name(witness)
-    shown = (witness.gpm, witness.stream, time, witness.ordinal, name, tuple(bound), texts)
-    return shown, place, nodes
-
-
-def _decoded(witness: Witness) -> tuple[Shown, str, Mapping[str, str], Mapping[str, str]]:
-    """The same for compiled code, and the bindings as texts and as people read them."""
-    shown, place, nodes = _shown(witness, "timestamp")
-    bound = _renamed(witness.bindings, nodes)
-    texts = {name: str(term) for name, term in bound.items()}
-    return shown, place, texts, {name: plain(term) for name, term in bound.items()}
-
-
-def _nodes(witness: Witness) -> Mapping[Term, Term]:
-    for term in witness.bindings.values():
-        if isinstance(term, ox.BlankNode):
-            break
-    else:
-        return _NONE
-    names: dict[Term, Term] = {}
-    event = event_digest(witness.stream, witness.time.micros, witness.ordinal)
-    for term in witness.bindings.values():
-        found = _MINTED.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
-        if found is not None:
-            names[term] = ox.BlankNode(f"e{event}b{found[1]}")
-    return names
-
-
-def _name(witness: Witness) -> str | None:
-    """The name of an event; a blank node is named by the event, wherever it was read."""
-    if witness.graph is None:
-        return None
-    name = plain(witness.graph)
-    if isinstance(witness.graph, ox.BlankNode) and _MINTED.fullmatch(witness.graph.value):
-        return f"_:e{event_digest(witness.stream, witness.time.micros, witness.ordinal)}"
-    return name
-
-
-def settled(match: Match, parts: Sequence[str], names: Mapping[Term, Term]) -> Match:
-    """The match with blank nodes that are named by what they belong to."""
-    if names:
-        match = match.__replace__(bindings=_renamed(match.bindings, names))
-    if match.graph is not None:
-        own = f"m{_digest(match, parts, list(map(str, match.bindings.values())))}n"
-        graph = tuple((_named(s, own, names), p, _named(o, own, names)) for s, p, o in match.graph)
-        match = match.__replace__(graph=graph)
-    return match
-
-
-def _named(term: Term, own: str, names: Mapping[Term, Term]) -> Term:
-    made = _MADE.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
-    return names.get(term, term) if made is None else ox.BlankNode(own + made[1])
-
-
-def _renamed(bindings: Mapping[str, Term], names: Mapping[Term, Term]) -> dict[str, Term]:
-    return {variable: names.get(term, term) for variable, term in bindings.items()}
-
-
-def event_digest(stream: str, micros: int, ordinal: int) -> str:
-    """What tells an event from all others: its place in its stream."""
-    return blake2b(f"{stream} {micros} {ordinal}".encode(), digest_size=8).hexdigest()
-
-
-def _digest(match: Match, places: Sequence[str], texts: Sequence[str]) -> str:
-    """What tells a match from all others: its query, its end, and what it is made of.
-
-    That is what `_shown` has of its witnesses, and the values of its solution.
-    """
-    parts = [f"{match.query} {match.end.micros}"]
-    if match.boolean is None:
-        parts += places
-        parts += [f"\n{name} {text}" for name, text in zip(match.bindings, texts, strict=True)]
-    return blake2b("".join(parts).encode(), digest_size=12).hexdigest()

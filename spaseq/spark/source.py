@@ -45,8 +45,8 @@ from spaseq.rdf.event import DATE_TIME
 from spaseq.rdf.time import TimeUnit, duration_micros
 from spaseq.spark import moments, splits
 from spaseq.spark._columns import GraphWriter, instants
+from spaseq.spark.identity import event_digest
 from spaseq.spark.moments import TimeKind
-from spaseq.spark.rows import event_digest
 
 _MODES: Mapping[str, OnError] = {"FAILFAST": "stop", "DROPMALFORMED": "skip", "PERMISSIVE": "skip"}
 _KNOWN = (

@@ -30,7 +30,7 @@ from spaseq.spark.division import Division, Own
 from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 from spaseq.spark.feeding import Feeder, in_order
 from spaseq.spark.keys import Sorter
-from spaseq.spark.rows import ROWS_AT_ONCE, Columns, MadeRows, Rows
+from spaseq.spark.rows import Columns, MadeRows, Rows
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -202,7 +202,7 @@ def rows_of(
     for match in matches:
         if isinstance(rows, Rows) and match is not None and own.has(match):
             rows.add(match)
-        if len(rows) >= ROWS_AT_ONCE:
+        if rows.full:
             yield rows.batch()
     if len(rows):
         yield rows.batch()

@@ -13,7 +13,7 @@ from spaseq.io.source import Source
 from spaseq.kb.snapshot import open_kb
 from spaseq.spark.distribution import ByKey, distribution
 from spaseq.spark.division import Division, Own
-from spaseq.spark.rows import ROWS_AT_ONCE, columns_of
+from spaseq.spark.rows import columns_of
 from spaseq.spark.tasks import Job, rows_of
 
 STREAM = "http://example.org/s"
@@ -28,6 +28,8 @@ QUERY = """PREFIX : <http://example.org/>
 SELECT ?k ?a ?b ?o WITHIN 30 SECONDS {} FROM STREAM s :s WHERE {{ SEQ(A : B)
   DEFINE GPM A ON s {{ ?k :first ?a OPTIONAL {{ ?k :other ?o }} }}
   DEFINE GPM B ON s {{ ?k :second ?b }} }}"""
+
+EVERYTHING = Own(-(2**63), 2**63 - 1)
 
 
 @pytest.fixture
@@ -69,25 +71,40 @@ def test_compiled_rows_are_those_of_matches(partition: str, path: Path) -> None:
             wanted = table(job, path, own, direct=False)
             assert table(job, path, own, direct=True).to_pylist() == wanted.to_pylist()
             count += len(wanted)
-        assert count == len(table(job, path, Own(-(2**63), 2**63 - 1), direct=True)) > 50
+        assert count == len(table(job, path, EVERYTHING, direct=True)) > 50
 
 
-def test_many_rows_come_in_batches(tmp_path: Path) -> None:
-    # Every pair of events is a match.
+def pairs(path: Path, values: list[str]) -> Path:
+    """Events of which every two are a match, with the values of both."""
     lines = []
-    for number in range(80):
+    for number, value in enumerate(values):
         lines.append(f'<urn:e{number}> {AT} "{number // 4}"^^<{XSD}integer> .\n')
         for predicate in ("first", "second"):
-            fact = f'<urn:k> <http://example.org/{predicate}> "{"x" * number}"'
-            lines.append(f"{fact} <urn:e{number}> .\n")
-    path = tmp_path / "s.nq"
+            lines.append(f'<urn:k> <http://example.org/{predicate}> "{value}" <urn:e{number}> .\n')
     path.write_text("".join(lines))
+    return path
+
+
+def test_many_rows_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spaseq.spark.rows.MADE_AT_ONCE", 1000)
+    path = pairs(tmp_path / "s.nq", ["x" * number for number in range(80)])
     program = spaseq.compile(QUERY.format(""))
     job = Job(program, open_kb({}), columns_of(program, "decimal"), Division((), ((),)))
-    everything = Own(-(2**63), 2**63 - 1)
-    made = table(job, path, everything, direct=True)
-    assert [len(batch) >= ROWS_AT_ONCE for batch in made.to_batches()] == [True, True, True, False]
-    assert made.to_pylist() == table(job, path, everything, direct=False).to_pylist()
+    made = table(job, path, EVERYTHING, direct=True)
+    assert [len(batch) >= 1000 for batch in made.to_batches()] == [True, True, True, False]
+    assert made.to_pylist() == table(job, path, EVERYTHING, direct=False).to_pylist()
+
+
+@pytest.mark.parametrize("made", [["events"], ["bindings"], ["a", "b"]], ids=" ".join)
+def test_rows_with_long_texts_come_in_small_batches(made: list[str], tmp_path: Path) -> None:
+    path = pairs(tmp_path / "s.nq", ["x" * 1_000_000] * 8)
+    program = spaseq.compile(QUERY.format(""))
+    columns = columns_of(program, "decimal").only(made)
+    job = Job(program, open_kb({}), columns, Division((), ((),)))
+    found = table(job, path, EVERYTHING, direct=True)
+    assert len(found) == 28
+    assert max(batch.nbytes for batch in found.to_batches()) < 20_000_000
+    assert found.to_pylist() == table(job, path, EVERYTHING, direct=False).to_pylist()
 
 
 MADE = ["id"], ["events"], ["end", "bindings"], ["o", "k"], ["query", "b", "start"]
@@ -97,12 +114,11 @@ MADE = ["id"], ["events"], ["end", "bindings"], ["o", "k"], ["query", "b", "star
 def test_columns_that_are_wanted_are_made_alone(made: list[str], path: Path) -> None:
     program = spaseq.compile(QUERY.format(""))
     columns = columns_of(program, "decimal")
-    everything = Own(-(2**63), 2**63 - 1)
     whole = Job(program, open_kb({}), columns, Division((), ((),)))
     some = replace(whole, columns=columns.only(made))
-    wanted = table(whole, path, everything, direct=True).select(made)
+    wanted = table(whole, path, EVERYTHING, direct=True).select(made)
     for direct in (True, False):
-        found = table(some, path, everything, direct)
+        found = table(some, path, EVERYTHING, direct)
         assert found.schema == wanted.schema
         assert found.to_pylist() == wanted.to_pylist()
     assert len(wanted) > 50
