@@ -291,7 +291,7 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=2000)
     parser.add_argument("--query", choices=QUERIES, default="compiled")
     parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--columns", nargs="+", help="those that rows have; all of them")
+    parser.add_argument("--columns", nargs="+", help="of the rows; all, if not given")
     parser.add_argument("--repeat", type=int, default=1, help="the median counts")
     parser.add_argument("--warm", type=int, default=1, help="runs of Spark that do not count")
     parser.add_argument("--java", default="", help="options for Java")
