@@ -18,18 +18,8 @@ what is left of the texts, of which 4 GiB are held at most.
 cimport cython
 from libc.string cimport memcmp, memcpy, memset
 
-from spaseq.rdf._memory cimport give_back, resized, take
+from spaseq.rdf._memory cimport give_back, prefetch, resized, take
 from spaseq.rdf._terms cimport hash_of
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define spaseq_prefetch(place) __builtin_prefetch(place)
-    #else
-    #define spaseq_prefetch(place) ((void)(place))
-    #endif
-    """
-    void prefetch "spaseq_prefetch"(const void* place) noexcept nogil
 
 cdef enum:
     FEWEST = 256

@@ -8,7 +8,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa._clock cimport Awaited, opening_of
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._groups cimport Group, Groups
+from spaseq.nfa._groups cimport Group, Groups, group_at
 from spaseq.nfa._search cimport Range
 from spaseq.nfa._tecs cimport instant_t
 
@@ -70,7 +70,7 @@ def due(AutomatonCore core not None, before, step_of):
         some = []
         while match != NULL:
             core.awaited_count -= 1
-            group = &(<Groups>core.groups_at[match.place]).groups[match.group]
+            group = group_at(<Groups>core.groups_at[match.place], match.group)
             if not group.alive or group.serial != match.serial or _forbidden(core, match):
                 core.forbidden += 1
             else:

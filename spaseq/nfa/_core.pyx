@@ -16,7 +16,7 @@ Automata.
 
 from spaseq.nfa._clock cimport since_of, tick
 from spaseq.nfa._event cimport EventAtHand, spend, take_row
-from spaseq.nfa._groups cimport NOBODY, Group, latest_of
+from spaseq.nfa._groups cimport NOBODY, Group, group_at, latest_of
 from spaseq.nfa._instant cimport Touched
 from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._shedding cimport held, shed
@@ -81,7 +81,7 @@ cdef class AutomatonCore(Chain):
 
     cdef int _take_leave(self, Groups groups, const Touched* touched) except -1 nogil:
         """A group goes that has been taken, or that the window has passed over."""
-        cdef Group* group = &groups.groups[touched.group]
+        cdef Group* group = group_at(groups, touched.group)
         if not group.alive:  # it has been shed
             return 0
         self.places[touched.place].expired += latest_of(group) < self.bound
@@ -111,7 +111,7 @@ cdef class AutomatonCore(Chain):
         cdef Group* group
         while i:
             i -= 1
-            group = &groups.groups[groups.alive[i]]
+            group = group_at(groups, groups.alive[i])
             if group.latest < 0:
                 groups.drop(groups.alive[i])
             else:
@@ -143,7 +143,7 @@ cdef class AutomatonCore(Chain):
         cdef uint32_t i = groups.living
         while i:
             i -= 1
-            if groups.groups[groups.alive[i]].latest < self.bound:
+            if group_at(groups, groups.alive[i]).latest < self.bound:
                 groups.drop(groups.alive[i])
                 self.places[place].expired += 1
         return 0
@@ -169,7 +169,7 @@ cdef class AutomatonCore(Chain):
         while self.touched_count > self.touched_before:
             self.touched_count -= 1
             undone = &self.touched[self.touched_count]
-            (<Groups>self.groups_at[undone.place]).groups[undone.group].taken = -1
+            group_at(<Groups>self.groups_at[undone.place], undone.group).taken = -1
         self.pending_count, self.value_count = self.pending_before, self.values_before
         self.accepted_count = self.accepted_before
         shed(self, self.groups, (waiting + 1) // 2, self.spent_place)
@@ -277,7 +277,7 @@ cdef class AutomatonCore(Chain):
         self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width
     ) except -1 nogil:
         """The partial matches of a group end with the instant, if a guard's row fits them."""
-        cdef Group* group = &groups.groups[number]
+        cdef Group* group = group_at(groups, number)
         cdef Occurrence* occurrence = &self.occurrences[sighting.occurrence]
         cdef int status
         if group.taken == self.now or group.latest < since_of(self):

@@ -6,6 +6,7 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from spaseq.nfa._order cimport NOBODY, Order, Registers
 from spaseq.nfa._tecs cimport Cell, Node, Tecs, instant_t
+from spaseq.rdf._memory cimport Lines
 from spaseq.rdf._terms cimport term_t
 
 # The members of a group whose last event came at one instant. See _tecs.pxd for `latest`.
@@ -24,7 +25,14 @@ cdef struct Dates:
     instant_t taken     # the same, from the timestamp that begins at `taken_in` on
     instant_t taken_in
 
-# All partial matches of the place with the same live registers.
+# Where a group stands in its chain.
+cdef struct Standing:
+    uint32_t next
+    uint32_t previous   # NOBODY: it is a head
+    uint32_t hash
+
+# All partial matches of the place with the same live registers, in a line of the cache where these
+# are three at most: to look for a group is to wait for the memory, once more for each line.
 cdef struct Group:
     Cell* members
     instant_t latest    # their greatest start; stands beside `members`, see _tecs.pxd
@@ -32,12 +40,8 @@ cdef struct Group:
     instant_t taken     # the instant at which a `;` place took them, -1: never
     uint32_t place      # among the alive, or the next free group
     bint alive
-
-# Where a group stands in its chain.
-cdef struct Standing:
-    uint32_t next
-    uint32_t previous   # NOBODY: it is a head
-    uint32_t hash
+    Standing standing   # by all of its registers
+    term_t values[1]    # the registers, as many as the place has
 
 # Groups by the hash of some of their registers, in chains.
 cdef struct Chains:
@@ -45,7 +49,7 @@ cdef struct Chains:
     uint32_t width
     uint32_t* heads         # mask + 1 of them
     uint32_t mask
-    Standing* standings     # per group
+    Standing* standings     # per group; NULL: those in the groups
     int32_t ordered         # the live register it is ordered by, -1: it is hashed
     bint same               # the first chains are those wanted: it has none of its own
 
@@ -53,10 +57,10 @@ cdef struct Chains:
 @cython.final
 cdef class Groups:
     cdef uint32_t width         # live registers
-    cdef Group* groups
+    cdef Lines lines
+    cdef size_t stride          # bytes from a group to the next one
     cdef bint dated
     cdef Dates* dates           # per group, if `dated`
-    cdef term_t* values         # of group g: values[g * width : (g + 1) * width]
     cdef uint32_t count         # numbers given to groups
     cdef uint64_t made          # groups ever made
     cdef uint32_t room
@@ -83,6 +87,7 @@ cdef class Groups:
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
     cdef int _grow(self) except -1 nogil
     cdef int _enter_order(self, uint32_t index, uint32_t group) except -1 nogil
+    cdef Standing* _standing(self, Chains* chains, uint32_t group) noexcept nogil
     cdef int _enter(self, Chains* chains, uint32_t group, uint32_t hash) noexcept nogil
     cdef uint32_t _hash_in(self, const Chains* chains, uint32_t group) noexcept nogil
     cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil
@@ -92,16 +97,30 @@ cdef class Groups:
     cdef bint _agrees(self, Chains* chains, uint32_t group, const term_t* key) noexcept nogil
 
 
+cdef inline uint32_t hashed(uint32_t hash, term_t value) noexcept nogil:
+    """The hash of some values and of one more; those before the first have 0.
+
+    Terms of a window are numbered as they come: those of one register that come one after the
+    other lead to neighbours in a table, which are in the cache.
+    """
+    return hash * 0x9E3779B1u + value
+
+
 cdef inline uint32_t hash_of(const term_t* values, uint32_t count) noexcept nogil:
-    cdef size_t hash = 0
+    cdef uint32_t hash = 0
     cdef uint32_t i
     for i in range(count):
-        hash = (hash ^ values[i]) * 0x9E3779B97F4A7C15u
-    return <uint32_t>(hash >> 32)
+        hash = hashed(hash, values[i])
+    return hash
+
+
+cdef inline Group* group_at(Groups groups, uint32_t number) noexcept nogil:
+    """Good until there is a new group."""
+    return <Group*>(groups.lines.first + number * groups.stride)
 
 
 cdef inline term_t* values_of(Groups groups, uint32_t group) noexcept nogil:
-    return groups.values + <size_t>group * groups.width
+    return group_at(groups, group).values
 
 
 cdef inline instant_t floor_of(Dates* dates, instant_t timestamp_start) noexcept nogil:

@@ -8,11 +8,11 @@ each of them; where there is an order, logarithmic.
 """
 
 from cpython.ref cimport PyObject
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from spaseq.nfa._order cimport Rank
 from spaseq.nfa._tecs cimport added, piece_of
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.rdf._memory cimport LINE, give_back, lines_grow, longer, zeroed
 
 cdef const char* LACKING = b"another group of partial matches"
 
@@ -38,6 +38,9 @@ cdef class Groups:
             self.orders_at[i] = <PyObject*>order
         self.turned = &self.unheeded
         self.width = width
+        self.stride = (sizeof(Group) + width * sizeof(term_t) - sizeof(term_t) + LINE - 1) & ~(
+            <size_t>LINE - 1
+        )
         self.dated = dated
         self.free = NOBODY
         self.chain_count = 1 + <uint32_t>len(indexes)
@@ -60,9 +63,8 @@ cdef class Groups:
                 give_back(self.chains[i].standings)
         give_back(self.chains)
         give_back(self.orders_at)
-        give_back(self.groups)
+        give_back(self.lines.block)
         give_back(self.dates)
-        give_back(self.values)
         give_back(self.alive)
 
     cdef int _grow(self) except -1 nogil:
@@ -70,10 +72,11 @@ cdef class Groups:
         cdef uint32_t room = 2 * self.room if self.room else 16
         cdef uint32_t i, group
         cdef Chains* chains
-        self.groups = <Group*>longer(self.groups, room, sizeof(Group), LACKING)
+        lines_grow(
+            &self.lines, self.count * self.stride // LINE, room * self.stride // LINE, LACKING
+        )
         if self.dated:
             self.dates = <Dates*>longer(self.dates, room, sizeof(Dates), LACKING)
-        self.values = <term_t*>longer(self.values, room, self.width * sizeof(term_t), LACKING)
         self.alive = <uint32_t*>longer(self.alive, room, sizeof(uint32_t), LACKING)
         for i in range(self.chain_count):
             chains = &self.chains[i]
@@ -82,7 +85,10 @@ cdef class Groups:
                 continue
             if chains.same:
                 continue
-            chains.standings = <Standing*>longer(chains.standings, room, sizeof(Standing), LACKING)
+            if i:
+                chains.standings = <Standing*>longer(
+                    chains.standings, room, sizeof(Standing), LACKING
+                )
             chains.heads = <uint32_t*>longer(
                 chains.heads, SPARSE * room, sizeof(uint32_t), LACKING
             )
@@ -91,33 +97,37 @@ cdef class Groups:
         self.room = room
         for i in range(self.chain_count):
             for group in range(self.count):
-                if not self.groups[group].alive:
+                if not group_at(self, group).alive:
                     continue
                 if self.chains[i].ordered >= 0:
                     (<Order>self.orders_at[i]).put(group)
                 elif not self.chains[i].same:
                     chains = &self.chains[i]
-                    self._enter(chains, group, chains.standings[group].hash)
+                    self._enter(chains, group, self._standing(chains, group).hash)
         return 0
+
+    cdef Standing* _standing(self, Chains* chains, uint32_t group) noexcept nogil:
+        if chains == self.chains:
+            return &group_at(self, group).standing
+        return &chains.standings[group]
 
     cdef int _enter(self, Chains* chains, uint32_t group, uint32_t hash) noexcept nogil:
         cdef uint32_t* head = &chains.heads[hash & chains.mask]
-        chains.standings[group].hash = hash
-        chains.standings[group].next = head[0]
-        chains.standings[group].previous = NOBODY
+        cdef Standing* own = self._standing(chains, group)
+        own.hash, own.next, own.previous = hash, head[0], NOBODY
         if head[0] != NOBODY:
-            chains.standings[head[0]].previous = group
+            self._standing(chains, head[0]).previous = group
         head[0] = group
         return 0
 
     cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil:
-        cdef Standing* own = &chains.standings[group]
+        cdef Standing* own = self._standing(chains, group)
         if own.previous == NOBODY:
             chains.heads[own.hash & chains.mask] = own.next
         else:
-            chains.standings[own.previous].next = own.next
+            self._standing(chains, own.previous).next = own.next
         if own.next != NOBODY:
-            chains.standings[own.next].previous = own.previous
+            self._standing(chains, own.next).previous = own.previous
         return 0
 
     cdef bint _agrees(self, Chains* chains, uint32_t group, const term_t* key) noexcept nogil:
@@ -147,10 +157,12 @@ cdef class Groups:
         self, Chains* chains, uint32_t group, uint32_t hash, const term_t* key
     ) noexcept nogil:
         """The first group of a chain with a key, from one on; others are told by their hash."""
+        cdef Standing* standing
         while group != NOBODY:
-            if chains.standings[group].hash == hash and self._agrees(chains, group, key):
+            standing = self._standing(chains, group)
+            if standing.hash == hash and self._agrees(chains, group, key):
                 return group
-            group = chains.standings[group].next
+            group = standing.next
         return NOBODY
 
     cdef uint32_t find(self, const term_t* values) noexcept nogil:
@@ -168,29 +180,30 @@ cdef class Groups:
         """A new group, without members, of registers that `find` has just not found."""
         cdef uint32_t group = self.free
         cdef uint32_t i
+        cdef Group* made
         assert self.room == 0 or self.find(values) == NOBODY
         if group != NOBODY:
-            self.free = self.groups[group].place
+            self.free = group_at(self, group).place
         else:
             if self.count == self.room:
                 self._grow()
             group = self.count
             self.count += 1
-        memset(&self.groups[group], 0, sizeof(Group))
+        made = group_at(self, group)
         if self.dated:
             memset(&self.dates[group], 0, sizeof(Dates))
             self.dates[group].floor = self.dates[group].taken = -1
         self.made += 1
-        self.groups[group].serial = self.made
-        self.groups[group].taken = -1
-        self.groups[group].latest = -1
-        self.groups[group].alive = True
-        self.groups[group].place = self.living
+        made.members = NULL
+        made.serial = self.made
+        made.taken = made.latest = -1
+        made.alive = True
+        made.place = self.living
         self.alive[self.living] = group
         self.turned[0] |= self.living == 0
         self.living += 1
-        if self.width:
-            memcpy(values_of(self, group), values, self.width * sizeof(term_t))
+        for i in range(self.width):
+            made.values[i] = values[i]
         for i in range(self.chain_count):
             if self.chains[i].ordered >= 0:
                 self._enter_order(i, group)
@@ -212,11 +225,11 @@ cdef class Groups:
     cdef uint32_t _hash_in(self, const Chains* chains, uint32_t group) noexcept nogil:
         """The hash of the registers of a group that an index reads."""
         cdef term_t* values = values_of(self, group)
-        cdef size_t hash = 0
+        cdef uint32_t hash = 0
         cdef uint32_t i
         for i in range(chains.width):
-            hash = (hash ^ values[chains.columns[i]]) * 0x9E3779B97F4A7C15u
-        return <uint32_t>(hash >> 32)
+            hash = hashed(hash, values[chains.columns[i]])
+        return hash
 
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil:
         """A member is also found by its last instant, no older than that of any other."""
@@ -246,7 +259,7 @@ cdef class Groups:
         return 0
 
     cdef int drop(self, uint32_t group) except -1 nogil:
-        cdef Group* gone = &self.groups[group]
+        cdef Group* gone = group_at(self, group)
         cdef uint32_t i, last
         assert gone.alive and self.alive[gone.place] == group
         for i in range(self.chain_count):
@@ -258,7 +271,7 @@ cdef class Groups:
         self.turned[0] |= self.living == 0
         last = self.alive[self.living]
         self.alive[gone.place] = last
-        self.groups[last].place = gone.place
+        group_at(self, last).place = gone.place
         gone.alive = False
         gone.members = NULL
         gone.place = self.free

@@ -16,7 +16,7 @@ from libc.string cimport memcpy, memset
 
 from spaseq.nfa._clock cimport bound_at, since_of
 from spaseq.nfa._event cimport spend
-from spaseq.nfa._groups cimport NOBODY, Dates, Stretch, floor_of
+from spaseq.nfa._groups cimport NOBODY, Dates, Stretch, floor_of, group_at
 from spaseq.nfa._guards cimport NEVER, earlier
 from spaseq.nfa._instant cimport arrive
 from spaseq.nfa._search cimport Search
@@ -68,7 +68,7 @@ cdef class Joins(OpenInstant):
         if number != NOBODY:
             self.remember(self.before, place, <Groups>self.groups_at[way.place], number)
             if place.operator == c";" and not conjoined and (
-                (<Groups>self.groups_at[way.place]).groups[number].taken != self.now
+                group_at(<Groups>self.groups_at[way.place], number).taken != self.now
             ):
                 self.touch(way.place, number)
             return self._join(way, number, &seek)
@@ -122,7 +122,7 @@ cdef class Joins(OpenInstant):
         cdef Task* task = <Task*>seek.task
         cdef Place* place = &self.places[task.way.place]
         cdef Dates* dates = &groups.dates[task.number]
-        if groups.groups[task.number].latest < self.since:
+        if group_at(groups, task.number).latest < self.since:
             place.outside += 1
             return 0
         if dates.newest.last < floor_of(dates, self.timestamp_start):
@@ -195,7 +195,7 @@ cdef class Joins(OpenInstant):
         """Join a step to the members of a group whose last event is no older than `needed`."""
         cdef Place* place = &self.places[way.place]
         cdef Edge* edge = &self.edges[way.edge]
-        cdef instant_t bound = self.since, latest = groups.groups[number].latest
+        cdef instant_t bound = self.since, latest = group_at(groups, number).latest
         cdef Stretch* stretch = groups.dates[number].newest
         cdef bint joined = False, asked = place.manner & Manner.RELATIVE
         if seek.count > 1:
@@ -203,7 +203,7 @@ cdef class Joins(OpenInstant):
         if needed <= groups.dates[number].oldest and stretch.last < seek.first and not asked:
             place.joined += 1
             return arrive(
-                self, edge, self._node(way, seek, groups.groups[number].members, latest)
+                self, edge, self._node(way, seek, group_at(groups, number).members, latest)
             )
         while stretch != NULL and latest >= bound and stretch.last >= needed:
             if stretch.latest >= bound and stretch.last < seek.first and not (
@@ -313,7 +313,7 @@ cdef class Joins(OpenInstant):
         cdef uint32_t i = groups.living
         while i:
             i -= 1
-            if groups.groups[groups.alive[i]].latest < self.bound or (
+            if group_at(groups, groups.alive[i]).latest < self.bound or (
                 groups.dates[groups.alive[i]].newest.last < self.timestamp_start - 1
             ):
                 groups.drop(groups.alive[i])

@@ -15,7 +15,7 @@ from libc.string cimport memset
 
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._event cimport spend
-from spaseq.nfa._groups cimport NOBODY, Group, Groups, hash_of, latest_of
+from spaseq.nfa._groups cimport NOBODY, Group, Groups, group_at, hash_of, latest_of
 from spaseq.nfa._instant cimport arrive
 from spaseq.nfa._order cimport Order, Rank, Span, class_of, next_of, rank_of
 from spaseq.nfa._sums cimport Sum, sum_of
@@ -33,6 +33,7 @@ from spaseq.nfa._tables cimport (
 )
 from spaseq.nfa._tecs cimport added, extended, instant_t, piece_of
 from spaseq.rdf._batch cimport record_of
+from spaseq.rdf._memory cimport prefetch
 
 # More than rounding to a float moves a number: of its size, and where it is hardly any.
 cdef double ROUNDING = 2.0 ** -20
@@ -169,7 +170,8 @@ cdef class Meeting(Joins):
         """A group and a row that its place may take; `sure`: the filters are true."""
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
-        cdef Group* group = &groups.groups[number]
+        cdef Group* group = group_at(groups, number)
+        prefetch(group.members)  # they are followed soon, if this ends a match
         place.visited += 1
         if latest_of(group) < self.since:
             if group.taken != self.now:
@@ -241,7 +243,7 @@ cdef class Meeting(Joins):
         """A partial match comes to wait."""
         cdef uint32_t number = groups.find(values)
         cdef Group* group
-        if number != NOBODY and latest_of(&groups.groups[number]) < self.bound:
+        if number != NOBODY and latest_of(group_at(groups, number)) < self.bound:
             # The numbers of its registers may stand for other terms by now.
             groups.drop(number)
             number = NOBODY
@@ -250,7 +252,7 @@ cdef class Meeting(Joins):
             self.most_living += 1
         elif groups.summed:
             groups.spoil(number)
-        group = &groups.groups[number]
+        group = group_at(groups, number)
         if self.places[target].operator == CLOSING:
             self._await(target, number, node)
         else:
@@ -292,7 +294,7 @@ cdef class Meeting(Joins):
         match.next = head[0]
         match.place = place
         match.group = group
-        match.serial = (<Groups>self.groups_at[place]).groups[group].serial
+        match.serial = group_at(<Groups>self.groups_at[place], group).serial
         match.length = walk.length
         for i in range(walk.length):
             match.labels[i] = walk.path[walk.length - 1 - i]

@@ -5,6 +5,7 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
 from spaseq.nfa._tecs cimport Cell, instant_t
 from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._memory cimport LINE, Lines
 from spaseq.rdf._terms cimport TermRecord, term_t
 from spaseq.rdf._window cimport WindowTerms
 
@@ -129,8 +130,7 @@ cdef class Order:
     cdef Subtotal* subtotals    # per block; NULL: nobody has asked for any
     cdef uint32_t* roots        # by hash: mask + 1 of them
     cdef uint32_t mask
-    cdef void* memory
-    cdef char* blocks           # the first line of the cache in it
+    cdef Lines blocks
     cdef uint32_t line_count, line_room
     cdef uint32_t[3] free       # blocks of FEW, SOME and MANY; `after` is the next one
     cdef uint32_t block_count, subtotal_room
@@ -148,7 +148,6 @@ cdef class Order:
     cdef uint64_t _left_in(self, const Span* span) noexcept nogil
     cdef uint32_t _block_of(self, uint64_t alike, double value, uint32_t group) noexcept nogil
     cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil
-    cdef int _more_lines(self) except -1 nogil
     cdef uint32_t _begin(self, const Place* place, uint32_t group) except? 0xFFFFFFFF nogil
     cdef int _add(self, uint32_t number, uint32_t group) noexcept nogil
     cdef int _settle(self, uint32_t* root) except -1 nogil
@@ -171,7 +170,7 @@ cdef inline uint32_t* root_of(Order order, uint64_t alike) noexcept nogil:
 
 cdef inline Block* block_at(Order order, uint32_t number) noexcept nogil:
     """Good until there is a new block."""
-    return <Block*>(order.blocks + (<size_t>number << 6))
+    return <Block*>(order.blocks.first + <size_t>number * LINE)
 
 
 cdef inline uint32_t next_of(Order order, Span* span) noexcept nogil:

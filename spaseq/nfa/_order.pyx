@@ -18,10 +18,10 @@ Seidel and Aragon, Randomized Search Trees, 1996.
 
 from libc.math cimport isnan
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from spaseq.rdf._literals cimport decode_record
-from spaseq.rdf._memory cimport give_back, longer
+from spaseq.rdf._memory cimport LINE, give_back, lines_grow, longer
 from spaseq.rdf._terms cimport UNDECODED, WINDOWED
 from spaseq.rdf._values cimport Kind
 
@@ -104,7 +104,7 @@ cdef class Order:
     """The groups of one place."""
 
     def __dealloc__(self):
-        give_back(self.memory)
+        give_back(self.blocks.block)
         give_back(self.places)
         give_back(self.subtotals)
         give_back(self.roots)
@@ -258,15 +258,16 @@ cdef class Order:
         """A block that hangs nowhere and is empty."""
         cdef uint32_t number = self.free[_size(room)]
         cdef uint32_t lines = (
-            sizeof(Block) + room * (sizeof(double) + sizeof(uint32_t)) + 63
-        ) >> 6
+            sizeof(Block) + room * (sizeof(double) + sizeof(uint32_t)) + LINE - 1
+        ) // LINE
         cdef Block* block
         if number != NOBODY:
             block = block_at(self, number)
             self.free[_size(room)] = block.after
         else:
             if self.line_count + lines > self.line_room:
-                self._more_lines()
+                self.line_room = 2 * self.line_room + 16
+                lines_grow(&self.blocks, self.line_count, self.line_room, LACKING)
             if self.subtotals != NULL and self.block_count == self.subtotal_room:
                 self.subtotal_room *= 2
                 self.subtotals = <Subtotal*>longer(
@@ -279,17 +280,6 @@ cdef class Order:
             self.block_count += 1
         block.count = 0
         return number
-
-    cdef int _more_lines(self) except -1 nogil:
-        """Room for twice as many lines of the cache."""
-        cdef uint32_t room = 2 * self.line_room + 16
-        cdef void* memory = longer(NULL, <size_t>room + 1, 64, LACKING)
-        cdef char* blocks = <char*>((<size_t>memory + 63) & ~<size_t>63)
-        if self.line_count:
-            memcpy(blocks, self.blocks, <size_t>self.line_count << 6)
-        give_back(self.memory)
-        self.memory, self.blocks, self.line_room = memory, blocks, room
-        return 0
 
     cdef uint32_t _begin(self, const Place* place, uint32_t group) except? 0xFFFFFFFF nogil:
         """A block that begins with a group, the first of those alike."""

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from spaseq.nfa._chain cimport Weights
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._groups cimport Dates, Group, Groups, Stretch, values_of
+from spaseq.nfa._groups cimport Dates, Group, Groups, Stretch, group_at, values_of
 from spaseq.nfa._instant cimport wait
 from spaseq.nfa._joins cimport Beginning
 from spaseq.nfa._kept cimport KeptRows, rows_add, rows_forget
@@ -111,7 +111,7 @@ cdef class CoreParts:
             groups = <Groups>self.core.groups_at[i]
             for j in range(groups.living):
                 number = groups.alive[j]
-                group = &groups.groups[number]
+                group = group_at(groups, number)
                 if group.latest < self.core.bound:
                     continue
                 dates = None
@@ -150,7 +150,7 @@ cdef class CoreParts:
         found = []
         if groups.made > since:
             for i in range(end - min(most, end), end):
-                group = &groups.groups[groups.alive[i]]
+                group = group_at(groups, groups.alive[i])
                 if group.serial > since and group.latest >= self.core.bound:
                     values = values_of(groups, groups.alive[i])
                     found.append([values[k] for k in range(groups.width)])
@@ -183,7 +183,7 @@ cdef class CoreParts:
             match = self.core.awaited[start & self.core.times_mask]
             while match != NULL:
                 groups = <Groups>self.core.groups_at[match.place]
-                group = &groups.groups[match.group]
+                group = group_at(groups, match.group)
                 if group.alive and group.serial == match.serial and group.taken != self.core.now:
                     values = [values_of(groups, match.group)[i] for i in range(groups.width)]
                     labels = [<size_t>match.labels[i] for i in range(match.length)]
@@ -326,7 +326,7 @@ cdef class CoreParts:
         self._set_key(values)
         groups.find(self.core.key)  # what `make` asks for
         number = groups.make(self.core.key)
-        groups.groups[number].members, groups.groups[number].latest = members, members.latest
+        group_at(groups, number).members, group_at(groups, number).latest = members, members.latest
         self.core.most_living += 1
         if dates is not None:
             self._put_dates(&groups.dates[number], dates)

@@ -11,7 +11,7 @@ the groups and in the instants of the window.
 from libc.stdint cimport uint32_t
 
 from spaseq.nfa._clock cimport Awaited
-from spaseq.nfa._groups cimport Group, Groups
+from spaseq.nfa._groups cimport Group, Groups, group_at
 from spaseq.nfa._tables cimport CLOSING
 from spaseq.nfa._tecs cimport instant_t
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -33,7 +33,7 @@ cdef uint64_t held(Clock clock, list groups, int64_t only) noexcept with gil:
         if _counts(clock, i, only):
             some = <Groups>groups[i]
             for j in range(some.living):
-                found += some.groups[some.alive[j]].latest >= clock.bound
+                found += group_at(some, some.alive[j]).latest >= clock.bound
     return found
 
 
@@ -51,7 +51,7 @@ cdef int shed(Clock clock, list groups, uint64_t surplus, int64_t only) except -
             if _counts(clock, i, only):
                 some = <Groups>groups[i]
                 for j in range(some.living):
-                    group = &some.groups[some.alive[j]]
+                    group = group_at(some, some.alive[j])
                     if group.latest >= clock.bound:
                         starts[group.latest - clock.bound] += 1
         if only < 0:
@@ -69,7 +69,7 @@ cdef int shed(Clock clock, list groups, uint64_t surplus, int64_t only) except -
         j = some.living
         while j:
             j -= 1
-            group = &some.groups[some.alive[j]]
+            group = group_at(some, some.alive[j])
             if group.latest < clock.bound or group.latest > last:
                 continue
             if group.latest == last:

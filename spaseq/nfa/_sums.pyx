@@ -12,7 +12,7 @@ one; the depth of recursion is that of the treap. Source: the idea of de Berg et
 Computational Geometry, section 5.1 (canonical subsets), over the persistent unions of CORE.
 """
 
-from spaseq.nfa._groups cimport Group
+from spaseq.nfa._groups cimport Group, group_at
 from spaseq.nfa._order cimport (
     LONE,
     NOBODY,
@@ -43,7 +43,7 @@ cdef int _sum_in(
     wanted.cell = NULL
     wanted.latest = -1
     if found != NOBODY and found & LONE:
-        group = &groups.groups[found ^ LONE]
+        group = group_at(groups, found ^ LONE)
         place = &order.places[found ^ LONE]
         if place.alike == wanted.alike and _is_wanted(wanted, place.value):
             _add(tecs, since, &wanted.cell, &wanted.latest, group.members, group.latest)
@@ -82,7 +82,7 @@ cdef int _gather(
     elif some:
         for i in range(block.count):
             if _is_wanted(wanted, values_in(block)[i]):
-                group = &groups.groups[groups_in(block)[i]]
+                group = group_at(groups, groups_in(block)[i])
                 _add(tecs, since, &wanted.cell, &wanted.latest, group.members, group.latest)
     # What comes before a block is no greater than where it begins, what comes after no less than
     # any of it.
@@ -145,6 +145,6 @@ cdef int _settle_own(
         return 0
     own.cell, own.latest, own.stale = NULL, -1, False
     for i in range(block.count):
-        group = &groups.groups[groups_in(block)[i]]
+        group = group_at(groups, groups_in(block)[i])
         _add(tecs, since, &own.cell, &own.latest, group.members, group.latest)
     return 0

@@ -59,10 +59,12 @@ cdef class Tecs:
     cdef uint32_t room      # a power of two
     cdef uint64_t oldest
     cdef uint64_t current
+    cdef size_t epoch_bytes         # as many end the current one
     cdef Arena* memory              # that of the current epoch
     cdef readonly uint64_t made     # nodes so far
 
     cdef int begin(self, instant_t now, instant_t bound) except -1 nogil
+    cdef Epoch* _next_epoch(self) except NULL nogil
     cdef Label* label(self, uint32_t width) except NULL nogil
     cdef Cell* insert(
         self, Cell* cell, Cell* heap, instant_t heap_latest, instant_t bound
@@ -138,7 +140,8 @@ cdef inline Cell* added(
     cell.left_latest = cell.right_latest = 0
     if heap == NULL or heap_latest < bound:
         return cell
-    if heap.latest > node.latest:
+    # The heap itself is not looked at: it may be as old as the window.
+    if heap_latest > node.latest:
         return tecs.insert(cell, heap, heap_latest, bound)
     cell.left, cell.left_latest = heap, heap_latest
     return cell

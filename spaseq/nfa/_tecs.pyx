@@ -22,10 +22,11 @@ VLDB 2022, section 5, with heaps in the place of union lists.
 
 from libc.string cimport memset
 
-from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, resized, zeroed
+from spaseq.rdf._memory cimport arena_free, arena_open, arena_reset, give_back, resized, zeroed
 
-# An epoch ends when it holds as many bytes.
+# An epoch has so many bytes, or more: then it is one of EPOCHS or more.
 cdef size_t EPOCH_BYTES = 1 << 18
+cdef uint32_t EPOCHS = 16
 
 
 cdef inline int _assert_latest(const Cell* cell, instant_t latest) except -1 nogil:
@@ -38,6 +39,7 @@ cdef class Tecs:
 
     def __cinit__(self):
         self.room = 4
+        self.epoch_bytes = EPOCH_BYTES
         self.epochs = <Epoch*>zeroed(self.room, sizeof(Epoch))
         self.memory = &self.epochs[0].memory
 
@@ -56,8 +58,6 @@ cdef class Tecs:
     cdef int begin(self, instant_t now, instant_t bound) except -1 nogil:
         """An instant begins: the epochs that lie before `bound` go."""
         cdef Epoch* epoch
-        cdef Epoch* grown
-        cdef uint64_t i
         while self.oldest < self.current:
             epoch = &self.epochs[self.oldest & (self.room - 1)]
             if epoch.last >= bound:
@@ -66,19 +66,33 @@ cdef class Tecs:
             self.oldest += 1
         epoch = &self.epochs[self.current & (self.room - 1)]
         assert epoch.last <= now
-        if epoch.memory.used >= EPOCH_BYTES:
-            if self.current - self.oldest + 1 == self.room:
-                grown = <Epoch*>zeroed(2 * self.room, sizeof(Epoch))
-                for i in range(self.oldest, self.current + 1):
-                    grown[i & (2 * self.room - 1)] = self.epochs[i & (self.room - 1)]
-                give_back(self.epochs)
-                self.epochs = grown
-                self.room *= 2
-            self.current += 1
-            epoch = &self.epochs[self.current & (self.room - 1)]
-            self.memory = &epoch.memory
+        if epoch.memory.used >= self.epoch_bytes:
+            epoch = self._next_epoch()
         epoch.last = now
         return 0
+
+    cdef Epoch* _next_epoch(self) except NULL nogil:
+        """An epoch for the instants that come."""
+        cdef Epoch* grown
+        cdef uint64_t i
+        cdef size_t live = 0, size = EPOCH_BYTES
+        if self.current - self.oldest + 1 == self.room:
+            grown = <Epoch*>zeroed(2 * self.room, sizeof(Epoch))
+            for i in range(self.oldest, self.current + 1):
+                grown[i & (2 * self.room - 1)] = self.epochs[i & (self.room - 1)]
+            give_back(self.epochs)
+            self.epochs = grown
+            self.room *= 2
+        for i in range(self.oldest, self.current + 1):
+            live += self.epochs[i & (self.room - 1)].memory.used
+        while size < live // EPOCHS:
+            size *= 2
+        # One that ends before its first chunk is full needs no other.
+        self.epoch_bytes = size - size // 16
+        self.current += 1
+        self.memory = &self.epochs[self.current & (self.room - 1)].memory
+        arena_open(self.memory, size)
+        return &self.epochs[self.current & (self.room - 1)]
 
     cdef Label* label(self, uint32_t width) except NULL nogil:
         """A label with room for a row."""

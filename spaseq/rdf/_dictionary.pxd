@@ -3,17 +3,8 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from spaseq.rdf._memory cimport prefetch
 from spaseq.rdf._terms cimport TermRecord, TermStore, term_t
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define spaseq_prefetch(at) __builtin_prefetch(at)
-    #else
-    #define spaseq_prefetch(at) ((void)(at))
-    #endif
-    """
-    void prefetch "spaseq_prefetch"(const void* at) noexcept nogil
 
 cdef enum:
     LONGEST_NAME = 48   # bytes of an IRI's end in which its local name is looked for

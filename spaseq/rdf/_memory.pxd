@@ -2,9 +2,27 @@
 
 from libc.stddef cimport size_t
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define spaseq_prefetch(at) __builtin_prefetch(at)
+    #else
+    #define spaseq_prefetch(at) ((void)(at))
+    #endif
+    """
+    void prefetch "spaseq_prefetch"(const void* at) noexcept nogil
+
 ctypedef struct Chunk:
     Chunk* next
     size_t size         # bytes of data behind this header
+
+# Lines of the cache, one after the other.
+ctypedef struct Lines:
+    void* block         # what they lie in
+    char* first
+
+cdef enum:
+    LINE = 64           # bytes
 
 ctypedef struct Arena:
     Chunk* first        # chunks in the order they are filled; those behind `last` are spare
@@ -17,8 +35,12 @@ cdef void* resized(void* block, size_t size) noexcept nogil
 cdef void* zeroed(size_t count, size_t size) except NULL nogil
 cdef void* longer(void* block, size_t count, size_t size, const char* lacking) except NULL nogil
 cdef int no_room(const char* lacking) except -1 nogil
+cdef int lines_grow(
+    Lines* lines, size_t held, size_t wanted, const char* lacking
+) except -1 nogil
 cdef void give_back(void* block) noexcept nogil
 
+cdef void arena_open(Arena* arena, size_t size) noexcept nogil
 cdef void* arena_take(Arena* arena, size_t size) noexcept nogil
 
 

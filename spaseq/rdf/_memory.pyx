@@ -9,16 +9,16 @@ An `Arena` hands out small pieces, aligned to 16 bytes, that are given back all 
 A reset keeps its chunks, so an arena that is filled and reset again and again stops
 asking for memory; chunks grow with the arena. Pieces never move. Cost: constant.
 
-Blocks of megabytes, which a large knowledge base needs and which are read here and there, are
-put into large pages where the system has them: looking up one of a million rows is then a
-matter of the memory, and not also of the tables that say where a page is. A block gets large
-pages when it is first written, and where it begins at one: so none is moved to a larger place
-page by page, as realloc does, but copied.
+Blocks of a megabyte or more, which a large knowledge base or a large window needs and which are
+read here and there, are whole large pages where the system has them: looking up one of a million
+rows is then a matter of the memory, and not also of the tables that say where a page is. A block
+gets large pages when it is first written, and where it begins at one: so none is moved to a larger
+place page by page, as realloc does, but copied.
 """
 
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 cdef extern from *:
     """
@@ -28,16 +28,17 @@ cdef extern from *:
     #include <malloc.h>
     #include <sys/mman.h>
     #endif
-    #define SPASEQ_LARGE ((size_t)1 << 22)
+    #define SPASEQ_LARGE ((size_t)1 << 20)
     #define SPASEQ_PAGE ((size_t)1 << 21)
 
     static void* spaseq_take(size_t size) {
     #if defined(__linux__) && defined(MADV_HUGEPAGE)
         void* block = NULL;
         if (size >= SPASEQ_LARGE) {
+            size = (size + SPASEQ_PAGE - 1) & ~(SPASEQ_PAGE - 1);
             if (posix_memalign(&block, SPASEQ_PAGE, size) != 0)
                 return NULL;
-            (void)madvise(block, size & ~(SPASEQ_PAGE - 1), MADV_HUGEPAGE);
+            (void)madvise(block, size, MADV_HUGEPAGE);
             return block;
         }
     #endif
@@ -63,6 +64,7 @@ cdef extern from *:
     void* spaseq_take(size_t size) noexcept nogil
     void* spaseq_resized(void* block, size_t size) noexcept nogil
     const size_t LARGE "SPASEQ_LARGE"
+    const size_t PAGE "SPASEQ_PAGE"
 
 cdef size_t CHUNK = 1 << 14
 cdef size_t ALIGN = 16
@@ -111,8 +113,32 @@ cdef void* zeroed(size_t count, size_t size) except NULL nogil:
     return block
 
 
+cdef int lines_grow(
+    Lines* lines, size_t held, size_t wanted, const char* lacking
+) except -1 nogil:
+    """Room for so many lines of the cache; what the first `held` of them say stays."""
+    cdef void* block = longer(NULL, wanted + 1, LINE, lacking)
+    cdef char* first = <char*>((<size_t>block + LINE - 1) & ~<size_t>(LINE - 1))
+    if held:
+        memcpy(first, lines.first, held * LINE)
+    give_back(lines.block)
+    lines.block, lines.first = block, first
+    return 0
+
+
 cdef void give_back(void* block) noexcept nogil:
     free(block)
+
+
+cdef void arena_open(Arena* arena, size_t size) noexcept nogil:
+    """Let an arena that is empty begin with a chunk of so many bytes, if there is memory."""
+    if arena.first != NULL and arena.first.size + sizeof(Chunk) >= size:
+        return
+    arena_free(arena)
+    arena.first = arena.last = <Chunk*>take(size)
+    if arena.first != NULL:
+        arena.first.next = NULL
+        arena.first.size = size - sizeof(Chunk)
 
 
 cdef void* arena_take(Arena* arena, size_t size) noexcept nogil:
@@ -127,12 +153,14 @@ cdef void* arena_take(Arena* arena, size_t size) noexcept nogil:
             arena.last = arena.last.next
             arena.filled = 0
             continue
-        wanted = max(size, CHUNK, min(arena.used // 4, LARGE))
-        chunk = <Chunk*>take(sizeof(Chunk) + wanted)
+        wanted = sizeof(Chunk) + max(size, CHUNK, min(arena.used // 4, LARGE))
+        if wanted >= LARGE:
+            wanted = (wanted + PAGE - 1) & ~<size_t>(PAGE - 1)
+        chunk = <Chunk*>take(wanted)
         if chunk == NULL:
             return NULL
         chunk.next = NULL
-        chunk.size = wanted
+        chunk.size = wanted - sizeof(Chunk)
         if arena.last == NULL:
             arena.first = chunk
         else:

@@ -44,7 +44,8 @@ cdef class WindowTerms:
     cdef int _widen_objects(self) except -1
     cdef int _drop_objects(self, const Epoch* epoch, uint32_t present) except -1
     cdef int64_t _end(self, int64_t position) noexcept nogil
-    cdef uint32_t _number(self, TermRecord* wanted) noexcept nogil
+    cdef uint32_t _number(self, EventBatch batch, term_t term) noexcept nogil
+    cdef void _fetch(self, EventBatch batch, uint32_t next) noexcept nogil
     cdef bint _is(self, uint32_t number, const TermRecord* wanted) noexcept nogil
     cdef uint32_t _find(self, const TermRecord* wanted) noexcept nogil
     cdef int _use(self, uint32_t number) except -1 nogil

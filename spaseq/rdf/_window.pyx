@@ -25,6 +25,7 @@ from spaseq.rdf._memory cimport (
     give_back,
     longer,
     no_room,
+    prefetch,
     take,
 )
 from spaseq.rdf._terms cimport (
@@ -46,6 +47,8 @@ from spaseq.rdf._terms cimport (
 )
 
 cdef enum:
+    AHEAD = 8           # so many terms ahead of that which is looked for
+    FAR = 1 << 14       # a table of so many slots is not all near: it has 128 KB
     EPOCHS = 8      # in the ring: those of one and a half horizons, and the current one
 
 cdef uint32_t FREE = 0xFFFFFFFFu
@@ -121,7 +124,7 @@ cdef class WindowTerms:
             return term
         wanted = record_of(batch, term)
         self.entered += 1
-        number = self._number(wanted)
+        number = self._number(batch, term)
         if number:
             self._use(number)
         else:
@@ -177,22 +180,40 @@ cdef class WindowTerms:
         cdef uint32_t number
         if not term & LOCAL:
             return term
-        number = self._number(record_of(batch, term))
+        number = self._number(batch, term)
         return WINDOWED | number if number else term
 
-    cdef uint32_t _number(self, TermRecord* wanted) noexcept nogil:
-        """The number of a term of a batch, or 0.
+    cdef uint32_t _number(self, EventBatch batch, term_t term) noexcept nogil:
+        """The number of a term that is the batch's own, or 0.
 
         The term remembers what it was last given for, which may have gone since, or have been
         given by another window.
         """
+        cdef TermRecord* wanted = record_of(batch, term)
         cdef uint32_t number = wanted.epoch
         if number and number < self.store.count and (
             self.store.records[number].epoch != FREE and self._is(number, wanted)
         ):
             return number
+        if self.known.mask >= FAR:
+            self._fetch(batch, (term ^ LOCAL) + 1)
         wanted.epoch = number = self._find(wanted)
         return number
+
+    cdef void _fetch(self, EventBatch batch, uint32_t next) noexcept nogil:
+        """Have the cache ask for what it takes to find the terms of a batch that come next.
+
+        They are numbered as they come, so most are asked for soon.
+        """
+        cdef const TermRecord* record
+        cdef term_t known
+        if next + AHEAD >= batch.local.count:
+            return
+        record = &batch.local.records[next + AHEAD]
+        prefetch(&self.known.slots[<uint32_t>record.hash & self.known.mask])
+        record = &batch.local.records[next + AHEAD // 2]
+        known = self.known.slots[<uint32_t>record.hash & self.known.mask].term
+        prefetch(&self.store.records[known])
 
     cdef bint _is(self, uint32_t number, const TermRecord* wanted) noexcept nogil:
         """Whether a number is that of a term."""
