@@ -1,5 +1,6 @@
 """What makes matches; see _matches.pyx."""
 
+from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.engine._step cimport NativeStep
@@ -60,19 +61,26 @@ cdef class Taken:
     cdef object witness(self, Reading reading)
 
 
+# A label, and the `Taken` made of it; NULL: none.
+cdef struct Recent:
+    const Label* label
+    PyObject* taken
+
+
 cdef class MatchMaker:
     cdef NativeStep step
     cdef AutomatonCore core
     cdef Earliest earliest      # what chooses among the matches of an instant, None: nothing
     cdef Dictionary dictionary
     cdef Reading reading
-    cdef dict known             # what was taken, by the label's address
-    cdef uint64_t epoch         # the oldest of the core when `known` was last emptied
+    cdef Recent* recent         # labels that were taken, RECENT places by the label's address
+    cdef uint64_t epoch         # the oldest of the core when these were last emptied
     cdef readonly uint64_t made
 
     cdef Match match(self, object version)
     cdef bint pauses(self) noexcept
     cdef list in_order(self, object version)
     cdef Taken taken(self, Label* label)
+    cdef int forget(self) noexcept
     cdef bytes _texts(self, Label* label)
     cdef const TermRecord* record(self, Label* label, uint32_t place) noexcept

@@ -12,7 +12,7 @@ Cost: linear in the steps of each match taken, nothing for those that are not.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -44,7 +44,9 @@ from spaseq.gpm.aggregate import order_key
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 from spaseq.results import Witness
 
-cdef Py_ssize_t MOST_TAKEN = 4096
+cdef enum:
+    RECENT_BITS = 12
+    RECENT = 1 << RECENT_BITS   # labels that a maker remembers, at most
 
 
 cdef str _quoted(str text):
@@ -303,7 +305,12 @@ cdef class MatchMaker:
         self.core = step.core
         self.dictionary = dictionary
         self.reading = reading
-        self.known = {}
+        self.recent = <Recent*>zeroed(RECENT, sizeof(Recent))
+
+    def __dealloc__(self):
+        if self.recent != NULL:
+            self.forget()
+        give_back(self.recent)
 
     def take(self, bint skip, int kb_version):
         """The matches that were completed since the last call, as they are asked for.
@@ -392,11 +399,11 @@ cdef class MatchMaker:
     cdef Taken taken(self, Label* label):
         """A label, for good."""
         cdef Taken taken
-        cdef uint32_t i
-        key = <size_t>label
-        found = self.known.get(key)
-        if found is not None:
-            return <Taken>found
+        cdef Recent* recent = &self.recent[
+            (<size_t>label >> 4) * <size_t>0x9E3779B97F4A7C15u >> 64 - RECENT_BITS
+        ]
+        if recent.label == label:
+            return <Taken>recent.taken
         taken = Taken.__new__(Taken)
         taken.edge = self.core.places[label.place].edge_first + label.position
         taken.micros = label.micros
@@ -405,8 +412,18 @@ cdef class MatchMaker:
         taken.stream = label.stream
         taken.count = label.width + 2
         taken.texts = self._texts(label)
-        self.known[key] = taken
+        Py_INCREF(taken)
+        Py_XDECREF(recent.taken)
+        recent.label, recent.taken = label, <PyObject*>taken
         return taken
+
+    cdef int forget(self) noexcept:
+        """The memory of labels may be that of others by now: they are taken again."""
+        cdef uint32_t i
+        for i in range(<uint32_t>RECENT):
+            self.recent[i].label = NULL
+            Py_CLEAR(self.recent[i].taken)
+        return 0
 
     cdef bytes _texts(self, Label* label):
         """The texts of what a label holds, behind their sizes."""
@@ -488,12 +505,10 @@ cdef class Matches:
         self._forget()
         return 0
 
-    cdef int _forget(self) except -1:
-        """Labels whose memory may be that of others by now are taken again."""
-        cdef MatchMaker maker = self.maker
-        if maker.epoch != maker.core.tecs.oldest or len(maker.known) > MOST_TAKEN:
-            maker.known.clear()
-            maker.epoch = maker.core.tecs.oldest
+    cdef int _forget(self) noexcept:
+        if self.maker.epoch != self.maker.core.tecs.oldest:
+            self.maker.forget()
+            self.maker.epoch = self.maker.core.tecs.oldest
         return 0
 
     def overtake(self):

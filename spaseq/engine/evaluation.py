@@ -101,8 +101,10 @@ class Evaluation(Admission):
         the run goes on in another way; later that is a `RuntimeError`.
         """
         if isinstance(events, EventBatch):
-            yield from self._push_encoded(events)
-            return
+            return self._push_encoded(events)
+        return self._push_each(events)
+
+    def _push_each(self, events: Iterable[Event]) -> Iterator[Match]:
         if isinstance(events, Sequence):
             self.rows.ask(events)
         for event in events:
