@@ -48,7 +48,7 @@ from spaseq.rdf._terms cimport (
 
 cdef enum:
     AHEAD = 8           # so many terms ahead of that which is looked for
-    FAR = 1 << 14       # a table of so many slots is not all near: it has 128 KB
+    FAR = 1 << 14       # a table of more slots is not all near: these have 128 KB
     EPOCHS = 8      # in the ring: those of one and a half horizons, and the current one
 
 cdef uint32_t FREE = 0xFFFFFFFFu
@@ -195,7 +195,7 @@ cdef class WindowTerms:
             self.store.records[number].epoch != FREE and self._is(number, wanted)
         ):
             return number
-        if self.known.mask >= FAR:
+        if self.known.mask > FAR:
             self._fetch(batch, (term ^ LOCAL) + 1)
         wanted.epoch = number = self._find(wanted)
         return number

@@ -99,6 +99,73 @@ def test_a_long_iteration_is_enumerated() -> None:
     assert [len(match.events) for match in found] == [20_002]
 
 
+def test_nodes_go_behind_a_window_that_is_far_larger_than_an_epoch() -> None:
+    run = program("SEQ(A : B)", APART, "ASK", "WITHIN 20 SECONDS").start()
+    sizes = []
+    for first in range(0, 80_000, 1000):
+        fed(run, [event(t * 1000, "a", "k", t) for t in range(first, first + 1000)], 1000)
+        sizes.append(native(run).core.tecs.bytes)
+    window = sizes[19]
+    assert window > 1 << 21
+    # What is gone goes by epochs, of which a window has sixteen or more.
+    assert window <= max(sizes[30:]) <= window * 9 // 8 + (1 << 16)
+    assert max(sizes[60:]) == pytest.approx(max(sizes[30:60]), rel=0.05)
+
+
+# ------------------------------------------------------------------ more than is near
+
+
+def test_matches_of_more_events_than_a_maker_remembers() -> None:
+    """Each event is part of two matches that are made long after one another."""
+    run = program("SEQ(A : B)", APART, clauses="WITHIN 1 HOUR").start()
+    events = [event(t * 1000, "a", "k", t) for t in range(6000)]
+    events += [event(6_000_000 + t, "b", "k", t) for t in range(2)]
+    found = fed(run, events, 1000)
+    values = [(match.bindings["x"].value, match.bindings["y"].value) for match in found]
+    assert sorted(values) == sorted((str(x), str(y)) for x in range(6000) for y in range(2))
+
+
+@pytest.mark.parametrize("size", [7, 1000])
+def test_a_join_of_more_keys_than_are_near(size: int) -> None:
+    """So many terms that those of the next events are fetched ahead, some known, some new."""
+    run = program("SEQ(A : B)", clauses="WITHIN 1 HOUR").start()
+    chance = random.Random(5)
+    events, waiting, expected = [], Counter[str](), 0
+    for t in range(30_000):
+        letter, key = chance.choice("ab"), f"k{chance.randrange(16_000)}"
+        events.append(event(t * 1000, letter, key, t % 5))
+        if letter == "a":
+            waiting[key] += 1
+        else:
+            expected += waiting[key]
+    found = fed(run, events, size)
+    assert len(found) == expected > 5000
+    assert run.rows.matchers.window.live > 8192
+    for match in found:
+        start, end = match.events
+        assert start.bindings["k"] == end.bindings["k"] == match.bindings["k"]
+
+
+def test_groups_of_more_registers_than_fit_a_line_of_the_cache() -> None:
+    same = " ; ".join(f":p{n} ?v{n}" for n in range(6))
+    run = program(
+        "SEQ(A : B)",
+        f"DEFINE GPM A ON s {{ ?k {same} }} DEFINE GPM B ON s {{ ?k {same} ; :end 1 }}",
+    ).start()
+    chance = random.Random(6)
+    made = [tuple(chance.randrange(3) for _ in range(6)) for _ in range(300)]
+    found = 0
+    for t, values in enumerate(made):
+        facts = ", ".join(f"k p{n} {value}" for n, value in enumerate(values))
+        found += len(push(run, t / 1000, facts + (", k end 1" if t >= 200 else "")))
+    before = Counter[tuple[int, ...]]()
+    expected = 0
+    for t, values in enumerate(made):
+        expected += before[values] if t >= 200 else 0
+        before[values] += 1
+    assert found == expected > 0
+
+
 # ------------------------------------------------------------------ putting down and taking up
 
 
