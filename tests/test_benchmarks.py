@@ -40,6 +40,11 @@ def test_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events = list(Source(three_steps.STREAM, [str(trades)]))
     query = three_steps.QUERY.replace("?many", "500")
     assert int(shown[1]) == len(evaluate(query, {three_steps.STREAM: events})) > 0
+    three_steps.widen(trades, tmp_path / "wider.nq", 7)
+    (wider,) = {
+        len(event.facts) for event in Source(three_steps.STREAM, [str(tmp_path / "wider.nq")])
+    }
+    assert wider == 7
     assert len(result.stdout.splitlines()[-1].split(":")[1].split()) == three_steps.SAMPLES
 
 
