@@ -22,7 +22,7 @@ from spaseq.io.options import SYNTAXES, Syntax
 
 STDIN = "-"
 _BLOCK = 1 << 16
-_FILE_BLOCK = 3 << 17
+_FILE_BLOCK = 3 << 19
 _BOM = b"\xef\xbb\xbf"
 _STATEMENT = re.compile(rb"\s*(?:<[^>]*>|_:\S+)\s*<[^>]*>\s*[<_\"].*\.\s*(?:#.*)?")
 _ANNOUNCEMENT = re.compile(rb"\s*(?:VERSION|@version)\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
