@@ -42,7 +42,7 @@ from spaseq.results import Match
 from spaseq.spark import chunks, events, match, session
 from spaseq.spark.division import Division
 from spaseq.spark.feeding import Feeder
-from spaseq.spark.rows import columns_of
+from spaseq.spark.layout import columns_of, only
 from spaseq.spark.slices import Slices, cut, sliced
 from spaseq.spark.source import EventOptions
 from spaseq.spark.tasks import Dividing, Job, rows_of, undisturbed
@@ -201,7 +201,7 @@ def alone(query: str, folder: Path, cores: int, wanted: Sequence[str] | None) ->
         with ProcessPoolExecutor(cores, get_context("fork")) as pool:
             return sum(pool.map(partial(sliced_rows, job, slices), range(slices.count)))
 
-    columns = columns_of(spaseq.compile(query), "timestamp").only(wanted)
+    (columns,) = only([columns_of(spaseq.compile(query), "timestamp")], wanted)
     job = Job(spaseq.compile(query), open_kb({}), columns, Division((), ((),)))
     options = EventOptions.parse({"stream": STREAM, "path": str(folder / "events.nq")})
     slices = cut(options, job, cores)
@@ -264,7 +264,8 @@ def on_spark(
         program = spaseq.compile(query)
         prepared = events.prepared(df, program)
         division = Division(("sensor",), ((),) * 3 * cores)
-        job = Job(program, open_kb({}), columns_of(program, "timestamp").only(wanted), division)
+        (columns,) = only([columns_of(program, "timestamp")], wanted)
+        job = Job(program, open_kb({}), columns, division)
         dividing = Dividing(spark.sparkContext.broadcast(job))
         first = timed(lambda: count(quads(folder)))
         for _ in range(warm - 1):

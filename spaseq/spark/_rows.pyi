@@ -4,7 +4,7 @@ from typing import Any
 from spaseq.engine._matches import MatchMaker
 from spaseq.results import Witness
 from spaseq.spark._building import Numbers, Strings
-from spaseq.spark.rows import Columns
+from spaseq.spark.layout import Columns
 
 class RowMaker(MatchMaker):
     ids: Strings

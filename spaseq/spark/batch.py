@@ -22,7 +22,7 @@ from spaseq.parser import format_query
 from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByKey, ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
-from spaseq.spark.rows import columns_of
+from spaseq.spark.layout import Columns, columns_of, only
 from spaseq.spark.slices import LEAST, Slices, Slicing, slices
 from spaseq.spark.tasks import Dividing, Evaluating, Job, Sampling
 from spaseq.spark.types import Types, spark_schema, typed
@@ -67,15 +67,19 @@ def match(
 
     Raises:
         QueryError, KbError, EventError: at once, for what does not fit together.
-        ValueError: for a column that is not there.
+        ValueError: for a column that no query has; those that some lack are null there.
     """
     program = compiled(query, bind)
     background = open_kb(kb or {})
+    programs, kind = _apart(program), events.time_kind(df)
+    made = only([columns_of(one, kind) for one in programs], columns)
     results = [
-        _matched(df, one, background, partitions, balance, entail, columns)
-        for one in _apart(program)
+        _matched(df, one, background, partitions, balance, entail, own)
+        for one, own in zip(programs, made, strict=True)
     ]
     found = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), results)
+    if columns is not None and len(results) > 1:
+        found = found.select(*dict.fromkeys(columns))
     return found if types is None else typed(found, types)
 
 
@@ -107,10 +111,9 @@ def _matched(
     partitions: int | None,
     balance: bool,
     entail: str | None,
-    wanted: Sequence[str] | None,
+    columns: Columns,
 ) -> DataFrame:
     program.start(kb, entail=entail)  # a graph that is missing is told of now
-    columns = columns_of(program, events.time_kind(df)).only(wanted)
     context = df.sparkSession.sparkContext
     cores = context.defaultParallelism
     tasks = partitions or _TASKS_PER_CORE * cores

@@ -1,21 +1,17 @@
-"""Matches → rows of a DataFrame, and what the columns are.
+"""Matches → rows of a DataFrame, in the columns of spaseq/spark/layout.py.
 
-`id`, `query`, `start`, `end`, a column of text for each projected variable, then whatever the
-queries' forms need of `bindings`, `graph` and `boolean`, and `events`, the provenance. A row
-says the same whichever task makes it (spaseq/spark/identity.py), so that it can be told from
-others by its `id`. Cost: constant per term of a match.
+A row says the same whichever task makes it (spaseq/spark/identity.py), so that it can be told
+from others by its `id`. Cost: constant per term of a match.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from typing import Any
 
 import pyarrow as pa
 
-from spaseq.engine.compiled import CompiledQueries
 from spaseq.rdf.event import Term
 from spaseq.results import Match, triples_text
 from spaseq.spark import moments
@@ -30,91 +26,24 @@ from spaseq.spark.identity import (
     shown_time,
     witness_shown,
 )
+from spaseq.spark.layout import Columns
 from spaseq.spark.moments import TimeKind
 
-_FIXED = ("id", "query", "start", "end", "bindings", "graph", "boolean", "events")
 ROWS_AT_ONCE = 1024
 """In the making, of objects."""
 MADE_AT_ONCE = 1 << 14
 """The same by compiled code: a batch costs Spark what hundreds of rows do, and these are small."""
-_TERMS = pa.map_(pa.string(), pa.string())
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of the matches of some queries.
-
-    `variables` gives each projected variable its column: its own name, or that with
-    underscores behind where another column has it (Spark tells no case apart). `wanted` are those
-    that are made, in their order; None: all.
-    """
-
-    variables: Mapping[str, str]
-    forms: frozenset[str]
-    kind: TimeKind
-    wanted: tuple[str, ...] | None = None
-
-    def has(self, name: str) -> bool:
-        """Whether a column is made."""
-        return self.wanted is None or name in self.wanted
-
-    def schema(self) -> pa.Schema:
-        """For Arrow."""
-        whole = self._whole()
-        return whole if self.wanted is None else pa.schema([whole.field(n) for n in self.wanted])
-
-    def only(self, wanted: Sequence[str] | None) -> Columns:
-        """These columns, of which no others are made than those that are wanted.
-
-        Raises:
-            ValueError: for one that there is not.
-        """
-        if wanted is None:
-            return self
-        names = self._whole().names
-        for name in wanted:
-            if name not in names:
-                raise ValueError(f"there is no column {name}; there are {', '.join(names)}")
-        if not wanted:
-            raise ValueError(f"no column is asked for; there are {', '.join(names)}")
-        return replace(self, wanted=tuple(dict.fromkeys(wanted)))
-
-    def _whole(self) -> pa.Schema:
-        time = moments.arrow_type(self.kind)
-        event = pa.struct(
-            [
-                ("gpm", pa.string()),
-                ("stream", pa.string()),
-                ("time", time),
-                ("ordinal", pa.int64()),
-                ("name", pa.string()),
-                ("bindings", _TERMS),
-            ]
-        )
-        fields = [("id", pa.string()), ("query", pa.string()), ("start", time), ("end", time)]
-        fields += [(column, pa.string()) for column in self.variables.values()]
-        if "select" in self.forms:
-            fields.append(("bindings", _TERMS))
-        if "construct" in self.forms:
-            fields.append(("graph", pa.string()))
-        if "ask" in self.forms:
-            fields.append(("boolean", pa.bool_()))
-        return pa.schema([*fields, ("events", pa.list_(event))])
-
-    def batch_of(self, found: Mapping[str, pa.Array]) -> pa.RecordBatch:
-        """The rows that some columns are of, by name; there may be others than are wanted."""
-        schema = self.schema()
-        return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
-
-    def batches(self, matches: Iterable[Match]) -> Iterator[pa.RecordBatch]:
-        """The rows of matches."""
-        rows = Rows(self)
-        for match in matches:
-            rows.add(match)
-            if rows.full:
-                yield rows.batch()
-        if len(rows):
+def batches(columns: Columns, matches: Iterable[Match]) -> Iterator[pa.RecordBatch]:
+    """The rows of matches."""
+    rows = Rows(columns)
+    for match in matches:
+        rows.add(match)
+        if rows.full:
             yield rows.batch()
+    if len(rows):
+        yield rows.batch()
 
 
 class Rows:
@@ -298,17 +227,3 @@ def _times(values: Sequence[Any], kind: TimeKind) -> pa.Array:
     if kind == "string":
         return pa.array(values, pa.string())
     return moments.column(pa.array(values, pa.int64()), kind)
-
-
-def columns_of(program: CompiledQueries, kind: TimeKind) -> Columns:
-    """The columns of a program's matches."""
-    taken = set(_FIXED)
-    names: dict[str, str] = {}
-    outputs = [query.plan.output for query in program.queries]
-    for name in dict.fromkeys(c.name for output in outputs for c in output.columns):
-        column = name
-        while column.lower() in taken:
-            column += "_"
-        taken.add(column.lower())
-        names[name] = column
-    return Columns(names, frozenset(output.form for output in outputs), kind)

@@ -32,8 +32,9 @@ from spaseq.spark.batch import SingleTaskWarning, compiled
 from spaseq.spark.distribution import ByKey, Single, distribution
 from spaseq.spark.division import Division
 from spaseq.spark.driver import PROVIDER, ROCKSDB
+from spaseq.spark.layout import columns_of, only
 from spaseq.spark.moments import TimeKind
-from spaseq.spark.rows import columns_of
+from spaseq.spark.rows import batches
 from spaseq.spark.stateful import Advance, Saved, advance
 from spaseq.spark.tasks import Dividing, Job
 from spaseq.spark.types import Types, spark_schema, typed
@@ -100,7 +101,7 @@ def match_stream(
         )
     kind = events.time_kind(df)
     wanted = parts or _PARTS_PER_TASK * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    made = columns_of(program, kind).only(columns)
+    (made,) = only([columns_of(program, kind)], columns)
     job = spark.sparkContext.broadcast(
         Job(program, background, made, _division(program, wanted), entail, uuid.uuid4().hex)
     )
@@ -217,7 +218,7 @@ class PartProcessor(StatefulProcessor):
             self._handle.registerTimer(max(watermark + 1, wake // 1000))
 
     def _rows(self, found: Advance) -> Iterator[Row]:
-        for batch in self._job.value.columns.batches(found.matches):
+        for batch in batches(self._job.value.columns, found.matches):
             yield Row(is_late=False, payload=chunks.written(pa.Table.from_batches([batch])))
         if not len(found.late):
             return

@@ -30,7 +30,8 @@ from spaseq.spark.division import Division, Own
 from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 from spaseq.spark.feeding import Feeder, in_order
 from spaseq.spark.keys import Sorter
-from spaseq.spark.rows import Columns, MadeRows, Rows
+from spaseq.spark.layout import Columns
+from spaseq.spark.rows import MadeRows, Rows
 
 if TYPE_CHECKING:
     from pyspark import Broadcast

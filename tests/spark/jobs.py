@@ -18,8 +18,9 @@ from spaseq.results import Match, triples_text
 from spaseq.spark import chunks
 from spaseq.spark.distribution import ByKey, ByTime, Distribution, lookback
 from spaseq.spark.division import Division
+from spaseq.spark.layout import columns_of
 from spaseq.spark.moments import TimeKind
-from spaseq.spark.rows import columns_of
+from spaseq.spark.rows import batches
 from spaseq.spark.tasks import Dividing, Evaluating, Job
 
 BLANK = re.compile(r"_:\w+")
@@ -75,7 +76,7 @@ def reference(
     run = program.start(kb, entail=entail)
     columns = columns_of(program, kind_of(events))
     matches: list[Match] = [*run.push_batch(events), *run.finish()]
-    return shown(row for batch in columns.batches(matches) for row in batch.to_pylist())
+    return shown(row for batch in batches(columns, matches) for row in batch.to_pylist())
 
 
 def divisions(

@@ -19,7 +19,8 @@ from spaseq.io.source import Source
 from spaseq.rdf.event import Event
 from spaseq.spark import SingleTaskWarning, from_kafka, from_quads, match, moments, quads, typed
 from spaseq.spark.events import micros as near_micros
-from spaseq.spark.rows import columns_of
+from spaseq.spark.layout import columns_of
+from spaseq.spark.rows import batches
 
 STREAM = "http://example.org/s"
 AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
@@ -82,8 +83,9 @@ def frame(spark: SparkSession, events: list[Event]) -> DataFrame:
 
 def wanted(program: Program, kb: dict[str, str], events: list[Event]) -> Counter[str]:
     run = program.start(kb)
-    batches = columns_of(program, "timestamp").batches([*run.push_batch(events), *run.finish()])
-    return shown(row for batch in batches for row in batch.to_pylist())
+    columns = columns_of(program, "timestamp")
+    made = batches(columns, [*run.push_batch(events), *run.finish()])
+    return shown(row for batch in made for row in batch.to_pylist())
 
 
 def rows(matches: DataFrame) -> Counter[str]:
@@ -176,6 +178,19 @@ def test_columns_that_are_wanted(query: str, frame: DataFrame, kb: dict[str, str
     found = match(frame, query, kb, columns=wanted)
     assert found.dtypes == whole.select(wanted).dtypes
     assert rows(found) == rows(whole.select(wanted))
+
+
+def test_columns_that_some_queries_lack(frame: DataFrame, kb: dict[str, str]) -> None:
+    """They are null there; a query that has none of them has its rows nevertheless."""
+    both = [BY_KEY, BY_TIME]
+    whole = match(frame, both, kb)
+    for wanted in (["graph", "low", "end"], ["low"], ["graph", "graph"]):
+        named = list(dict.fromkeys(wanted))
+        found = match(frame, both, kb, columns=wanted)
+        assert found.columns == named
+        assert rows(found) == rows(whole.select(named))
+    with pytest.raises(ValueError, match=r"there is no column lo; there are id, .*low.*graph"):
+        match(frame, both, kb, columns=["low", "lo"])
 
 
 def test_columns_that_cannot_be(frame: DataFrame, kb: dict[str, str]) -> None:

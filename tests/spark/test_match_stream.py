@@ -21,7 +21,8 @@ import spaseq
 from spaseq.errors import SpaseqError
 from spaseq.rdf.time import date_time_text
 from spaseq.spark import SingleTaskWarning, match_stream
-from spaseq.spark.rows import columns_of
+from spaseq.spark.layout import columns_of
+from spaseq.spark.rows import batches
 
 DRIVER = Path(__file__).with_name("streaming_driver.py")
 AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
@@ -84,7 +85,7 @@ def wanted(events: Sequence[Reading]) -> Counter[str]:
         for event in events
         for match in run.push(STREAM, _moment(event.micros), f"{event.quad} .\n", event.name)
     ]
-    rows = [row for b in columns.batches([*found, *run.finish()]) for row in b.to_pylist()]
+    rows = [row for b in batches(columns, [*found, *run.finish()]) for row in b.to_pylist()]
     return Counter(f"{row['id']} {row['k']} {row['low']} {row['high']} {row['n']}" for row in rows)
 
 

@@ -13,7 +13,8 @@ from spaseq.io.source import Source
 from spaseq.kb.snapshot import open_kb
 from spaseq.spark.distribution import ByKey, distribution
 from spaseq.spark.division import Division, Own
-from spaseq.spark.rows import columns_of
+from spaseq.spark.layout import columns_of, only
+from spaseq.spark.rows import batches
 from spaseq.spark.tasks import Job, rows_of
 
 STREAM = "http://example.org/s"
@@ -52,8 +53,8 @@ def table(job: Job, path: Path, own: Own, direct: bool) -> pa.Table:
     matches = (match for batch in source.batches() for match in run.push_batch(batch))
     if direct:
         return pa.Table.from_batches(rows_of(job, run, matches, own), job.columns.schema())
-    batches = job.columns.batches(filter(own.has, matches))
-    return pa.Table.from_batches(batches, job.columns.schema())
+    made = batches(job.columns, filter(own.has, matches))
+    return pa.Table.from_batches(made, job.columns.schema())
 
 
 @pytest.mark.parametrize("partition", ["", "PARTITION BY ?k"])
@@ -99,7 +100,7 @@ def test_many_rows_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_rows_with_long_texts_come_in_small_batches(made: list[str], tmp_path: Path) -> None:
     path = pairs(tmp_path / "s.nq", ["x" * 1_000_000] * 8)
     program = spaseq.compile(QUERY.format(""))
-    columns = columns_of(program, "decimal").only(made)
+    (columns,) = only([columns_of(program, "decimal")], made)
     job = Job(program, open_kb({}), columns, Division((), ((),)))
     found = table(job, path, EVERYTHING, direct=True)
     assert len(found) == 28
@@ -115,7 +116,8 @@ def test_columns_that_are_wanted_are_made_alone(made: list[str], path: Path) -> 
     program = spaseq.compile(QUERY.format(""))
     columns = columns_of(program, "decimal")
     whole = Job(program, open_kb({}), columns, Division((), ((),)))
-    some = replace(whole, columns=columns.only(made))
+    (own,) = only([columns], made)
+    some = replace(whole, columns=own)
     wanted = table(whole, path, EVERYTHING, direct=True).select(made)
     for direct in (True, False):
         found = table(some, path, EVERYTHING, direct)
@@ -127,6 +129,6 @@ def test_columns_that_are_wanted_are_made_alone(made: list[str], path: Path) -> 
 def test_columns_that_are_not_there() -> None:
     columns = columns_of(spaseq.compile(QUERY.format("")), "decimal")
     with pytest.raises(ValueError, match="there is no column c; there are id, query, start, end"):
-        columns.only(["a", "c"])
+        only([columns], ["a", "c"])
     with pytest.raises(ValueError, match="no column is asked for"):
-        columns.only([])
+        only([columns], [])

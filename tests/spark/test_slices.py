@@ -21,7 +21,8 @@ from spaseq.kb.snapshot import open_kb
 from spaseq.spark import match
 from spaseq.spark.distribution import lookback
 from spaseq.spark.division import Division
-from spaseq.spark.rows import columns_of
+from spaseq.spark.layout import columns_of
+from spaseq.spark.rows import batches
 from spaseq.spark.slices import Slices, Slicing, _in_order, scanned, slices
 from spaseq.spark.source import EventOptions
 from spaseq.spark.tasks import Job
@@ -78,7 +79,7 @@ def wanted(program: Program, paths: list[Path]) -> Counter[str]:
     source = Source(STREAM, list(map(str, paths)), relevance=run.relevance)
     found = [m for batch in source.batches() for m in run.push_batch(batch)]
     columns = columns_of(program, "decimal")
-    return shown(row for b in columns.batches([*found, *run.finish()]) for row in b.to_pylist())
+    return shown(row for b in batches(columns, [*found, *run.finish()]) for row in b.to_pylist())
 
 
 def given(folder: Path, **more: str) -> EventOptions:

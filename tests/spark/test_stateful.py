@@ -31,7 +31,8 @@ from spaseq.rdf.event import NUMBER, Event
 from spaseq.spark import chunks, stateful
 from spaseq.spark.distribution import ByKey, distribution
 from spaseq.spark.division import Division
-from spaseq.spark.rows import columns_of
+from spaseq.spark.layout import columns_of
+from spaseq.spark.rows import batches
 from spaseq.spark.stateful import Saved, advance
 from spaseq.spark.tasks import Dividing, Job
 
@@ -93,8 +94,8 @@ class Stream:
         if done.wake is not None:
             self.wakes[part] = done.wake
         self.late += len(done.late)
-        batches = self.job.columns.batches(done.matches)
-        self.found += shown(row for batch in batches for row in batch.to_pylist())
+        found = batches(self.job.columns, done.matches)
+        self.found += shown(row for batch in found for row in batch.to_pylist())
 
 
 def streamed(
