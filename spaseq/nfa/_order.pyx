@@ -266,8 +266,8 @@ cdef class Order:
             self.free[_size(room)] = block.after
         else:
             if self.line_count + lines > self.line_room:
+                lines_grow(&self.blocks, self.line_count, 2 * self.line_room + 16, LACKING)
                 self.line_room = 2 * self.line_room + 16
-                lines_grow(&self.blocks, self.line_count, self.line_room, LACKING)
             if self.subtotals != NULL and self.block_count == self.subtotal_room:
                 self.subtotal_room *= 2
                 self.subtotals = <Subtotal*>longer(
