@@ -23,6 +23,7 @@ from spaseq.io.options import SYNTAXES, Syntax
 STDIN = "-"
 _BLOCK = 1 << 16
 _FILE_BLOCK = 3 << 19
+"""Events of a batch share their terms: the more there are, the less is looked up again."""
 _BOM = b"\xef\xbb\xbf"
 _STATEMENT = re.compile(rb"\s*(?:<[^>]*>|_:\S+)\s*<[^>]*>\s*[<_\"].*\.\s*(?:#.*)?")
 _ANNOUNCEMENT = re.compile(rb"\s*(?:VERSION|@version)\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
@@ -58,9 +59,12 @@ def syntax_of(path: str) -> Syntax | None:
 
 
 class Lines:
-    """The lines of one file. `number` is that of the last line handed out."""
+    """The lines of one file. `number` is that of the last line handed out.
 
-    def __init__(self, path: str, stream: IO[bytes] | None = None):
+    `block` says how many bytes of a regular file are read at once.
+    """
+
+    def __init__(self, path: str, stream: IO[bytes] | None = None, block: int | None = None):
         self.name = shown_name(path)
         self._path = path
         self.number = 0
@@ -72,7 +76,7 @@ class Lines:
         self._fresh = True
         self.is_live = not _is_regular(self._raw or self._file)
         """Whether a read may have to wait for somebody to write."""
-        self._block = _BLOCK if self.is_live else _FILE_BLOCK
+        self._block = _BLOCK if self.is_live else block or _FILE_BLOCK
 
     def _open(self, path: str) -> IO[bytes]:
         if path == STDIN:
