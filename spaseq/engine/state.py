@@ -25,7 +25,7 @@ from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.event import Term
 
 MAGIC = b"spaseq-run\0"
-VERSION = 2
+VERSION = 3
 
 
 def fingerprint(program: CompiledQueries) -> str:

@@ -46,9 +46,11 @@ cdef class BasicJoin:
     cdef bint match_one(
         self, uint32_t number, term_t subject, term_t object, Rows* out
     ) except -1 nogil
+    cdef bint match_singly(self, uint32_t first, uint32_t end, Rows* out) except -1 nogil
     cdef int _extend_singly(
         self, const Rows* left, Rows* out, uint32_t first, uint32_t end
     ) except -1 nogil
+    cdef bint _fits_singly(self, term_t* row, uint32_t first, uint32_t end) noexcept nogil
     cdef int _open(self, Step* step, Cursor* cursor) except -1 nogil
     cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil
     cdef bint _fits(self, const End* end, term_t term, bint* bound) noexcept nogil

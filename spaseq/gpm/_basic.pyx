@@ -114,29 +114,53 @@ cdef class BasicJoin:
         step.found += 1
         return True
 
+    cdef bint match_singly(self, uint32_t first, uint32_t end, Rows* out) except -1 nogil:
+        """What `extend` makes of a row in which nothing is bound, of one candidate for each step.
+
+        False, and nothing is done, where some step has more.
+        """
+        cdef uint32_t i, count, most = 0, least = 1
+        cdef term_t* row
+        for i in range(first, end):
+            count = self.graph.views[self.steps[i].view].count
+            most, least = max(most, count), min(least, count)
+        if most > 1:
+            return False
+        if least:
+            row = row_new(out)
+            for i in range(self.width):
+                row[i] = 0
+            out.count -= not self._fits_singly(row, first, end)
+        return True
+
     cdef int _extend_singly(
         self, const Rows* left, Rows* out, uint32_t first, uint32_t end
     ) except -1 nogil:
         """The same where each step has one candidate, so that there is no way back."""
-        cdef Step* step
         cdef term_t* row
-        cdef uint32_t i, j, at
+        cdef uint32_t i
         for i in range(left.count):
             row = row_new(out)
             memcpy(row, row_at(left, i), self.width * sizeof(term_t))
-            for j in range(first, end):
-                step = &self.steps[j]
-                step.tried += 1
-                at = self.graph.views[step.view].first
-                if not (
-                    agrees(&step.subject, self.graph.subjects[at], row)
-                    and (not step.open or agrees(&step.predicate, self.graph.predicates[at], row))
-                    and agrees(&step.object, self.graph.objects[at], row)
-                ):
-                    out.count -= 1
-                    break
-                step.found += 1
+            out.count -= not self._fits_singly(row, first, end)
         return 0
+
+    cdef bint _fits_singly(self, term_t* row, uint32_t first, uint32_t end) noexcept nogil:
+        """Extend a row by the only candidate of each of a range of steps; whether all fit."""
+        cdef Step* step
+        cdef uint32_t i, at
+        for i in range(first, end):
+            step = &self.steps[i]
+            step.tried += 1
+            at = self.graph.views[step.view].first
+            if not (
+                agrees(&step.subject, self.graph.subjects[at], row)
+                and (not step.open or agrees(&step.predicate, self.graph.predicates[at], row))
+                and agrees(&step.object, self.graph.objects[at], row)
+            ):
+                return False
+            step.found += 1
+        return True
 
     cdef int _open(self, Step* step, Cursor* cursor) except -1 nogil:
         """Set the cursor before the first candidate for the row at hand."""

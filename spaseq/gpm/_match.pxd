@@ -54,7 +54,7 @@ cdef class NativeMatcher:
     cdef object flat                    # the FlatPattern, its steps in their present order
     cdef dict views                     # the number of each predicate's view
     cdef uint64_t needed                # the views without whose triples there is no row
-    cdef bint single                    # the pattern is one step of a given predicate
+    cdef bint straight                  # the pattern is but steps of given predicates
     cdef bint lone                      # and its view and its triple are all it asks for
     cdef PyObject* batch                # of the event being matched, borrowed for as long
     cdef term_t* empty                  # a row without bindings
@@ -77,14 +77,13 @@ cdef class NativeMatcher:
     cdef int _enter_rows(self, Node* flat, slots, rows, EventBatch batch) except -1
     cdef int _enter_test(self, uint32_t number, code) except -1
     cdef uint64_t _needed(self, int number) noexcept
-    cdef bint _is_single(self, Node* root) noexcept
+    cdef bint _is_straight(self, Node* root) noexcept
     cdef int look(self, EventBatch batch, uint32_t event) except -1 nogil
     cdef inline int pass_over(self, uint64_t events) noexcept nogil:
         """So many events were not looked at, for want of triples."""
         self.tried += events
         return 0
     cdef bint look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil
-    cdef int _match_one(self, term_t subject, term_t object) except -1 nogil
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil
     cdef int run(self, uint32_t event) except -1 nogil
     cdef int filter_rows(self) except -1 nogil

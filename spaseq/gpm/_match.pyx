@@ -15,7 +15,7 @@ hash joins on the slots both always bind. Source: SPARQL 1.1 section 18.5.
 from libc.string cimport memcpy, memset
 
 from spaseq.gpm._expression cimport Expression
-from spaseq.gpm._graph cimport View, bit_of
+from spaseq.gpm._graph cimport bit_of
 from spaseq.gpm._rows cimport (
     MORE,
     drop_duplicates,
@@ -107,9 +107,9 @@ cdef class NativeMatcher:
         for i, code in enumerate(codes):
             self._enter_test(<uint32_t>i, code)
         self.needed = self._needed(<int>self.node_count - 1)
-        self.single = self._is_single(&self.nodes[self.node_count - 1])
+        self.straight = self._is_straight(&self.nodes[self.node_count - 1])
         # Of more views some share a bit, and those that are present may be others.
-        self.lone = self.single and graph.view_count <= 64 and not any(
+        self.lone = self.straight and len(flat.steps) == 1 and graph.view_count <= 64 and not any(
             code.exists for code in codes
         )
 
@@ -184,11 +184,14 @@ cdef class NativeMatcher:
             found |= self._needed(node.right)
         return found
 
-    cdef bint _is_single(self, Node* root) noexcept:
-        return (
-            root.operator == BASIC and root.end - root.first == 1 and self.at < 0
-            and self.nodes[root.left].operator == SEED and not self.basic.steps[root.first].open
-        )
+    cdef bint _is_straight(self, Node* root) noexcept:
+        cdef uint32_t i
+        if root.operator != BASIC or self.nodes[root.left].operator != SEED or self.at >= 0:
+            return False
+        for i in range(root.first, root.end):
+            if self.basic.steps[i].open:
+                return False
+        return True
 
     cdef int _enter_rows(self, Node* flat, slots, rows, EventBatch batch) except -1:
         cdef term_t* row
@@ -297,21 +300,18 @@ cdef class NativeMatcher:
         The same that `look` finds, without a summary graph.
         """
         cdef const Triple* triple = &batch.triples[batch.events[event].first]
+        cdef Node* root = &self.nodes[self.node_count - 1]
         if self.serial != batch.serial or self.event != event:
             self.serial, self.batch = 0, <PyObject*>batch
             self.tried += 1
-            self._match_one(triple.subject, triple.object)
+            self.result = &root.rows
+            root.rows.count = 0
+            self.found += self.basic.match_one(
+                root.first, triple.subject, triple.object, &root.rows
+            )
             self.filter_rows()
             self.serial, self.event = batch.serial, event
         return self.result.count > 0 and self.passed[0]
-
-    cdef int _match_one(self, term_t subject, term_t object) except -1 nogil:
-        """The row of a pattern of one triple over the only one there is, in `result`."""
-        cdef Node* root = &self.nodes[self.node_count - 1]
-        self.result = &root.rows
-        root.rows.count = 0
-        self.found += self.basic.match_one(root.first, subject, object, &root.rows)
-        return 0
 
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil:
         """Whether a row passes the local filters, at the event that the summary graph holds."""
@@ -364,19 +364,19 @@ cdef class NativeMatcher:
         cdef term_t* row
         cdef uint32_t i, kept = 0
         cdef Node* root = &self.nodes[self.node_count - 1]
-        cdef View* view
         self.tried += 1
-        if self.single:
-            view = &self.graph.views[self.basic.steps[root.first].view]
-            i = view.first
-            if view.count == 1:
-                return self._match_one(self.graph.subjects[i], self.graph.objects[i])
         arena_reset(&self.scratch)
+        if self.straight:
+            self.result = rows = &root.rows
+            rows.count = 0
+            if self.basic.match_singly(root.first, root.end, rows):
+                self.found += rows.count
+                return 0
         if self.tried >= self.next_order:
             with gil:
                 self.reorder()
         self.seed = self.empty
-        self.result = rows = &self.nodes[self.node_count - 1].rows
+        self.result = rows = &root.rows
         if self.needed & ~self.graph.present or (
             (<EventBatch>self.batch).events[event].statements == 0
         ):

@@ -31,7 +31,7 @@ cdef struct Conditions:
 cdef enum Change:
     FORGET      # a register is unbound, or has no iterations
     COPY        # takes the value of another one
-    FIRST       # the first iteration
+    NUMBER      # an iteration whose number is known
     AGAIN       # one more iteration, up to a limit
     OPEN        # takes the first value of the iteration that begins, if it is the first one
 
@@ -60,7 +60,7 @@ cdef enum Manner:
 cdef struct Effect:
     Change change
     uint32_t register
-    uint32_t other      # COPY: the register copied; AGAIN: the limit
+    uint32_t other      # COPY: the register copied; NUMBER: the number; AGAIN: the limit
 
 cdef struct Bound:
     uint32_t register
@@ -201,8 +201,8 @@ cdef inline int enter(Tables tables, const Edge* edge, term_t* env) noexcept nog
             env[effect.register] = 0
         elif effect.change == Change.COPY:
             env[effect.register] = env[effect.other]
-        elif effect.change == Change.FIRST:
-            env[effect.register] = 1
+        elif effect.change == Change.NUMBER:
+            env[effect.register] = effect.other
         elif effect.change == Change.AGAIN:
             if env[effect.register] < effect.other:
                 env[effect.register] += 1

@@ -113,7 +113,9 @@ class _Flow:
                 continue
             if register.kind == "last" and fresh:
                 continue
-            if register.kind == "iterations" and register.unit in begun:
+            if register.kind == "iterations" and (
+                register.unit in begun or (fresh and register.again is not None)
+            ):
                 continue
             before.add(name)
         return frozenset(before)

@@ -17,7 +17,7 @@ from spaseq.nfa.registers import RegisterFile
 from spaseq.plan.logical import Occurrence, QueryPlan, Register
 from spaseq.plan.references import identified
 
-FORGET, COPY, FIRST, AGAIN, OPEN = range(5)
+FORGET, COPY, NUMBER, AGAIN, OPEN = range(5)
 """What taking an edge does to a register, as `Change` in _tables.pxd has it."""
 LAST_VALUE, FIRST_VALUE, STATE = range(3)
 """How a register follows a value, as `Following` in _tables.pxd has it."""
@@ -89,7 +89,8 @@ class NativeRegisters:
                 value = self._registers.number[register.variable]
                 yield (COPY, number, value) if action.again else (FORGET, number, 0)
             elif register.kind == "iterations":
-                yield (AGAIN, number, register.limit) if action.again else (FIRST, number, 0)
+                known = register.again if action.again else 1
+                yield (AGAIN, number, register.limit) if known is None else (NUMBER, number, known)
         for number, register in following:
             if register.kind in ("value", "last"):
                 yield FORGET, number, 0

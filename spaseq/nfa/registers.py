@@ -105,7 +105,7 @@ class RegisterFile:
                 value = self.number[register.variable]
                 env[number] = env[value] if again else None
             elif register.kind == "iterations":
-                env[number] = min(env[number] + 1, register.limit) if again else 1
+                env[number] = _next(register, env[number]) if again else 1
         for number, register in self._following[unit]:
             if register.kind in ("value", "last"):
                 env[number] = None
@@ -149,3 +149,8 @@ class RegisterFile:
             if (unit is not None and register.unit == unit)
             or (scope is not None and register.scope == scope)
         ]
+
+
+def _next(register: Register, number: int) -> int:
+    """The number of an iteration that follows another one; that may not be remembered."""
+    return min(number + 1, register.limit) if register.again is None else register.again

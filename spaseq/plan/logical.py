@@ -47,6 +47,11 @@ class Register:
     separator: str | None = None
     limit: int = 0
 
+    @property
+    def again(self) -> int | None:
+        """The number of every iteration but the first, where these are not told apart."""
+        return self.limit if self.kind == "iterations" and self.limit <= 2 else None
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
