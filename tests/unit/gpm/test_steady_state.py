@@ -83,6 +83,21 @@ def test_local_filters_ask_for_no_memory() -> None:
     assert asked == 0
 
 
+def test_local_filters_that_join_ask_for_no_memory() -> None:
+    """Where the pattern itself is but a triple, of which there is one."""
+    ways = "{ { ?a :p ?c } UNION { ?c :r ?a } { ?c :q ?d } UNION { ?d :r ?c } }"
+    found = matchers("{ ?a :s ?b }", filters=(f"EXISTS {ways}",))
+    nodes = [ox.NamedNode(f"{EX}n{number}") for number in range(40)]
+    facts: list[Fact] = [(nodes[0], PREDICATES[3], ox.Literal(1))]
+    for node in nodes:
+        facts += [(nodes[0], PREDICATES[0], node), (node, PREDICATES[1], node)]
+    batch = batch_of(found, [facts] * EVENTS)
+    assert found.count(batch, 0) == EVENTS
+    asked = requests()
+    assert found.count(batch, 0) == EVENTS
+    assert requests() == asked
+
+
 @pytest.mark.parametrize("name", BINDS)
 def test_binding_asks_for_memory_only_where_it_makes_terms(name: str) -> None:
     """A term that BIND makes is interned in the batch, like those read; the second time it is
