@@ -119,17 +119,17 @@ cdef class BasicJoin:
 
         False, and nothing is done, where some step has more.
         """
-        cdef uint32_t i, count, most = 0, least = 1
+        cdef const View* views = self.graph.views
+        cdef uint32_t i
+        cdef bint lacking = False
         cdef term_t* row
         for i in range(first, end):
-            count = self.graph.views[self.steps[i].view].count
-            most, least = max(most, count), min(least, count)
-        if most > 1:
-            return False
-        if least:
+            if views[self.steps[i].view].count > 1:
+                return False
+            lacking |= views[self.steps[i].view].count == 0
+        if not lacking:
             row = row_new(out)
-            for i in range(self.width):
-                row[i] = 0
+            memset(row, 0, self.width * sizeof(term_t))
             out.count -= not self._fits_singly(row, first, end)
         return True
 
@@ -147,19 +147,23 @@ cdef class BasicJoin:
 
     cdef bint _fits_singly(self, term_t* row, uint32_t first, uint32_t end) noexcept nogil:
         """Extend a row by the only candidate of each of a range of steps; whether all fit."""
-        cdef Step* step
-        cdef uint32_t i, at
-        for i in range(first, end):
-            step = &self.steps[i]
+        cdef const View* views = self.graph.views
+        cdef const term_t* subjects = self.graph.subjects
+        cdef const term_t* predicates = self.graph.predicates
+        cdef const term_t* objects = self.graph.objects
+        cdef Step* step = self.steps + first
+        cdef uint32_t at
+        while step < self.steps + end:
             step.tried += 1
-            at = self.graph.views[step.view].first
+            at = views[step.view].first
             if not (
-                agrees(&step.subject, self.graph.subjects[at], row)
-                and (not step.open or agrees(&step.predicate, self.graph.predicates[at], row))
-                and agrees(&step.object, self.graph.objects[at], row)
+                agrees(&step.subject, subjects[at], row)
+                and (not step.open or agrees(&step.predicate, predicates[at], row))
+                and agrees(&step.object, objects[at], row)
             ):
                 return False
             step.found += 1
+            step += 1
         return True
 
     cdef int _open(self, Step* step, Cursor* cursor) except -1 nogil:

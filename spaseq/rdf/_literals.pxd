@@ -25,6 +25,7 @@ cdef struct Datatype:
     uint32_t size
     uint8_t kind
     uint8_t form
+    uint64_t tail           # the last bytes of its IRI
 
 cdef extern from *:
     """

@@ -16,7 +16,7 @@ Floating Point Numbers Accurately, 1990, has the case of 53 bits).
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.math cimport INFINITY, NAN, ldexp
 from libc.stdint cimport int16_t
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from spaseq.rdf._batch cimport EventBatch, record_of
 from spaseq.rdf._terms cimport NO_ZONE, UNDECODED, term_t
@@ -39,14 +39,12 @@ cdef extern from *:
     int leading_zeros "spaseq_leading_zeros"(uint64_t number) noexcept nogil
 
 cdef enum:
+    XSD_SIZE = 33
+    TAIL_SIZE = 8
     LONGEST_NUMBER = 1000       # as in _values
+    EXACT_DIGITS = 15           # of integers that are doubles, whatever the digits are
     PLAIN_YEAR = 9              # digits of the years that are read here
     DECIMAL_DIGITS = 21         # before the point, of the greatest decimal
-    SHORT_DIGITS = 18           # of a decimal that is one number of 64 bits and a power of ten
-
-cdef bytes PREFIX = XSD.encode()
-cdef const char* XSD_TEXT = PREFIX
-cdef uint32_t XSD_SIZE = <uint32_t>len(PREFIX)
 
 cdef tuple FORM_NAMES = (
     "", "dateTime", "date", "time", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay",
@@ -71,6 +69,7 @@ cdef int _list_datatypes() except -1:
         entry = &DATATYPES[DATATYPE_COUNT]
         entry.name = name
         entry.size = <uint32_t>len(name)
+        entry.tail = _tail_of(XSD.encode() + name, XSD_SIZE + entry.size)
         entry.kind = KINDS[name.decode()]
         entry.form = FORM_NUMBERS.get(name.decode(), Form.NO_FORM)
         DATATYPE_COUNT += 1
@@ -92,14 +91,26 @@ cdef uint8_t form_of(str name):
 cdef const Datatype* known_datatype(const char* name, uint32_t size) noexcept nogil:
     """The datatype with this IRI, NULL where its values are not understood."""
     cdef int i
-    if size <= XSD_SIZE or memcmp(name, XSD_TEXT, XSD_SIZE) != 0:
+    cdef uint64_t tail
+    # Of a size that is known the comparison needs no call.
+    if size <= XSD_SIZE or memcmp(name, b"http://www.w3.org/2001/XMLSchema#", XSD_SIZE) != 0:
         return NULL
+    tail = _tail_of(name, size)
     name += XSD_SIZE
     size -= XSD_SIZE
     for i in range(DATATYPE_COUNT):
-        if DATATYPES[i].size == size and memcmp(DATATYPES[i].name, name, size) == 0:
+        if DATATYPES[i].tail == tail and DATATYPES[i].size == size and (
+            size <= TAIL_SIZE or memcmp(DATATYPES[i].name, name, size) == 0
+        ):
             return &DATATYPES[i]
     return NULL
+
+
+cdef inline uint64_t _tail_of(const char* text, uint32_t size) noexcept nogil:
+    """The last bytes of a text that has so many."""
+    cdef uint64_t tail
+    memcpy(&tail, text + size - TAIL_SIZE, TAIL_SIZE)
+    return tail
 
 
 cdef void decode_record(TermRecord* record) noexcept nogil:
@@ -242,9 +253,7 @@ cdef const char* split_digits(const char* text, const char* end, Digits* to) noe
     return text if to.wholes or to.fractions else NULL
 
 
-cdef bint read_decimal(
-    const char* text, uint32_t size, int128* to, double* real
-) noexcept nogil:
+cdef bint read_decimal(const char* text, uint32_t size, int128* to, double* real) noexcept nogil:
     """`[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)` within 18 digits of a fraction and 128 bits.
 
     `real` is the number as a double by two roundings, of numerator and denominator, as the
@@ -252,12 +261,43 @@ cdef bint read_decimal(
     """
     cdef const char* end = text + size
     cdef bint negative = text[0] == c'-'
-    cdef Digits digits
-    cdef uint128 whole = 0, fraction = 0, limit
-    cdef uint64_t joined = 0
-    cdef int i
     if negative or text[0] == c'+':
         text += 1
+    if end - text > EXACT_DIGITS or not _read_short(text, end, to, real):
+        return _read_long(text, end, negative, to, real)
+    if negative and to[0]:
+        to[0] = -to[0]
+        real[0] = -real[0]
+    return True
+
+
+cdef bint _read_short(const char* text, const char* end, int128* to, double* real) noexcept nogil:
+    """A decimal whose numerator and denominator are doubles, of few digits, the first a whole."""
+    cdef const char* fraction = end
+    cdef int64_t joined = 0
+    cdef uint32_t digit
+    if text == end or not _digit(text[0]):
+        return False
+    while text < end:
+        digit = <uint32_t>text[0] - <uint32_t>c'0'
+        text += 1
+        if digit <= 9:
+            joined = 10 * joined + digit
+        elif text[-1] == c'.' and fraction == end:
+            fraction = text
+        else:
+            return False
+    real[0] = <double>joined / <double>TENS[end - fraction]
+    to[0] = <int128>joined * <int128>TENS[18 - (end - fraction)]
+    return True
+
+
+cdef bint _read_long(
+    const char* text, const char* end, bint negative, int128* to, double* real
+) noexcept nogil:
+    cdef Digits digits
+    cdef uint128 whole = 0, fraction = 0, limit
+    cdef int i
     if split_digits(text, end, &digits) != end:
         return False
     while digits.wholes and digits.whole[0] == c'0':
@@ -267,17 +307,6 @@ cdef bint read_decimal(
         digits.fractions -= 1
     if digits.wholes > DECIMAL_DIGITS or digits.fractions > 18:
         return False
-    if digits.wholes + digits.fractions <= SHORT_DIGITS:
-        for i in range(digits.wholes):
-            joined = 10 * joined + <uint64_t>(digits.whole[i] - c'0')
-        for i in range(digits.fractions):
-            joined = 10 * joined + <uint64_t>(digits.fraction[i] - c'0')
-        real[0] = <double>joined / <double>TENS[digits.fractions]
-        to[0] = <int128>(<uint128>joined * TENS[18 - digits.fractions])
-        if negative and joined:
-            to[0] = -to[0]
-            real[0] = -real[0]
-        return True
     for i in range(digits.wholes):
         whole = 10 * whole + <uint64_t>(digits.whole[i] - c'0')
     for i in range(digits.fractions):
