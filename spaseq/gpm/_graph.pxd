@@ -51,7 +51,12 @@ cdef class SummaryGraph:
     cdef uint64_t serial            # of the batch whose event the views hold
     cdef uint32_t event
 
-    cdef int load(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef inline int load(self, EventBatch batch, uint32_t event) except -1 nogil:
+        """Fill the views with the triples of an event, if they do not hold it already."""
+        if self.serial == batch.serial and self.event == event:
+            return 0
+        return self._load(batch, event)
+    cdef int _load(self, EventBatch batch, uint32_t event) except -1 nogil
     cdef inline int fills(self, uint32_t view, uint32_t triples) noexcept nogil:
         """A view gets so many more triples of the event."""
         if self.views[view].count == 0 and triples:

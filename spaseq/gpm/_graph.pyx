@@ -95,14 +95,11 @@ cdef class SummaryGraph:
         self.room = triples
         return 0
 
-    cdef int load(self, EventBatch batch, uint32_t event) except -1 nogil:
-        """Fill the views with the triples of an event, if they do not hold it already."""
+    cdef int _load(self, EventBatch batch, uint32_t event) except -1 nogil:
         cdef const Triple* first = batch.triples + batch.events[event].first
         cdef const Triple* end = batch.triples + batch.events[event].end
         cdef uint32_t i, place, room = <uint32_t>(end - first)
         cdef View* view
-        if self.serial == batch.serial and self.event == event:
-            return 0
         if batch.dictionary is not self.dictionary or (
             batch.version != self.dictionary.permanent.count
         ):

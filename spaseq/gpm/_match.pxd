@@ -78,12 +78,25 @@ cdef class NativeMatcher:
     cdef int _enter_test(self, uint32_t number, code) except -1
     cdef uint64_t _needed(self, int number) noexcept
     cdef bint _is_straight(self, Node* root) noexcept
-    cdef int look(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef inline int look(self, EventBatch batch, uint32_t event) except -1 nogil:
+        """The rows of an event in `result`, and which of them passed; worked out only once."""
+        if self.serial == batch.serial and self.event == event:
+            return 0
+        return self._look(batch, event)
+    cdef int _look(self, EventBatch batch, uint32_t event) except -1 nogil
     cdef inline int pass_over(self, uint64_t events) noexcept nogil:
         """So many events were not looked at, for want of triples."""
         self.tried += events
         return 0
-    cdef bint look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef inline bint look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil:
+        """Whether an event has a row that passed, whose only triple is of the pattern's only view.
+
+        The same that `look` finds, without a summary graph.
+        """
+        if self.serial != batch.serial or self.event != event:
+            self._look_at_one(batch, event)
+        return self.result.count > 0 and self.passed[0]
+    cdef int _look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil
     cdef int run(self, uint32_t event) except -1 nogil
     cdef int filter_rows(self) except -1 nogil

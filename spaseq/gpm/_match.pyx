@@ -282,10 +282,7 @@ cdef class NativeMatcher:
         self.look(batch, event)
         return self.result.count
 
-    cdef int look(self, EventBatch batch, uint32_t event) except -1 nogil:
-        """The rows of an event in `result`, and which of them passed; worked out only once."""
-        if self.serial == batch.serial and self.event == event:
-            return 0
+    cdef int _look(self, EventBatch batch, uint32_t event) except -1 nogil:
         self.serial = 0
         self.batch = <PyObject*>batch
         self.run(event)
@@ -294,24 +291,19 @@ cdef class NativeMatcher:
         self.event = event
         return 0
 
-    cdef bint look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil:
-        """Whether an event has a row that passed, whose only triple is of the pattern's only view.
-
-        The same that `look` finds, without a summary graph.
-        """
+    cdef int _look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil:
         cdef const Triple* triple = &batch.triples[batch.events[event].first]
         cdef Node* root = &self.nodes[self.node_count - 1]
-        if self.serial != batch.serial or self.event != event:
-            self.serial, self.batch = 0, <PyObject*>batch
-            self.tried += 1
-            self.result = &root.rows
-            root.rows.count = 0
-            self.found += self.basic.match_one(
-                root.first, triple.subject, triple.object, &root.rows
-            )
-            self.filter_rows()
-            self.serial, self.event = batch.serial, event
-        return self.result.count > 0 and self.passed[0]
+        self.serial, self.batch = 0, <PyObject*>batch
+        self.tried += 1
+        self.result = &root.rows
+        root.rows.count = 0
+        self.found += self.basic.match_one(
+            root.first, triple.subject, triple.object, &root.rows
+        )
+        self.filter_rows()
+        self.serial, self.event = batch.serial, event
+        return 0
 
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil:
         """Whether a row passes the local filters, at the event that the summary graph holds."""

@@ -22,6 +22,7 @@ from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, More, assign, bind
 from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._terms cimport LOCAL
 from spaseq.rdf._window cimport WindowTerms
 
 from spaseq.nfa.limits import NO_LIMIT, LimitReached
@@ -231,7 +232,8 @@ cdef class AutomatonCore(Chain):
         if not self.row_kept:
             for i in range(self.compared_first[gpm], self.compared_first[gpm + 1]):
                 j = self.compared[i]
-                self.row[j] = self.window.seek(self.batch, row[j])
+                if self.row[j] & LOCAL:
+                    self.row[j] = self.window.seek(self.batch, row[j])
         for i in range(self.required_first[gpm], self.required_first[gpm + 1]):
             keyed &= row[self.required[i]] != 0
         if self.looking and self.is_looked_at(gpm):
