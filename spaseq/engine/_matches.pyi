@@ -3,7 +3,7 @@ from collections.abc import Iterator, Sequence
 from spaseq.engine._step import NativeStep
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa._earliest import Earliest
-from spaseq.nfa.native import CoreTables
+from spaseq.nfa.core_tables import CoreTables
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.results import Match

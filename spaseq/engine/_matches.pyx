@@ -58,7 +58,7 @@ cdef class Reading:
 
     Args:
         query: its name.
-        rows: the tables of its automaton (`spaseq.nfa.native.CoreTables`).
+        rows: the tables of its automaton (`spaseq.nfa.core_tables.CoreTables`).
         columns: the projected variables, with the register each is read from.
         steps: for each edge the name of its GPM and the variables of its rows.
         streams: their IRIs.

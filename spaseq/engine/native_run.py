@@ -27,9 +27,9 @@ from spaseq.nfa._core import AutomatonCore
 from spaseq.nfa._earliest import Earliest
 from spaseq.nfa._parts import CoreParts
 from spaseq.nfa.automaton import Link
+from spaseq.nfa.core_tables import CoreTables
 from spaseq.nfa.limits import NO_LIMITS, Limits
 from spaseq.nfa.linked import LinkedOccurrence
-from spaseq.nfa.native import CoreTables
 from spaseq.nfa.native_registers import bound_by
 from spaseq.nfa.path import Key, Path, Step, Witnessed
 from spaseq.nfa.registers import FALSE, TRUE, RegisterFile

@@ -1,7 +1,7 @@
 from spaseq.nfa._clock import Clock
 from spaseq.nfa._partitions import Partitions
 from spaseq.nfa._tecs import Tecs
-from spaseq.nfa.native import CoreTables
+from spaseq.nfa.core_tables import CoreTables
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._window import WindowTerms
 

@@ -36,6 +36,7 @@ cdef class EventAtHand(Clock):
     cdef int keep_row(self, uint32_t width) except -1 nogil
     cdef int settle(self, Occurrence* occurrence) noexcept nogil
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1 nogil
+    cdef int label_straight(self, Way* way, uint32_t width, Label** label) except -1 nogil
 
 
 cdef inline bint spend(EventAtHand hand, uint32_t place) noexcept nogil:

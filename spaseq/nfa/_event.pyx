@@ -98,6 +98,12 @@ cdef class EventAtHand(Clock):
             width += occurrence.assigned_end - occurrence.binding_end
             if label[0] != NULL and memcmp(label[0].row, self.row, width * sizeof(term_t)) != 0:
                 label[0] = NULL
+        return self.label_straight(way, width, label)
+
+    cdef int label_straight(self, Way* way, uint32_t width, Label** label) except -1 nogil:
+        """The same where no register has been bound, and the row is its pattern's alone."""
+        if not self.row_kept:
+            self.keep_row(width)
         if label[0] == NULL:
             label[0] = <Label*>piece_of(self.tecs, sizeof(Label) + width * sizeof(term_t))
             memcpy(label[0], &self.event, sizeof(Label))

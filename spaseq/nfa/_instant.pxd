@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t
 
 from spaseq.nfa._groups cimport Groups
 from spaseq.nfa._guards cimport Guards
-from spaseq.nfa._tables cimport Edge, Link, Place, open_to
+from spaseq.nfa._tables cimport Edge, Link, Origin, Place, Source, open_to
 from spaseq.nfa._tecs cimport Node
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
@@ -44,11 +44,9 @@ cdef class OpenInstant(Guards):
     cdef int make_room(self) except -1 nogil
 
 
-cdef inline int wait(OpenInstant brought, uint32_t target, Node* node) except -1 nogil:
-    """The partial match at hand waits in a place when the instant has closed."""
-    cdef Place* place = &brought.places[target]
+cdef inline term_t* waiting(OpenInstant brought, uint32_t target, Node* node) except? NULL nogil:
+    """Someone waits in a place when the instant has closed; where its registers are to be put."""
     cdef Pending* pending
-    cdef uint32_t i
     if brought.pending_count == brought.pending_room or (
         brought.value_count + brought.cells > brought.value_room
     ):
@@ -56,9 +54,17 @@ cdef inline int wait(OpenInstant brought, uint32_t target, Node* node) except -1
     pending = &brought.pending[brought.pending_count]
     pending.target, pending.values, pending.node = target, brought.value_count, node
     brought.pending_count += 1
+    return brought.pending_values + brought.value_count
+
+
+cdef inline int wait(OpenInstant brought, uint32_t target, Node* node) except -1 nogil:
+    """The partial match at hand waits in a place when the instant has closed."""
+    cdef Place* place = &brought.places[target]
+    cdef term_t* values = waiting(brought, target, node)
+    cdef uint32_t i
     for i in range(place.live_first, place.live_end):
-        brought.pending_values[brought.value_count] = brought.env[brought.numbers[i]]
-        brought.value_count += 1
+        values[i - place.live_first] = brought.env[brought.numbers[i]]
+    brought.value_count += place.live_end - place.live_first
     return 0
 
 
@@ -74,4 +80,31 @@ cdef inline int arrive(OpenInstant brought, const Edge* edge, Node* node) except
             wait(brought, link.target, node)
         else:
             brought.accept(node)
+    return 0
+
+
+cdef inline int arrive_straight(
+    OpenInstant brought, const Edge* edge, const term_t* remembered, Node* node
+) except -1 nogil:
+    """Follow the links of a straight edge that was taken from a group with these registers."""
+    cdef uint32_t i, j
+    cdef Link* link
+    cdef Source* source
+    cdef term_t* values
+    for i in range(edge.link_first, edge.link_end):
+        link = &brought.links[i]
+        if link.target < 0:
+            brought.accept(node)
+            continue
+        values = waiting(brought, link.target, node)
+        for j in range(link.source_first, link.source_end):
+            source = &brought.sources[j]
+            if source.origin == Origin.ROW:
+                values[0] = brought.row[source.number]
+            elif source.origin == Origin.GROUP:
+                values[0] = remembered[source.number]
+            else:
+                values[0] = source.number
+            values += 1
+        brought.value_count += link.source_end - link.source_first
     return 0

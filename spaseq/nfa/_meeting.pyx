@@ -16,7 +16,7 @@ from libc.string cimport memset
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._event cimport spend
 from spaseq.nfa._groups cimport NOBODY, Group, Groups, group_at, hash_of, latest_of
-from spaseq.nfa._instant cimport arrive
+from spaseq.nfa._instant cimport arrive, arrive_straight
 from spaseq.nfa._order cimport Order, Rank, Span, class_of, next_of, rank_of
 from spaseq.nfa._sums cimport Sum, sum_of
 from spaseq.nfa._tables cimport (
@@ -27,6 +27,7 @@ from spaseq.nfa._tables cimport (
     Occurrence,
     Place,
     Relation,
+    agrees,
     assign,
     bind,
     enter,
@@ -155,6 +156,16 @@ cdef class Meeting(Joins):
         place.visited += 1
         if self.now < self.since:
             return 0
+        if (
+            edge.straight and not place.manner
+            and not self.occurrences[edge.occurrence].more & More.TESTS
+            and agrees(self, edge, self.row, NULL)
+        ):
+            self.label_straight(way, width, label)
+            place.joined += 1
+            return arrive_straight(
+                self, edge, NULL, extended(self.tecs, label[0], NULL, self.now)
+            )
         memset(self.env, 0, self.cells * sizeof(term_t))
         if not self._fits(edge, width, False):
             return 0
@@ -171,6 +182,7 @@ cdef class Meeting(Joins):
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
         cdef Group* group = group_at(groups, number)
+        cdef bint straight
         prefetch(group.members)  # they are followed soon, if this ends a match
         place.visited += 1
         if latest_of(group) < self.since:
@@ -181,9 +193,13 @@ cdef class Meeting(Joins):
             return 0
         if not spend(self, way.place):
             return 0
-        self.remember(self.env, place, groups, number)
-        if not self._fits(edge, width, sure):
-            return 0
+        straight = edge.straight and not place.manner and agrees(
+            self, edge, self.row, group.values
+        ) and (sure or not self.occurrences[edge.occurrence].more & More.TESTS)
+        if not straight:
+            self.remember(self.env, place, groups, number)
+            if not self._fits(edge, width, sure):
+                return 0
         if group.latest < 0 or self.tracked and place.operator == c"," and not (
             place.manner & CONJOINED
         ) and group.members.node.label.instant < self.partitions.before:
@@ -191,10 +207,18 @@ cdef class Meeting(Joins):
             return 0
         if place.manner:
             return self.take_guarded(way, number, width, label)
-        self.label_row(way, width, label)
+        if straight:
+            self.label_straight(way, width, label)
+        else:
+            self.label_row(way, width, label)
         place.joined += 1
         if place.operator == c";" and group.taken != self.now:
             self.touch(way.place, number)
+        if straight:
+            return arrive_straight(
+                self, edge, group.values,
+                extended(self.tecs, label[0], group.members, group.latest),
+            )
         return arrive(self, edge, extended(self.tecs, label[0], group.members, group.latest))
 
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil:

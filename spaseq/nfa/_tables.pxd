@@ -71,8 +71,29 @@ cdef struct Link:
     int32_t target      # a place, -1: the match is complete, -2: the guarded unit has occurred
     uint32_t bound_first
     uint32_t bound_end
+    uint32_t source_first   # of a straight edge: what the target remembers
+    uint32_t source_end
 
-# As in spaseq.nfa.native: less and greater may be equal too.
+cdef enum:
+    ANY = 0xFFFFFFFFu
+
+# Of a straight edge: a column that is bound, and to what the group has in a register, if any.
+cdef struct Agreement:
+    uint32_t column
+    uint32_t position   # among the live registers of the edge's place, ANY: to anything
+
+# Where a straight edge has a register from: a column of the row, a live register of the group,
+# or `number` itself.
+cdef enum Origin:
+    ROW
+    GROUP
+    GIVEN
+
+cdef struct Source:
+    Origin origin
+    uint32_t number
+
+# As in spaseq.nfa.core_tables: less and greater may be equal too.
 cdef enum Relation:
     LESS
     EQUAL
@@ -91,6 +112,9 @@ cdef struct Edge:
     Relation relation   # what it must be to the register
     bint whole          # rows take all groups that surely fit as one
     bint decided        # what the ordered index surely finds needs no filter
+    bint straight       # see spaseq.nfa.native_straight
+    uint32_t agreement_first
+    uint32_t agreement_end
 
 # A column of a row, the register that takes its value, and those that follow that.
 cdef struct Binding:
@@ -162,6 +186,8 @@ cdef class Tables:
     cdef Edge* edges
     cdef Link* links
     cdef Bound* bounds
+    cdef Agreement* agreements
+    cdef Source* sources
     cdef Effect* effects
     cdef Binding* bindings
     cdef Follower* followers
@@ -243,6 +269,23 @@ cdef inline int bind(
         for i in range(occurrence.count_first, occurrence.count_end):
             env[tables.numbers[i]] += 1
     return 1
+
+
+cdef inline bint agrees(
+    Tables tables, const Edge* edge, const term_t* row, const term_t* values
+) noexcept nogil:
+    """Whether a straight edge may be taken as such by a row and a group with these registers."""
+    cdef uint32_t i
+    cdef Agreement* agreement
+    cdef term_t value
+    for i in range(edge.agreement_first, edge.agreement_end):
+        agreement = &tables.agreements[i]
+        value = row[agreement.column]
+        if value == 0 or (
+            agreement.position != ANY and values[agreement.position] != value
+        ):
+            return False
+    return True
 
 
 cdef inline bint open_to(Tables tables, const Link* link, const term_t* env) noexcept nogil:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The tables of an automaton (`spaseq.nfa.native`) as flat arrays, with the counters of one run.
+"""The tables of an automaton (`spaseq.nfa.core_tables`) as flat arrays, with one run's counters.
 
 Invariant: nothing but counters changes once they are made.
 """
@@ -42,9 +42,22 @@ cdef class Tables:
                 self.edges[i].decided,
             ) = entry
             self.edges[i].relation = <Relation><int>relation
+        for i, entry in enumerate(rows.straight.edges):
+            (
+                self.edges[i].straight, self.edges[i].agreement_first,
+                self.edges[i].agreement_end,
+            ) = entry
+        self.agreements = <Agreement*>zeroed(len(rows.straight.agreements), sizeof(Agreement))
+        for i, entry in enumerate(rows.straight.agreements):
+            self.agreements[i].column, self.agreements[i].position = entry
+        self.sources = <Source*>zeroed(len(rows.straight.sources), sizeof(Source))
+        for i, (origin, number) in enumerate(rows.straight.sources):
+            self.sources[i] = Source(<Origin><int>origin, number)
         self.links = <Link*>zeroed(len(rows.links), sizeof(Link))
         for i, entry in enumerate(rows.links):
             self.links[i].target, self.links[i].bound_first, self.links[i].bound_end = entry
+        for i, entry in enumerate(rows.straight.links):
+            self.links[i].source_first, self.links[i].source_end = entry
         self.bounds = <Bound*>zeroed(len(rows.bounds), sizeof(Bound))
         for i, entry in enumerate(rows.bounds):
             self.bounds[i].register, self.bounds[i].least, self.bounds[i].below = entry
@@ -101,6 +114,8 @@ cdef class Tables:
         give_back(self.edges)
         give_back(self.links)
         give_back(self.bounds)
+        give_back(self.agreements)
+        give_back(self.sources)
         give_back(self.effects)
         give_back(self.bindings)
         give_back(self.followers)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from spaseq.nfa import native_chain, native_search
-from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place, Relation, Sighting
-from spaseq.nfa.native_chain import ChainTables
-from spaseq.nfa.native_registers import Effect, Follower, NativeRegisters, bound_by
-from spaseq.nfa.native_search import SearchTables
+from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place, Sighting
+from spaseq.nfa.core_tables import CLOSING, RELATIONS, CoreTables, Index, Range
+from spaseq.nfa.native_registers import NativeRegisters, bound_by
+from spaseq.nfa.native_straight import Binding
 from spaseq.nfa.native_unions import joins_whole, order_decides
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places, windows_back
@@ -17,81 +17,6 @@ from spaseq.plan.logical import QueryPlan
 from spaseq.plan.references import IS_FIRST, iteration_register
 
 _NOBODY = _NO_LIMIT = 2**32 - 1
-_RELATIONS: tuple[Relation, ...] = ("less", "equal", "greater")
-
-Range = tuple[int, int]
-Index = tuple[list[int], int]
-"""The positions of live registers that an index reads, and of the one it is ordered by or -1."""
-
-CLOSING = "w"  # the operator of the places where matches wait for their windows to close
-
-
-@dataclass(slots=True)
-class CoreTables:
-    """An automaton as rows of numbers; ranges are (first, end) of the list they speak of."""
-
-    size: int
-    tumbling: bool
-    counted: bool
-    endless: bool
-    """Whether there is no window."""
-    windows: int
-    """How many windows back somebody may look."""
-    cells: int
-    """Of an environment: registers, then what expressions see of some of them."""
-    kept: frozenset[int]
-    """The registers that the core keeps."""
-    places: list[tuple[str | None, int, int, list[Index], int]] = field(default_factory=list)
-    """(operator, live registers as a range of `numbers`, indexes, first edge)."""
-    edges: list[tuple[int, ...]] = field(default_factory=list)
-    """(occurrence or, of several graph patterns, the greatest number, effects, links, index or 0,
-    key columns, column that an ordered index compares, how (in `_RELATIONS`), `joins_whole`,
-    `order_decides`)."""
-    links: list[tuple[int, int, int]] = field(default_factory=list)
-    bounds: list[tuple[int, int, int]] = field(default_factory=list)
-    effects: list[Effect] = field(default_factory=list)
-    bindings: list[tuple[int, int, int, int]] = field(default_factory=list)
-    """(column of a row, register, what follows that as a range of `followers`)."""
-    followers: list[Follower] = field(default_factory=list)
-    occurrences: list[tuple[int, int, int, int, int, bool, bool]] = field(default_factory=list)
-    """(bindings of its columns as a range, end of those of its BINDs, which come next, counting
-    registers as a range of `numbers`, whether the window has its rows before they are bound,
-    whether there are residual filters)."""
-    numbers: list[int] = field(default_factory=list)
-    ways: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
-    """(place, position of the edge, edge) by GPM."""
-    way_first: list[int] = field(default_factory=list)
-    required: list[int] = field(default_factory=list)
-    """Columns that a row must bind, by GPM."""
-    required_first: list[int] = field(default_factory=list)
-    compared: list[int] = field(default_factory=list)
-    """Columns that are compared with what registers hold, by GPM."""
-    compared_first: list[int] = field(default_factory=list)
-    sightings: list[tuple[int, int, int, int, int, bool]] = field(default_factory=list)
-    """(place, occurrence, index or 0, key columns, whether negated) of guards, by GPM."""
-    sighting_first: list[int] = field(default_factory=list)
-    partition: list[list[int]] = field(default_factory=list)
-    """Per GPM the columns of a key; none where it does not have all of its variables."""
-    partition_registers: list[int] = field(default_factory=list)
-    """Those that hold a key."""
-    edge_gpms: list[list[int]] = field(default_factory=list)
-    """Per edge the GPMs of its step."""
-    width: int = 0
-    """Of a key."""
-    tracked: bool = False
-    """Whether strict contiguity asks which events each partition has."""
-    adjacent: bool = False
-    """Whether strict contiguity is asked for anywhere: events that match nothing count then."""
-    recorded: bool = False
-    """Whether it also asks at which instants they came."""
-    apart: bool = False
-    """Whether each partition skips past its own matches."""
-    closing: list[Link] = field(default_factory=list)
-    """The links to the places after the automaton's own, where matches wait."""
-    firsts: list[Range] = field(default_factory=list)
-    """(iteration register, cell that says whether it is the first iteration)."""
-    search: SearchTables = field(default_factory=SearchTables)
-    chain: ChainTables = field(default_factory=ChainTables)
 
 
 def joins_strictly(plan: QueryPlan, automaton: Automaton) -> bool:
@@ -227,6 +152,7 @@ class _Writing:
             operator = None if place.start else operator_of(self._plan, self._automaton, place)
             self.tables.places.append((operator, *live, indexes, first))
         self.tables.places += self._closing
+        self._straighten()
         self._write_ways()
         self._write_sightings()
         self.tables.chain = native_chain.tables(self._plan, self._automaton)
@@ -236,6 +162,31 @@ class _Writing:
                 unit = int(name.removeprefix(IS_FIRST))
                 register = self._registers.number[iteration_register(unit)]
                 self.tables.firsts.append((register, cell))
+
+    def _straighten(self) -> None:
+        tables = self.tables
+        live = [tables.numbers[first:end] for _, first, end, _, _ in tables.places]
+        for (number, _), edge in self._edges.items():
+            occurrence, effects, effects_end, link, links_end, *_ = tables.edges[edge]
+            tables.straight.add(
+                live[number],
+                tables.effects[effects:effects_end],
+                None if occurrence == _NOBODY else self._bindings(occurrence),
+                [
+                    None if bounds > bound or target < -1 else () if target < 0 else live[target]
+                    for target, bound, bounds in tables.links[link:links_end]
+                ],
+            )
+
+    def _bindings(self, occurrence: int) -> list[Binding] | None:
+        """What binding a row of an occurrence is, where that is all there is to do."""
+        first, end, assigned, count, counts, keeps, _ = self.tables.occurrences[occurrence]
+        if assigned > end or counts > count or keeps:
+            return None
+        return [
+            (column, register, self.tables.followers[since:until])
+            for column, register, since, until in self.tables.bindings[first:end]
+        ]
 
     def _write_ways(self) -> None:
         ways = dispatch(self._plan, self._automaton, fragment_places(self._automaton))
@@ -333,7 +284,7 @@ class _Writing:
             index,
             *key_columns,
             compared,
-            0 if order is None else _RELATIONS.index(order[2]),
+            0 if order is None else RELATIONS.index(order[2]),
             joins_whole(self._plan, self._automaton, number, position),
             order_decides(self._plan, self._automaton, number, position),
         )
