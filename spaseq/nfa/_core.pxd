@@ -1,7 +1,7 @@
 """The automaton over term numbers; see _core.pyx."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.nfa._chain cimport Chain
 from spaseq.nfa._groups cimport Groups
@@ -16,6 +16,7 @@ from spaseq.rdf._terms cimport term_t
 cdef class AutomatonCore(Chain):
     cdef bint passes            # some place only waits for the next instant
     cdef bint adjacent          # strict contiguity is asked for somewhere
+    cdef uint8_t* concerned     # per GPM: whether its rows concern others than those who wait
     # Bounds, see spaseq.nfa.limits; and how much was there before the event at hand.
     cdef uint64_t most_groups, kept_groups, sweep_at
     cdef bint sheds
@@ -34,6 +35,7 @@ cdef class AutomatonCore(Chain):
     cdef int came_early(self, uint32_t gpm, uint64_t events) noexcept nogil
     cdef bint unsteady(self) noexcept nogil
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
+    cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef int begin_instant(self, int64_t micros) except -1 nogil
     cdef int end_instant(self) except -1 nogil
     cdef int _take_leave(self, Groups groups, const Touched* touched) except -1 nogil

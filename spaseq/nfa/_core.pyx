@@ -17,11 +17,12 @@ Automata.
 from spaseq.nfa._clock cimport since_of, tick
 from spaseq.nfa._event cimport EventAtHand, spend, take_row
 from spaseq.nfa._groups cimport NOBODY, Group, group_at, latest_of
-from spaseq.nfa._instant cimport Touched
+from spaseq.nfa._instant cimport Touched, touch
 from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, More, assign, bind
 from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._terms cimport LOCAL
 from spaseq.rdf._window cimport WindowTerms
 
@@ -44,8 +45,18 @@ cdef class AutomatonCore(Chain):
         self.tracked, self.apart = tables.tracked, tables.apart
         self.adjacent = tables.adjacent
         self.passes = not self.tracked and any(place[0] == "," for place in tables.places)
+        self.concerned = <uint8_t*>zeroed(self.gpm_count, sizeof(uint8_t))
+        for gpm in range(self.gpm_count):
+            self.concerned[<uint32_t>gpm] = (
+                self.looking or self.tracked or self.apart
+                or self.required_first[gpm] < self.required_first[gpm + 1]
+                or self.sighting_first[gpm] < self.sighting_first[gpm + 1]
+            )
         if tables.width:
             self.partitions = Partitions(tables, self, window, dictionary)
+
+    def __dealloc__(self):
+        give_back(self.concerned)
 
     # ---------------------------------------------------------------- instants
 
@@ -222,8 +233,6 @@ cdef class AutomatonCore(Chain):
     cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
         """One row of a GPM over the presented event."""
         cdef uint32_t i, j
-        cdef bint keyed = True
-        cdef Way* way
         cdef Label* label
         # Patterns that differ in names only have the same rows, one after the other.
         if row != self.given or self.given_at != self.turn:
@@ -234,6 +243,21 @@ cdef class AutomatonCore(Chain):
                 j = self.compared[i]
                 if self.row[j] & LOCAL:
                     self.row[j] = self.window.seek(self.batch, row[j])
+        self.since = since_of(self)
+        if self.concerned[gpm] and not self._concern(gpm, row, width):
+            return 0
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            label = NULL
+            if self.chain_length:
+                self.take_chained(&self.ways[i], width)
+            else:
+                self.meet(&self.ways[i], width, &label)
+        return 0
+
+    cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
+        """Who looks back, guards and partitions are told of a row; False: no step may take it."""
+        cdef uint32_t i
+        cdef bint keyed = True
         for i in range(self.required_first[gpm], self.required_first[gpm + 1]):
             keyed &= row[self.required[i]] != 0
         if self.looking and self.is_looked_at(gpm):
@@ -244,21 +268,13 @@ cdef class AutomatonCore(Chain):
                     &self.sightings[i], width, <Groups>self.groups_at[self.sightings[i].place]
                 )
         if not keyed:
-            for j in range(self.way_first[gpm], self.way_first[gpm + 1]):
-                self.places[self.ways[j].place].unkeyed += 1
-            return 0
-        self.since = since_of(self)
+            for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+                self.places[self.ways[i].place].unkeyed += 1
+            return False
         if self.tracked or self.apart:
             self.partitions.meet(self.batch, gpm, row)
             self.since = self.partitions.since
-        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            way = &self.ways[i]
-            label = NULL
-            if self.chain_length:
-                self.take_chained(way, width)
-            else:
-                self.meet(way, width, &label)
-        return 0
+        return True
 
     cdef int _see(self, Sighting* sighting, uint32_t width, Groups groups) except -1 nogil:
         """A row that a guard looks for: it ends the groups it agrees with."""
@@ -300,7 +316,7 @@ cdef class AutomatonCore(Chain):
         if status <= 0:
             return _raised() if status < 0 else 0
         self.places[sighting.place].ended += 1
-        return self.touch(sighting.place, number)
+        return touch(self, sighting.place, number, group)
 
     cdef int skip_past(self, uint32_t count) except -1 nogil:
         """Only what starts after the first so many complete matches may still match."""

@@ -86,15 +86,6 @@ cdef class Groups:
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
     cdef int _grow(self) except -1 nogil
-    cdef int _enter_order(self, uint32_t index, uint32_t group) except -1 nogil
-    cdef Standing* _standing(self, Chains* chains, uint32_t group) noexcept nogil
-    cdef int _enter(self, Chains* chains, uint32_t group, uint32_t hash) noexcept nogil
-    cdef uint32_t _hash_in(self, const Chains* chains, uint32_t group) noexcept nogil
-    cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil
-    cdef uint32_t _like(
-        self, Chains* chains, uint32_t group, uint32_t hash, const term_t* key
-    ) noexcept nogil
-    cdef bint _agrees(self, Chains* chains, uint32_t group, const term_t* key) noexcept nogil
 
 
 cdef inline uint32_t hashed(uint32_t hash, term_t value) noexcept nogil:

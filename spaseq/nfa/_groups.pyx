@@ -10,7 +10,7 @@ each of them; where there is an order, logarithmic.
 from cpython.ref cimport PyObject
 from libc.string cimport memset
 
-from spaseq.nfa._order cimport Rank
+from spaseq.nfa._order cimport Rank, enter, leave
 from spaseq.nfa._tecs cimport added, piece_of
 from spaseq.rdf._memory cimport LINE, give_back, lines_grow, longer, zeroed
 
@@ -19,6 +19,68 @@ cdef const char* LACKING = b"another group of partial matches"
 
 cdef enum:
     SPARSE = 4      # so many chains for each group there is room for: most have one or none
+
+
+cdef inline Standing* _standing(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
+    if chains == groups.chains:
+        return &group_at(groups, group).standing
+    return &chains.standings[group]
+
+
+cdef inline int _enter(
+    Groups groups, Chains* chains, uint32_t group, uint32_t hash
+) noexcept nogil:
+    cdef uint32_t* head = &chains.heads[hash & chains.mask]
+    cdef Standing* own = _standing(groups, chains, group)
+    own.hash, own.next, own.previous = hash, head[0], NOBODY
+    if head[0] != NOBODY:
+        _standing(groups, chains, head[0]).previous = group
+    head[0] = group
+    return 0
+
+
+cdef inline int _leave(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
+    cdef Standing* own = _standing(groups, chains, group)
+    if own.previous == NOBODY:
+        chains.heads[own.hash & chains.mask] = own.next
+    else:
+        _standing(groups, chains, own.previous).next = own.next
+    if own.next != NOBODY:
+        _standing(groups, chains, own.next).previous = own.previous
+    return 0
+
+
+cdef inline uint32_t _like(
+    Groups groups, Chains* chains, uint32_t group, uint32_t hash, const term_t* key
+) noexcept nogil:
+    """The first group of a chain with a key, from one on; others are told by their hash."""
+    cdef Standing* standing
+    while group != NOBODY:
+        standing = _standing(groups, chains, group)
+        if standing.hash == hash and _agrees(groups, chains, group, key):
+            return group
+        group = standing.next
+    return NOBODY
+
+
+cdef inline bint _agrees(
+    Groups groups, const Chains* chains, uint32_t group, const term_t* key
+) noexcept nogil:
+    cdef term_t* values = values_of(groups, group)
+    cdef uint32_t i
+    for i in range(chains.width):
+        if values[chains.columns[i]] != key[i]:
+            return False
+    return True
+
+
+cdef inline uint32_t _hash_in(const Chains* chains, const term_t* values) noexcept nogil:
+    """The hash of the registers of a group that an index reads."""
+    cdef uint32_t hash = 0
+    cdef uint32_t i
+    for i in range(chains.width):
+        hash = hashed(hash, values[chains.columns[i]])
+    return hash
 
 
 cdef class Groups:
@@ -103,67 +165,23 @@ cdef class Groups:
                     (<Order>self.orders_at[i]).put(group)
                 elif not self.chains[i].same:
                     chains = &self.chains[i]
-                    self._enter(chains, group, self._standing(chains, group).hash)
+                    _enter(self, chains, group, _standing(self, chains, group).hash)
         return 0
-
-    cdef Standing* _standing(self, Chains* chains, uint32_t group) noexcept nogil:
-        if chains == self.chains:
-            return &group_at(self, group).standing
-        return &chains.standings[group]
-
-    cdef int _enter(self, Chains* chains, uint32_t group, uint32_t hash) noexcept nogil:
-        cdef uint32_t* head = &chains.heads[hash & chains.mask]
-        cdef Standing* own = self._standing(chains, group)
-        own.hash, own.next, own.previous = hash, head[0], NOBODY
-        if head[0] != NOBODY:
-            self._standing(chains, head[0]).previous = group
-        head[0] = group
-        return 0
-
-    cdef int _leave(self, Chains* chains, uint32_t group) noexcept nogil:
-        cdef Standing* own = self._standing(chains, group)
-        if own.previous == NOBODY:
-            chains.heads[own.hash & chains.mask] = own.next
-        else:
-            self._standing(chains, own.previous).next = own.next
-        if own.next != NOBODY:
-            self._standing(chains, own.next).previous = own.previous
-        return 0
-
-    cdef bint _agrees(self, Chains* chains, uint32_t group, const term_t* key) noexcept nogil:
-        cdef term_t* values = values_of(self, group)
-        cdef uint32_t i
-        for i in range(chains.width):
-            if values[chains.columns[i]] != key[i]:
-                return False
-        return True
 
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil:
         """The first group with these values in the columns of an index, or NOBODY."""
         cdef Chains* chains = &self.chains[0 if self.chains[index].same else index]
         cdef uint32_t hash = hash_of(key, chains.width)
-        return self._like(chains, chains.heads[hash & chains.mask], hash, key)
+        return _like(self, chains, chains.heads[hash & chains.mask], hash, key)
 
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil:
         """The one after a group that `first` or `next_of` gave."""
         cdef Chains* chains = &self.chains[index]
         if chains.same:
             return NOBODY  # no other group has all of its registers
-        return self._like(
-            chains, chains.standings[group].next, chains.standings[group].hash, key
+        return _like(
+            self, chains, chains.standings[group].next, chains.standings[group].hash, key
         )
-
-    cdef uint32_t _like(
-        self, Chains* chains, uint32_t group, uint32_t hash, const term_t* key
-    ) noexcept nogil:
-        """The first group of a chain with a key, from one on; others are told by their hash."""
-        cdef Standing* standing
-        while group != NOBODY:
-            standing = self._standing(chains, group)
-            if standing.hash == hash and self._agrees(chains, group, key):
-                return group
-            group = standing.next
-        return NOBODY
 
     cdef uint32_t find(self, const term_t* values) noexcept nogil:
         """The group with these live registers, or NOBODY."""
@@ -172,8 +190,9 @@ cdef class Groups:
             return NOBODY
         if self.width == 0:
             return self.alive[0]
-        return self._like(
-            self.chains, self.chains.heads[self.sought & self.chains.mask], self.sought, values
+        return _like(
+            self, self.chains, self.chains.heads[self.sought & self.chains.mask], self.sought,
+            values,
         )
 
     cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF nogil:
@@ -181,6 +200,9 @@ cdef class Groups:
         cdef uint32_t group = self.free
         cdef uint32_t i
         cdef Group* made
+        cdef Chains* chains
+        cdef Rank rank
+        cdef double value
         assert self.room == 0 or self.find(values) == NOBODY
         if group != NOBODY:
             self.free = group_at(self, group).place
@@ -204,32 +226,15 @@ cdef class Groups:
         self.living += 1
         for i in range(self.width):
             made.values[i] = values[i]
-        for i in range(self.chain_count):
-            if self.chains[i].ordered >= 0:
-                self._enter_order(i, group)
-            elif i == 0:
-                self._enter(&self.chains[0], group, self.sought)
-            elif not self.chains[i].same:
-                self._enter(&self.chains[i], group, self._hash_in(&self.chains[i], group))
+        _enter(self, self.chains, group, self.sought)
+        for i in range(1, self.chain_count):
+            chains = &self.chains[i]
+            if chains.ordered >= 0:
+                rank = self.registers.rank(values[chains.ordered], &value)
+                enter(<Order>self.orders_at[i], group, _hash_in(chains, values), rank, value)
+            elif not chains.same:
+                _enter(self, chains, group, _hash_in(chains, values))
         return group
-
-    cdef int _enter_order(self, uint32_t index, uint32_t group) except -1 nogil:
-        cdef Chains* chains = &self.chains[index]
-        cdef term_t* values = values_of(self, group)
-        cdef double value
-        cdef Rank rank = self.registers.rank(values[chains.ordered], &value)
-        return (<Order>self.orders_at[index]).enter(
-            group, self._hash_in(chains, group), rank, value
-        )
-
-    cdef uint32_t _hash_in(self, const Chains* chains, uint32_t group) noexcept nogil:
-        """The hash of the registers of a group that an index reads."""
-        cdef term_t* values = values_of(self, group)
-        cdef uint32_t hash = 0
-        cdef uint32_t i
-        for i in range(chains.width):
-            hash = hashed(hash, values[chains.columns[i]])
-        return hash
 
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil:
         """A member is also found by its last instant, no older than that of any other."""
@@ -262,11 +267,12 @@ cdef class Groups:
         cdef Group* gone = group_at(self, group)
         cdef uint32_t i, last
         assert gone.alive and self.alive[gone.place] == group
-        for i in range(self.chain_count):
+        _leave(self, self.chains, group)
+        for i in range(1, self.chain_count):
             if self.chains[i].ordered >= 0:
-                (<Order>self.orders_at[i]).leave(group)
+                leave(<Order>self.orders_at[i], group)
             elif not self.chains[i].same:
-                self._leave(&self.chains[i], group)
+                _leave(self, &self.chains[i], group)
         self.living -= 1
         self.turned[0] |= self.living == 0
         last = self.alive[self.living]

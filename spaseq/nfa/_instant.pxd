@@ -3,7 +3,7 @@
 from cpython.ref cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
-from spaseq.nfa._groups cimport Groups
+from spaseq.nfa._groups cimport Group, Groups
 from spaseq.nfa._guards cimport Guards
 from spaseq.nfa._tables cimport Edge, Link, Origin, Place, Source, open_to
 from spaseq.nfa._tecs cimport Node
@@ -39,9 +39,23 @@ cdef class OpenInstant(Guards):
     cdef int remember(
         self, term_t* env, const Place* place, Groups groups, uint32_t number
     ) noexcept nogil
-    cdef int touch(self, uint32_t place, uint32_t number) except -1 nogil
+    cdef int more_touched(self) except -1 nogil
     cdef int accept(self, Node* node) except -1 nogil
     cdef int make_room(self) except -1 nogil
+
+
+cdef inline int touch(
+    OpenInstant brought, uint32_t place, uint32_t number, Group* group
+) except -1 nogil:
+    """A `;` place has taken a group: it goes when the instant closes."""
+    cdef Touched* touched
+    group.taken = brought.now
+    if brought.touched_count == brought.touched_room:
+        brought.more_touched()
+    touched = &brought.touched[brought.touched_count]
+    touched.place, touched.group = place, number
+    brought.touched_count += 1
+    return 0
 
 
 cdef inline term_t* waiting(OpenInstant brought, uint32_t target, Node* node) except? NULL nogil:

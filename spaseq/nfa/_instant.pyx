@@ -7,7 +7,7 @@ Nothing follows an event of its own instant, so none of it is seen before the in
 from cpython.ref cimport PyObject
 from libc.string cimport memset
 
-from spaseq.nfa._groups cimport group_at, values_of
+from spaseq.nfa._groups cimport values_of
 from spaseq.nfa._order cimport Registers
 from spaseq.nfa._tables cimport DATED
 from spaseq.rdf._dictionary cimport Dictionary
@@ -63,17 +63,10 @@ cdef class OpenInstant(Guards):
             env[self.numbers[i]] = values[i - place.live_first]
         return 0
 
-    cdef int touch(self, uint32_t place, uint32_t number) except -1 nogil:
-        """A `;` place has taken a group: it goes when the instant closes."""
-        group_at(<Groups>self.groups_at[place], number).taken = self.now
-        if self.touched_count == self.touched_room:
-            self.touched_room = 2 * self.touched_room + 16
-            self.touched = <Touched*>longer(
-                self.touched, self.touched_room, sizeof(Touched), LACKING
-            )
-        self.touched[self.touched_count].place = place
-        self.touched[self.touched_count].group = number
-        self.touched_count += 1
+    cdef int more_touched(self) except -1 nogil:
+        """Room for another group that has been taken."""
+        self.touched_room = 2 * self.touched_room + 16
+        self.touched = <Touched*>longer(self.touched, self.touched_room, sizeof(Touched), LACKING)
         return 0
 
     cdef int accept(self, Node* node) except -1 nogil:

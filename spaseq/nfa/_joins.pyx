@@ -16,9 +16,9 @@ from libc.string cimport memcpy, memset
 
 from spaseq.nfa._clock cimport bound_at, since_of
 from spaseq.nfa._event cimport spend
-from spaseq.nfa._groups cimport NOBODY, Dates, Stretch, floor_of, group_at
+from spaseq.nfa._groups cimport NOBODY, Dates, Group, Stretch, floor_of, group_at
 from spaseq.nfa._guards cimport NEVER, earlier
-from spaseq.nfa._instant cimport arrive
+from spaseq.nfa._instant cimport arrive, touch
 from spaseq.nfa._search cimport Search
 from spaseq.nfa._tables cimport Edge, Manner, Occurrence
 from spaseq.nfa._tecs cimport added, extended
@@ -54,6 +54,7 @@ cdef class Joins(OpenInstant):
         """The row at hand fits a group, or a start; what forbids it is still to be asked."""
         cdef Place* place = &self.places[way.place]
         cdef Seek seek
+        cdef Group* group
         cdef bint conjoined = place.manner & Manner.CONJOINED
         memset(&seek, 0, sizeof(Seek))
         self.begin()
@@ -66,11 +67,10 @@ cdef class Joins(OpenInstant):
         seek.first = seek.last = self.now
         self.step[0], self.step_count = label[0], 1
         if number != NOBODY:
+            group = group_at(<Groups>self.groups_at[way.place], number)
             self.remember(self.before, place, <Groups>self.groups_at[way.place], number)
-            if place.operator == c";" and not conjoined and (
-                group_at(<Groups>self.groups_at[way.place], number).taken != self.now
-            ):
-                self.touch(way.place, number)
+            if place.operator == c";" and not conjoined and group.taken != self.now:
+                touch(self, way.place, number, group)
             return self._join(way, number, &seek)
         if self.counted and place.manner & Manner.GUARDED:
             return self.put_off(way, extended(self.tecs, label[0], NULL, self.now))

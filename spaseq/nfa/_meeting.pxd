@@ -2,10 +2,10 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from spaseq.nfa._groups cimport Groups
+from spaseq.nfa._groups cimport Group, Groups
 from spaseq.nfa._joins cimport Joins
 from spaseq.nfa._order cimport Order
-from spaseq.nfa._tables cimport Edge, Way
+from spaseq.nfa._tables cimport Edge, Place, Way
 from spaseq.nfa._tecs cimport Label, Node, Walk
 from spaseq.rdf._terms cimport term_t
 
@@ -26,13 +26,15 @@ cdef class Meeting(Joins):
         self, Way* way, uint32_t width, Label** label, double least, double most
     ) except -1 nogil
     cdef int _take_first(self, Way* way, uint32_t width, Label** label) except -1 nogil
-    cdef int _take(
+    cdef int take_any(
         self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
     ) except -1 nogil
+    cdef int take_outside(self, Way* way, uint32_t number, Group* group) except -1 nogil
+    cdef bint is_passed_over(self, Place* place, const Group* group) noexcept nogil
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil
     cdef int show(self) except -1 nogil
-    cdef int _enter(
+    cdef int enter_place(
         self, uint32_t target, const term_t* values, Node* node, Groups groups
     ) except -1 nogil
-    cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1 nogil
-    cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil
+    cdef int await_each(self, uint32_t place, uint32_t group, Node* node) except -1 nogil
+    cdef int put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil

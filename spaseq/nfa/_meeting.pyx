@@ -16,7 +16,7 @@ from libc.string cimport memset
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._event cimport spend
 from spaseq.nfa._groups cimport NOBODY, Group, Groups, group_at, hash_of, latest_of
-from spaseq.nfa._instant cimport arrive, arrive_straight
+from spaseq.nfa._instant cimport arrive, arrive_straight, touch
 from spaseq.nfa._order cimport Order, Rank, Span, class_of, next_of, rank_of
 from spaseq.nfa._sums cimport Sum, sum_of
 from spaseq.nfa._tables cimport (
@@ -39,6 +39,75 @@ from spaseq.rdf._memory cimport prefetch
 # More than rounding to a float moves a number: of its size, and where it is hardly any.
 cdef double ROUNDING = 2.0 ** -20
 cdef double LEAST_FLOAT = 1e-37
+
+
+# A group and a row that its place may take; `sure`: the filters are true.
+cdef inline int _take(
+    Meeting self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
+) except -1 nogil:
+    cdef Edge* edge = &self.edges[way.edge]
+    cdef Place* place = &self.places[way.place]
+    cdef Group* group = group_at(groups, number)
+    prefetch(group.members)  # they are followed soon, if this ends a match
+    place.visited += 1
+    if latest_of(group) < self.since:
+        return self.take_outside(way, number, group)
+    if not spend(self, way.place):
+        return 0
+    if not edge.straight or place.manner or not agrees(self, edge, self.row, group.values) or (
+        not sure and self.occurrences[edge.occurrence].more & More.TESTS
+    ):
+        return self.take_any(way, number, width, label, groups, sure)
+    if self.is_passed_over(place, group):
+        return 0
+    if label[0] == NULL:
+        self.label_straight(way, width, label)
+    place.joined += 1
+    if place.operator == c";" and group.taken != self.now:
+        touch(self, way.place, number, group)
+    return arrive_straight(
+        self, edge, group.values, extended(self.tecs, label[0], group.members, group.latest)
+    )
+
+
+cdef inline int _enter(
+    Meeting self, uint32_t target, const term_t* values, Node* node, Groups groups
+) except -1 nogil:
+    """A partial match comes to wait."""
+    cdef uint32_t number = groups.find(values)
+    cdef Group* group
+    if number != NOBODY and latest_of(group_at(groups, number)) < self.bound:
+        # The numbers of its registers may stand for other terms by now.
+        groups.drop(number)
+        number = NOBODY
+    if number == NOBODY:
+        number = groups.make(values)
+        self.most_living += 1
+    elif groups.summed:
+        groups.spoil(number)
+    group = group_at(groups, number)
+    if self.places[target].operator == CLOSING:
+        self.await_each(target, number, node)
+    else:
+        if (
+            self.tracked and self.places[target].operator == c"," and group.members != NULL
+            and not self.places[target].manner & CONJOINED
+            and group.members.node.label.instant < node.label.instant
+        ):
+            # An event of their partition has passed over the others.
+            group.members, group.latest = NULL, -1
+            if groups.dated:
+                groups.dates[number].newest = NULL
+        group.members = added(self.tecs, group.members, group.latest, node, self.bound)
+    if node.latest > group.latest:
+        group.latest = node.latest
+    if groups.dated:
+        groups.date(self.tecs, number, node, self.bound)
+    assert group.members == NULL or group.latest < self.bound or (
+        group.members.latest == group.latest
+    )
+    self.places[target].reached += 1
+    return 0
 
 
 cdef class Meeting(Joins):
@@ -74,11 +143,11 @@ cdef class Meeting(Joins):
             if group == NOBODY and groups.living:
                 self.places[way.place].unjoined += 1
             while group != NOBODY:
-                self._take(way, group, width, label, groups, False)
+                _take(self, way, group, width, label, groups, False)
                 group = groups.next_of(edge.index, group, self.key)
         else:
             for i in range(groups.living):
-                self._take(way, groups.alive[i], width, label, groups, False)
+                _take(self, way, groups.alive[i], width, label, groups, False)
         return 0
 
     cdef int _take_ordered(
@@ -118,8 +187,8 @@ cdef class Meeting(Joins):
         if group == NOBODY and groups.living and not found:
             self.places[way.place].unjoined += 1
         while group != NOBODY:
-            self._take(
-                way, group, width, label, groups, span.value < below or span.value > above
+            _take(
+                self, way, group, width, label, groups, span.value < below or span.value > above
             )
             group = next_of(order, &span)
         return 0
@@ -175,51 +244,42 @@ cdef class Meeting(Joins):
         place.joined += 1
         return arrive(self, edge, extended(self.tecs, label[0], NULL, self.now))
 
-    cdef int _take(
+    cdef int take_any(
         self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
     ) except -1 nogil:
-        """A group and a row that its place may take; `sure`: the filters are true."""
+        """A group and a row that its place may take, register by register."""
         cdef Edge* edge = &self.edges[way.edge]
         cdef Place* place = &self.places[way.place]
         cdef Group* group = group_at(groups, number)
-        cdef bint straight
-        prefetch(group.members)  # they are followed soon, if this ends a match
-        place.visited += 1
-        if latest_of(group) < self.since:
-            if group.taken != self.now:
-                place.outside += 1
-                if latest_of(group) < self.bound:
-                    self.touch(way.place, number)
+        self.remember(self.env, place, groups, number)
+        if not self._fits(edge, width, sure):
             return 0
-        if not spend(self, way.place):
+        if self.is_passed_over(place, group):
             return 0
-        straight = edge.straight and not place.manner and agrees(
-            self, edge, self.row, group.values
-        ) and (sure or not self.occurrences[edge.occurrence].more & More.TESTS)
-        if not straight:
-            self.remember(self.env, place, groups, number)
-            if not self._fits(edge, width, sure):
-                return 0
+        if place.manner:
+            return self.take_guarded(way, number, width, label)
+        self.label_row(way, width, label)
+        place.joined += 1
+        if place.operator == c";" and group.taken != self.now:
+            touch(self, way.place, number, group)
+        return arrive(self, edge, extended(self.tecs, label[0], group.members, group.latest))
+
+    cdef int take_outside(self, Way* way, uint32_t number, Group* group) except -1 nogil:
+        """No member of a group starts in the window of the row at hand."""
+        if group.taken != self.now:
+            self.places[way.place].outside += 1
+            if latest_of(group) < self.bound:
+                touch(self, way.place, number, group)
+        return 0
+
+    cdef bint is_passed_over(self, Place* place, const Group* group) noexcept nogil:
+        """Whether contiguity is asked for, and another event came since."""
         if group.latest < 0 or self.tracked and place.operator == c"," and not (
             place.manner & CONJOINED
         ) and group.members.node.label.instant < self.partitions.before:
             place.passed_over += 1
-            return 0
-        if place.manner:
-            return self.take_guarded(way, number, width, label)
-        if straight:
-            self.label_straight(way, width, label)
-        else:
-            self.label_row(way, width, label)
-        place.joined += 1
-        if place.operator == c";" and group.taken != self.now:
-            self.touch(way.place, number)
-        if straight:
-            return arrive_straight(
-                self, edge, group.values,
-                extended(self.tecs, label[0], group.members, group.latest),
-            )
-        return arrive(self, edge, extended(self.tecs, label[0], group.members, group.latest))
+            return True
+        return False
 
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil:
         """Whether the row at hand agrees with what is remembered; then that is what it is after.
@@ -252,63 +312,28 @@ cdef class Meeting(Joins):
         """What came to wait becomes visible."""
         cdef uint32_t i
         for i in range(self.pending_count):
-            self._enter(
-                self.pending[i].target,
-                self.pending_values + self.pending[i].values,
-                self.pending[i].node,
-                <Groups>self.groups_at[self.pending[i].target],
+            _enter(
+                self, self.pending[i].target, self.pending_values + self.pending[i].values,
+                self.pending[i].node, <Groups>self.groups_at[self.pending[i].target],
             )
         self.pending_count = self.value_count = 0
         return 0
 
-    cdef int _enter(
+    cdef int enter_place(
         self, uint32_t target, const term_t* values, Node* node, Groups groups
     ) except -1 nogil:
         """A partial match comes to wait."""
-        cdef uint32_t number = groups.find(values)
-        cdef Group* group
-        if number != NOBODY and latest_of(group_at(groups, number)) < self.bound:
-            # The numbers of its registers may stand for other terms by now.
-            groups.drop(number)
-            number = NOBODY
-        if number == NOBODY:
-            number = groups.make(values)
-            self.most_living += 1
-        elif groups.summed:
-            groups.spoil(number)
-        group = group_at(groups, number)
-        if self.places[target].operator == CLOSING:
-            self._await(target, number, node)
-        else:
-            if (
-                self.tracked and self.places[target].operator == c"," and group.members != NULL
-                and not self.places[target].manner & CONJOINED
-                and group.members.node.label.instant < node.label.instant
-            ):
-                # An event of their partition has passed over the others.
-                group.members, group.latest = NULL, -1
-                if groups.dated:
-                    groups.dates[number].newest = NULL
-            group.members = added(self.tecs, group.members, group.latest, node, self.bound)
-        if node.latest > group.latest:
-            group.latest = node.latest
-        if groups.dated:
-            groups.date(self.tecs, number, node, self.bound)
-        assert group.members == NULL or group.latest < self.bound or (
-            group.members.latest == group.latest
-        )
-        self.places[target].reached += 1
-        return 0
+        return _enter(self, target, values, node, groups)
 
-    cdef int _await(self, uint32_t place, uint32_t group, Node* node) except -1 nogil:
+    cdef int await_each(self, uint32_t place, uint32_t group, Node* node) except -1 nogil:
         """The matches that end in a node wait for their windows to close."""
         self.walk.begin(node, self.since_at(node))
         while self.walk.advance():
-            self._put_awaited(place, group, self.walk)
+            self.put_awaited(place, group, self.walk)
             self.waited += 1
         return 0
 
-    cdef int _put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil:
+    cdef int put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil:
         """The match that a walk is at waits."""
         cdef uint32_t i
         cdef Awaited** head = &self.awaited[walk.start & self.times_mask]

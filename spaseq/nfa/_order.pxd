@@ -1,12 +1,13 @@
 """Groups in the order of one register's value; see _order.pyx."""
 
 cimport cython
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
 from spaseq.nfa._tecs cimport Cell, instant_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport LINE, Lines
 from spaseq.rdf._terms cimport TermRecord, term_t
+from spaseq.rdf._values cimport Kind
 from spaseq.rdf._window cimport WindowTerms
 
 cdef enum:
@@ -34,6 +35,17 @@ cdef class Registers:
     cdef Dictionary dictionary
 
     cdef Rank rank(self, term_t term, double* value) noexcept nogil
+
+
+cdef inline Rank rank_at(TermRecord* record, double* value) noexcept nogil:
+    """As `rank_of`, at once for what is compared most."""
+    if record.kind == Kind.INTEGER:
+        value[0] = <double><int64_t>record.exact
+        return Rank.NUMERIC
+    if record.kind == Kind.DECIMAL:
+        value[0] = record.real
+        return Rank.NUMERIC
+    return rank_of(record, value)
 
 
 # Where a group is.
@@ -138,9 +150,8 @@ cdef class Order:
     cdef int reserve(self, uint32_t room) except -1 nogil
     cdef int keep_subtotals(self) except -1 nogil
     cdef int spoil(self, uint32_t group) noexcept nogil
-    cdef int enter(self, uint32_t group, uint32_t hash, Rank rank, double value) except -1 nogil
     cdef int put(self, uint32_t group) except -1 nogil
-    cdef int leave(self, uint32_t group) noexcept nogil
+    cdef int take_out(self, uint32_t group) noexcept nogil
     cdef uint32_t seek(
         self, Span* span, uint32_t hash, Rank rank, double least, double most
     ) noexcept nogil
@@ -171,6 +182,29 @@ cdef inline uint32_t* root_of(Order order, uint64_t alike) noexcept nogil:
 cdef inline Block* block_at(Order order, uint32_t number) noexcept nogil:
     """Good until there is a new block."""
     return <Block*>(order.blocks.first + <size_t>number * LINE)
+
+
+cdef inline int enter(
+    Order order, uint32_t group, uint32_t hash, Rank rank, double value
+) except -1 nogil:
+    """A group that is not there comes in."""
+    cdef Place* place = &order.places[group]
+    cdef uint32_t* root
+    place.alike, place.value = class_of(hash, rank), value
+    root = root_of(order, place.alike)
+    if root[0] != NOBODY:
+        return order.put(group)
+    root[0], place.block = LONE | group, NOBODY
+    return 0
+
+
+cdef inline int leave(Order order, uint32_t group) noexcept nogil:
+    """A group that is there goes."""
+    cdef Place* place = &order.places[group]
+    if place.block != NOBODY:
+        return order.take_out(group)
+    root_of(order, place.alike)[0] = NOBODY
+    return 0
 
 
 cdef inline uint32_t next_of(Order order, Span* span) noexcept nogil:

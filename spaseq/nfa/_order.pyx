@@ -23,7 +23,6 @@ from libc.string cimport memset
 from spaseq.rdf._literals cimport decode_record
 from spaseq.rdf._memory cimport LINE, give_back, lines_grow, longer
 from spaseq.rdf._terms cimport UNDECODED, WINDOWED
-from spaseq.rdf._values cimport Kind
 
 cdef const char* LACKING = b"another group of partial matches"
 
@@ -61,8 +60,8 @@ cdef class Registers:
         if term == 0:
             return Rank.UNBOUND
         if term & WINDOWED:
-            return rank_of(&self.window.store.records[term ^ WINDOWED], value)
-        return rank_of(&self.dictionary.permanent.records[term], value)
+            return rank_at(&self.window.store.records[term ^ WINDOWED], value)
+        return rank_at(&self.dictionary.permanent.records[term], value)
 
 
 cdef int _sort(double* values, uint32_t* groups, uint32_t count) noexcept nogil:
@@ -136,12 +135,6 @@ cdef class Order:
             self._spoil_path(self.places[group].block)
         return 0
 
-    cdef int enter(self, uint32_t group, uint32_t hash, Rank rank, double value) except -1 nogil:
-        """A group that is not there comes in."""
-        self.places[group].alike = class_of(hash, rank)
-        self.places[group].value = value
-        return self.put(group)
-
     cdef int put(self, uint32_t group) except -1 nogil:
         """A group that has been there comes in again."""
         cdef Place* place = &self.places[group]
@@ -172,14 +165,11 @@ cdef class Order:
             self._spoil_path(number)
         return self._add(number, group)
 
-    cdef int leave(self, uint32_t group) noexcept nogil:
-        """A group that is there goes."""
+    cdef int take_out(self, uint32_t group) noexcept nogil:
+        """A group that is in a block goes."""
         cdef Place* place = &self.places[group]
         cdef uint32_t last
         cdef Block* block
-        if place.block == NOBODY:
-            root_of(self, place.alike)[0] = NOBODY
-            return 0
         if self.subtotals != NULL:
             self._spoil_path(place.block)
         block = block_at(self, place.block)

@@ -11,7 +11,7 @@ from spaseq.nfa._chain cimport Weights
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport Dates, Group, Groups, Stretch, group_at, values_of
-from spaseq.nfa._instant cimport wait
+from spaseq.nfa._instant cimport touch, wait
 from spaseq.nfa._joins cimport Beginning
 from spaseq.nfa._kept cimport KeptRows, rows_add, rows_forget
 from spaseq.nfa._tables cimport CLOSING, Place, Way
@@ -331,7 +331,7 @@ cdef class CoreParts:
         if dates is not None:
             self._put_dates(&groups.dates[number], dates)
         if taken:
-            self.core.touch(place, number)
+            touch(self.core, place, number, group_at(groups, number))
 
     cdef int _put_dates(self, Dates* dates, told) except -1:
         cdef Stretch* newest = NULL
@@ -370,7 +370,7 @@ cdef class CoreParts:
                 before = added(self.core.tecs, NULL, -1, node, self.core.bound)
             node = extended(self.core.tecs, <Label*><size_t>label, before, start)
         self._set_key(values)
-        self.core._enter(place, self.core.key, node, <Groups>self.core.groups_at[place])
+        self.core.enter_place(place, self.core.key, node, <Groups>self.core.groups_at[place])
 
     def put_kept(self, uint32_t gpm, size_t label, bint keyed):
         """Let somebody look back at a row, where anybody does; the oldest comes first."""

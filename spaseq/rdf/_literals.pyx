@@ -283,7 +283,7 @@ cdef bint _read_short(const char* text, const char* end, int128* to, double* rea
         text += 1
         if digit <= 9:
             joined = 10 * joined + digit
-        elif text[-1] == c'.' and fraction == end:
+        elif (text - 1)[0] == c'.' and fraction == end:
             fraction = text
         else:
             return False
