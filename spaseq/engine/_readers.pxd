@@ -23,6 +23,7 @@ cdef struct Reader:
     uint32_t gpm
     uint64_t needed     # the views without which it has no row, see `bit_of`
     bint lone           # it is one triple, and nobody asks for more of an event that is one
+    uint64_t alike      # those of the same matcher among the readers of its word, if it is lone
     bint awaited        # whether somebody waited for its rows, when that was asked last
     bint open           # or they are read whoever waits
     uint64_t read       # of the events that are not settled
@@ -42,10 +43,27 @@ cdef class Readers:
     cdef uint64_t unsettled         # events of the stream, see `settle`
 
     cdef int list_readers(self, readers, matchers) except -1
-    cdef uint64_t wanted(self, uint64_t present, uint32_t first, uint32_t end) noexcept nogil
     cdef int attend(self) noexcept nogil
     cdef int settle(self) noexcept nogil
     cdef bint _is_counted(self, const Reader* reader) noexcept nogil
     cdef uint32_t pass_by(
         self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
     ) except? 0xFFFFFFFF nogil
+
+
+cdef inline uint64_t wanted(
+    Readers self, uint64_t present, uint32_t first, uint32_t end
+) noexcept nogil:
+    """Which of the readers from `first` on may have rows that somebody waits for.
+
+    A bit for each of at most 64. There is no branch for each: which of them it is cannot be
+    foreseen.
+    """
+    cdef const Reader* reader = self.readers + first
+    cdef const Reader* last = self.readers + min(end, first + WORD)
+    cdef uint64_t found = 0, bit = 1, absent = ~present
+    while reader < last:
+        found |= bit * <uint64_t>(<int>(reader.needed & absent == 0) & reader.open)
+        bit <<= 1
+        reader += 1
+    return found

@@ -31,14 +31,16 @@ cdef class Readers:
 
         `matchers` has the NativeMatcher of each GPM, None where more than that reads the event.
         """
-        cdef uint32_t i, other, first = 0
+        cdef uint32_t i, other, place, first = 0
         cdef Reader* reader
         self.readers = <Reader*>zeroed(sum(map(len, readers)), sizeof(Reader))
         self.reader_first = <uint32_t*>zeroed(len(readers) + 1, sizeof(uint32_t))
         for i, gpms in enumerate(readers):
             for gpm in gpms:
                 reader = &self.readers[first]
+                place = first - self.reader_first[i]
                 reader.gpm, reader.twin = gpm, -1
+                reader.alike = <uint64_t>1 << place % WORD
                 if matchers[gpm] is not None:
                     reader.matcher = <PyObject*>matchers[gpm]
                     reader.needed = (<NativeMatcher>matchers[gpm]).needed
@@ -46,24 +48,12 @@ cdef class Readers:
                     for other in range(self.reader_first[i], first):
                         if self.readers[other].matcher == reader.matcher:
                             reader.twin = other
+                            if reader.lone and other >= first - place % WORD:
+                                reader.alike |= self.readers[other].alike
+                                self.readers[other].alike |= reader.alike
                 first += 1
             self.reader_first[i + 1] = first
         return 0
-
-    cdef uint64_t wanted(self, uint64_t present, uint32_t first, uint32_t end) noexcept nogil:
-        """Which of the readers from `first` on may have rows that somebody waits for.
-
-        A bit for each of at most 64. There is no branch for each: which of them it is cannot be
-        foreseen.
-        """
-        cdef const Reader* reader = self.readers + first
-        cdef const Reader* last = self.readers + min(end, first + WORD)
-        cdef uint64_t found = 0, bit = 1, absent = ~present
-        while reader < last:
-            found |= bit * <uint64_t>(<int>(reader.needed & absent == 0) & reader.open)
-            bit <<= 1
-            reader += 1
-        return found
 
     cdef int attend(self) noexcept nogil:
         """Note whose rows somebody waits for."""

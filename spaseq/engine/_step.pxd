@@ -7,7 +7,7 @@ from cpython.ref cimport PyObject
 
 from spaseq.engine._aggregates cimport NativeAggregates
 from spaseq.engine._looking cimport GraphTest
-from spaseq.engine._readers cimport ANY, WORD, Reader, Readers
+from spaseq.engine._readers cimport ANY, WORD, Reader, Readers, wanted
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._match cimport NativeMatcher
 from spaseq.nfa._core cimport AutomatonCore
@@ -78,12 +78,11 @@ cdef class NativeStep(Readers):
     cpdef int at_rest(self) except -1
     cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1
     cdef int _turn_away(self) except -1
-    cdef int event(
+    cdef bint event(
         self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
     ) except -1 nogil
+    cdef int feed_loaded(self, const Reader* reader) except -1 nogil
     cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil
-    cdef int _read(self, Reader* reader, uint64_t present, bint again) except -1 nogil
-    cdef int _feed_lone(self, uint32_t gpm, NativeMatcher matcher) except -1 nogil
     cdef bint is_current(self, EventBatch batch) noexcept nogil
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position

@@ -103,6 +103,37 @@ cdef term_t _adding(NativeStep step, uint32_t register, term_t state, term_t val
     return step.aggregates.add(step.batch, register, state, value)
 
 
+# Feed the rows that some readers have in the event at hand, which are alike or one; `single`: the
+# event has one triple; `again`: it has been read before.
+cdef inline int _read(
+    NativeStep step, Reader* readers, uint64_t alike, bint single, bint again
+) except -1 nogil:
+    cdef uint32_t[<int>WORD] gpms
+    cdef uint32_t count = 0
+    cdef Reader* reader = readers
+    while alike:
+        reader = readers + lowest_bit(alike)
+        alike &= alike - 1
+        gpms[count] = reader.gpm
+        count += 1
+        if not again:
+            reader.read += 1
+            if not reader.awaited:
+                step.core.came_early(reader.gpm, 1)
+    if single and reader.lone:
+        return _feed_lone(step, gpms, count, <NativeMatcher>reader.matcher)
+    return step.feed_loaded(reader)
+
+
+cdef inline int _feed_lone(
+    NativeStep step, const uint32_t* gpms, uint32_t count, NativeMatcher matcher
+) except -1 nogil:
+    """Feed the row of patterns of one triple, in an event of one."""
+    if matcher.look_at_one(step.batch, step.index):
+        step.core.feed(gpms, count, matcher.result.cells, matcher.columns)
+    return 0
+
+
 # A Python exception stays set for the automaton to hand on.
 cdef int _hold(void* context, uint32_t occurrence, term_t* env) noexcept nogil:
     return (<Holding>_holding)(<NativeStep>context, occurrence, env)
@@ -354,7 +385,7 @@ cdef class NativeStep(Readers):
         if waits:
             for row in kept:
                 self.core.given = NULL  # the rows all lie in one place
-                self.core.feed(gpm, self._encoded(row), <uint32_t>len(row))
+                self.core.feed(&gpm, 1, self._encoded(row), <uint32_t>len(row))
         return True
 
     cdef term_t* _encoded(self, row) except NULL:
@@ -396,16 +427,18 @@ cdef class NativeStep(Readers):
         self.batch = self.idle
         return 0
 
-    cdef int event(
+    cdef bint event(
         self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
     ) except -1 nogil:
         """Match an event against the patterns that somebody waits for, and feed its rows.
 
-        `present`: the views it has triples of, see `bit_of`, or `ANY`.
+        `present`: the views it has triples of, see `bit_of`, or `ANY`. Whether any pattern read it.
         """
         cdef uint32_t first = self.reader_first[stream], end = self.reader_first[stream + 1]
-        cdef uint64_t wanted
+        cdef uint64_t readers, alike
         cdef bint presented, again = False
+        cdef const EventRecord* event = &self.batch.events[index]
+        cdef bint single = present != ANY and event.end - event.first == 1
         self.index = index
         if self.core.counted:
             self.core.count()
@@ -414,42 +447,32 @@ cdef class NativeStep(Readers):
             if self.core.turned or self.core.lazy or not self.attentive:
                 self.attend()
             while first < end:
-                wanted = self.wanted(present, first, end)
-                if wanted and not presented:
+                readers = wanted(self, present, first, end)
+                if readers and not presented:
                     self.core.present(self.batch, index, stream, file)
                     presented = True
-                while wanted:
-                    self._read(&self.readers[first + lowest_bit(wanted)], present, again)
-                    wanted &= wanted - 1
+                while readers:
+                    alike = self.readers[first + lowest_bit(readers)].alike if single else (
+                        readers & -readers
+                    )
+                    _read(self, &self.readers[first], readers & alike, single, again)
+                    readers &= ~alike
                 first += WORD
             self.unsettled += not again
             if not presented or not self.core.spent:
-                return 0
+                return presented
             self.core.relieve()
             again = True
             first = self.reader_first[stream]
 
-    cdef int _read(self, Reader* reader, uint64_t present, bint again) except -1 nogil:
-        """Feed the rows that a pattern has in the event at hand."""
-        cdef EventRecord* event = &self.batch.events[self.index]
-        if not again:
-            reader.read += 1
-            if not reader.awaited:
-                self.core.came_early(reader.gpm, 1)
-        if reader.lone and present != ANY and event.end - event.first == 1:
-            return self._feed_lone(reader.gpm, <NativeMatcher>reader.matcher)
+    cdef int feed_loaded(self, const Reader* reader) except -1 nogil:
+        """Feed the rows that a pattern has in the summary graph of the event at hand."""
         self.graph.load(self.batch, self.index)
         if reader.matcher == NULL and self.feed_in_python(reader.gpm, reader.awaited):
             return 0
         return self._feed_rows(
             reader.gpm, <NativeMatcher>self.native[reader.gpm], reader.awaited
         )
-
-    cdef int _feed_lone(self, uint32_t gpm, NativeMatcher matcher) except -1 nogil:
-        """Feed the row of a pattern of one triple, in an event of one."""
-        if matcher.look_at_one(self.batch, self.index):
-            self.core.feed(gpm, matcher.result.cells, matcher.columns)
-        return 0
 
     cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil:
         """Feed the rows of the event at hand that pass the local filters."""
@@ -460,7 +483,7 @@ cdef class NativeStep(Readers):
             if self.core.tracked:
                 self.core.partitions.note(self.batch, gpm, row_at(matcher.result, i))
             if matcher.passed[i] and waits:
-                self.core.feed(gpm, row_at(matcher.result, i), matcher.columns)
+                self.core.feed(&gpm, 1, row_at(matcher.result, i), matcher.columns)
         return 0
 
     cdef int come(self, int64_t position) except -1 nogil:
@@ -504,13 +527,14 @@ cdef class NativeStep(Readers):
         cdef uint64_t present
         cdef uint8_t domain
         cdef bint known = self.graph.deriver is None and self.is_current(self.batch)
+        cdef bint read = False      # whether a pattern read the event before
         self.reached = first
         if first >= self.batch.event_count:
             return first
         domain = self.batch.events[first].domain
         while index < self.batch.event_count:
             present = ANY
-            if known and self.steady and self.core.awaited_count == 0:
+            if not read and known and self.steady and self.core.awaited_count == 0:
                 index = self.pass_by(index, stream, domain, &present)
                 self.reached = index
                 if index == self.batch.event_count:
@@ -535,7 +559,7 @@ cdef class NativeStep(Readers):
             if known and present == ANY:
                 present = present_in(self.graph, self.batch, event)
             self.core.begin_instant(event.micros)
-            self.event(index, stream, file, present)
+            read = self.event(index, stream, file, present)
             self.core.end_instant()
             index += 1
             self.reached = index

@@ -7,7 +7,7 @@ from spaseq.nfa._chain cimport Chain
 from spaseq.nfa._groups cimport Groups
 from spaseq.nfa._instant cimport Touched
 from spaseq.nfa._tables cimport Occurrence, Sighting, Way
-from spaseq.nfa._tecs cimport Label, Node
+from spaseq.nfa._tecs cimport Node
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 
@@ -34,7 +34,10 @@ cdef class AutomatonCore(Chain):
     cdef bint _is_awaited(self, uint32_t gpm) noexcept nogil
     cdef int came_early(self, uint32_t gpm, uint64_t events) noexcept nogil
     cdef bint unsteady(self) noexcept nogil
-    cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
+    cdef int feed(
+        self, const uint32_t* gpms, uint32_t count, const term_t* row, uint32_t width
+    ) except -1 nogil
+    cdef int _feed_one(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef int begin_instant(self, int64_t micros) except -1 nogil
     cdef int end_instant(self) except -1 nogil

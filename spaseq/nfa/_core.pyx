@@ -15,7 +15,7 @@ Automata.
 """
 
 from spaseq.nfa._clock cimport since_of, tick
-from spaseq.nfa._event cimport EventAtHand, spend, take_row
+from spaseq.nfa._event cimport EventAtHand, compare_row, spend, take_row
 from spaseq.nfa._groups cimport NOBODY, Group, group_at, latest_of
 from spaseq.nfa._instant cimport Touched, touch
 from spaseq.nfa._partitions cimport Partitions
@@ -23,7 +23,6 @@ from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, More, assign, bind
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport give_back, zeroed
-from spaseq.rdf._terms cimport LOCAL
 from spaseq.rdf._window cimport WindowTerms
 
 from spaseq.nfa.limits import NO_LIMIT, LimitReached
@@ -48,7 +47,7 @@ cdef class AutomatonCore(Chain):
         self.concerned = <uint8_t*>zeroed(self.gpm_count, sizeof(uint8_t))
         for gpm in range(self.gpm_count):
             self.concerned[<uint32_t>gpm] = (
-                self.looking or self.tracked or self.apart
+                self.looking or self.tracked or self.apart or self.chain_length
                 or self.required_first[gpm] < self.required_first[gpm + 1]
                 or self.sighting_first[gpm] < self.sighting_first[gpm + 1]
             )
@@ -230,28 +229,35 @@ cdef class AutomatonCore(Chain):
         """Whether an event without rows may change more than the time."""
         return self.adjacent or self.counted or self.chain_length != 0
 
-    cdef int feed(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
-        """One row of a GPM over the presented event."""
-        cdef uint32_t i, j
-        cdef Label* label
+    cdef int feed(
+        self, const uint32_t* gpms, uint32_t count, const term_t* row, uint32_t width
+    ) except -1 nogil:
+        """One row of the presented event, that of so many GPMs."""
+        cdef uint32_t i
+        cdef bint concerned = False
         # Patterns that differ in names only have the same rows, one after the other.
         if row != self.given or self.given_at != self.turn:
             take_row(self, row, width)
-        # What is compared has the window's numbers; the rest gets them where the row is taken.
-        if not self.row_kept:
-            for i in range(self.compared_first[gpm], self.compared_first[gpm + 1]):
-                j = self.compared[i]
-                if self.row[j] & LOCAL:
-                    self.row[j] = self.window.seek(self.batch, row[j])
+        for i in range(count):
+            concerned |= self.concerned[gpms[i]]
         self.since = since_of(self)
-        if self.concerned[gpm] and not self._concern(gpm, row, width):
+        if not concerned:
+            return self.meet_all(gpms, count, width)
+        for i in range(count):
+            self._feed_one(gpms[i], row, width)
+        return 0
+
+    cdef int _feed_one(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
+        """The row at hand, where it concerns others than those who wait for it."""
+        cdef uint32_t i
+        compare_row(self, gpm)
+        self.since = since_of(self)
+        if not self._concern(gpm, row, width):
             return 0
+        if not self.chain_length:
+            return self.meet_all(&gpm, 1, width)
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            label = NULL
-            if self.chain_length:
-                self.take_chained(&self.ways[i], width)
-            else:
-                self.meet(&self.ways[i], width, &label)
+            self.take_chained(&self.ways[i], width)
         return 0
 
     cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:

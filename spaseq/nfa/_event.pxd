@@ -5,9 +5,9 @@ from libc.string cimport memcpy
 
 from spaseq.nfa._clock cimport Clock
 from spaseq.nfa._tables cimport Binding, More, Occurrence, Way
-from spaseq.nfa._tecs cimport Label, Tecs
+from spaseq.nfa._tecs cimport Label, Tecs, piece_of
 from spaseq.rdf._batch cimport EventBatch
-from spaseq.rdf._terms cimport term_t
+from spaseq.rdf._terms cimport LOCAL, term_t
 from spaseq.rdf._window cimport WindowTerms
 
 
@@ -36,7 +36,6 @@ cdef class EventAtHand(Clock):
     cdef int keep_row(self, uint32_t width) except -1 nogil
     cdef int settle(self, Occurrence* occurrence) noexcept nogil
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1 nogil
-    cdef int label_straight(self, Way* way, uint32_t width, Label** label) except -1 nogil
 
 
 cdef inline bint spend(EventAtHand hand, uint32_t place) noexcept nogil:
@@ -55,4 +54,29 @@ cdef inline int take_row(EventAtHand hand, const term_t* row, uint32_t width) ex
     hand.given, hand.given_at = row, hand.turn
     hand.row_kept = False
     memcpy(hand.row, row, width * sizeof(term_t))
+    return 0
+
+
+cdef inline int compare_row(EventAtHand hand, uint32_t gpm) except -1 nogil:
+    """What is compared of the row has the window's numbers; the rest gets them with a label."""
+    cdef uint32_t i, j
+    if not hand.row_kept:
+        for i in range(hand.compared_first[gpm], hand.compared_first[gpm + 1]):
+            j = hand.compared[i]
+            if hand.row[j] & LOCAL:
+                hand.row[j] = hand.window.seek(hand.batch, hand.row[j])
+    return 0
+
+
+cdef inline int label_straight(
+    EventAtHand hand, const Way* way, uint32_t width, Label** label
+) except -1 nogil:
+    """As `label_row`, where no register has been bound and the row is its pattern's alone."""
+    if not hand.row_kept:
+        hand.keep_row(width)
+    if label[0] == NULL:
+        label[0] = <Label*>piece_of(hand.tecs, sizeof(Label) + width * sizeof(term_t))
+        label[0][0] = hand.event
+        label[0].place, label[0].position, label[0].width = way.place, way.position, width
+        memcpy(label[0].row, hand.row, width * sizeof(term_t))
     return 0

@@ -5,11 +5,10 @@ Invariant: what outlives the event (labels, registers) names permanent terms and
 window only; a row takes the window's numbers once, when it is first kept.
 """
 
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp
 
-from spaseq.nfa._tecs cimport piece_of
 from spaseq.rdf._memory cimport give_back, no_room, resized, zeroed
-from spaseq.rdf._terms cimport LOCAL
+from spaseq.rdf._terms cimport LOCAL, WINDOWED
 
 from spaseq.nfa.limits import NO_LIMIT
 
@@ -63,7 +62,11 @@ cdef class EventAtHand(Clock):
         """The row, and what a label says of its event, outlive their batch."""
         cdef uint32_t i
         for i in range(width):
-            if self.given[i] & LOCAL:
+            if not self.given[i] & LOCAL:
+                continue
+            if self.row[i] & WINDOWED:
+                self.window.keep_on(self.row[i])
+            else:
                 self.row[i] = self.window.keep(self.batch, self.given[i])
         self.row_kept = True
         if self.event_kept:
@@ -98,18 +101,4 @@ cdef class EventAtHand(Clock):
             width += occurrence.assigned_end - occurrence.binding_end
             if label[0] != NULL and memcmp(label[0].row, self.row, width * sizeof(term_t)) != 0:
                 label[0] = NULL
-        return self.label_straight(way, width, label)
-
-    cdef int label_straight(self, Way* way, uint32_t width, Label** label) except -1 nogil:
-        """The same where no register has been bound, and the row is its pattern's alone."""
-        if not self.row_kept:
-            self.keep_row(width)
-        if label[0] == NULL:
-            label[0] = <Label*>piece_of(self.tecs, sizeof(Label) + width * sizeof(term_t))
-            memcpy(label[0], &self.event, sizeof(Label))
-            label[0].place = way.place
-            label[0].position = way.position
-            label[0].width = width
-            if width:
-                memcpy(label[0].row, self.row, width * sizeof(term_t))
-        return 0
+        return label_straight(self, way, width, label)

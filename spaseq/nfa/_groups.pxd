@@ -77,7 +77,6 @@ cdef class Groups:
     cdef bint summed            # some order keeps unions of its groups
     cdef Registers registers
 
-    cdef uint32_t find(self, const term_t* values) noexcept nogil
     cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF nogil
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil
     cdef int drop(self, uint32_t group) except -1 nogil
@@ -125,3 +124,27 @@ cdef inline instant_t floor_of(Dates* dates, instant_t timestamp_start) noexcept
 cdef inline instant_t latest_of(const Group* group) noexcept nogil:
     """The greatest start of the members; of those there were, where `,` has passed them over."""
     return group.latest if group.latest >= 0 else ~group.latest
+
+
+cdef inline uint32_t find(Groups groups, const term_t* values) noexcept nogil:
+    """The group with these live registers, or NOBODY."""
+    cdef uint32_t hash = hash_of(values, groups.width)
+    cdef uint32_t number = groups.chains.heads[hash & groups.chains.mask]
+    cdef const Group* group
+    groups.sought = hash
+    while number != NOBODY:
+        group = group_at(groups, number)
+        if group.standing.hash == hash and are_equal(group.values, values, groups.width):
+            return number
+        number = group.standing.next
+    return NOBODY
+
+
+cdef inline bint are_equal(
+    const term_t* values, const term_t* others, uint32_t count
+) noexcept nogil:
+    cdef uint32_t i
+    for i in range(count):
+        if values[i] != others[i]:
+            return False
+    return True

@@ -10,7 +10,7 @@ each of them; where there is an order, logarithmic.
 from cpython.ref cimport PyObject
 from libc.string cimport memset
 
-from spaseq.nfa._order cimport Rank, enter, leave
+from spaseq.nfa._order cimport Rank, enter, leave, rank_in
 from spaseq.nfa._tecs cimport added, piece_of
 from spaseq.rdf._memory cimport LINE, give_back, lines_grow, longer, zeroed
 
@@ -183,18 +183,6 @@ cdef class Groups:
             self, chains, chains.standings[group].next, chains.standings[group].hash, key
         )
 
-    cdef uint32_t find(self, const term_t* values) noexcept nogil:
-        """The group with these live registers, or NOBODY."""
-        self.sought = hash_of(values, self.width)
-        if self.living == 0:
-            return NOBODY
-        if self.width == 0:
-            return self.alive[0]
-        return _like(
-            self, self.chains, self.chains.heads[self.sought & self.chains.mask], self.sought,
-            values,
-        )
-
     cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF nogil:
         """A new group, without members, of registers that `find` has just not found."""
         cdef uint32_t group = self.free
@@ -203,7 +191,7 @@ cdef class Groups:
         cdef Chains* chains
         cdef Rank rank
         cdef double value
-        assert self.room == 0 or self.find(values) == NOBODY
+        assert find(self, values) == NOBODY
         if group != NOBODY:
             self.free = group_at(self, group).place
         else:
@@ -230,7 +218,7 @@ cdef class Groups:
         for i in range(1, self.chain_count):
             chains = &self.chains[i]
             if chains.ordered >= 0:
-                rank = self.registers.rank(values[chains.ordered], &value)
+                rank = rank_in(self.registers, values[chains.ordered], &value)
                 enter(<Order>self.orders_at[i], group, _hash_in(chains, values), rank, value)
             elif not chains.same:
                 _enter(self, chains, group, _hash_in(chains, values))

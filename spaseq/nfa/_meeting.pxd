@@ -1,10 +1,10 @@
 """Rows and those who wait for them; see _meeting.pyx."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from spaseq.nfa._groups cimport Group, Groups
 from spaseq.nfa._joins cimport Joins
-from spaseq.nfa._order cimport Order
+from spaseq.nfa._order cimport Rank
 from spaseq.nfa._tables cimport Edge, Place, Way
 from spaseq.nfa._tecs cimport Label, Node, Walk
 from spaseq.rdf._terms cimport term_t
@@ -12,20 +12,19 @@ from spaseq.rdf._terms cimport term_t
 
 cdef class Meeting(Joins):
     cdef Walk walk
+    cdef int32_t measured           # a column of the row at hand, -1: none yet
+    cdef Rank rank                  # how it is compared, and its value
+    cdef double value
     cdef uint64_t most_living       # there are no more groups and waiting matches than these
     cdef public uint64_t waited     # waiting matches there have been
 
     cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil
-    cdef int _take_each(
-        self, Way* way, uint32_t width, Label** label, Groups groups
-    ) except -1 nogil
-    cdef int _take_ordered(
-        self, Way* way, uint32_t width, Label** label, Groups groups, Order order
+    cdef int meet_all(
+        self, const uint32_t* gpms, uint32_t count, uint32_t width
     ) except -1 nogil
     cdef int _take_whole(
         self, Way* way, uint32_t width, Label** label, double least, double most
     ) except -1 nogil
-    cdef int _take_first(self, Way* way, uint32_t width, Label** label) except -1 nogil
     cdef int take_any(
         self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
     ) except -1 nogil

@@ -14,10 +14,10 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
 from spaseq.nfa._clock cimport Awaited
-from spaseq.nfa._event cimport spend
-from spaseq.nfa._groups cimport NOBODY, Group, Groups, group_at, hash_of, latest_of
+from spaseq.nfa._event cimport compare_row, label_straight, spend
+from spaseq.nfa._groups cimport NOBODY, Group, Groups, find, group_at, hashed, latest_of
 from spaseq.nfa._instant cimport arrive, arrive_straight, touch
-from spaseq.nfa._order cimport Order, Rank, Span, class_of, next_of, rank_of
+from spaseq.nfa._order cimport Order, Rank, Span, class_of, next_of, rank_at
 from spaseq.nfa._sums cimport Sum, sum_of
 from spaseq.nfa._tables cimport (
     CLOSING,
@@ -61,7 +61,7 @@ cdef inline int _take(
     if self.is_passed_over(place, group):
         return 0
     if label[0] == NULL:
-        self.label_straight(way, width, label)
+        label_straight(self, way, width, label)
     place.joined += 1
     if place.operator == c";" and group.taken != self.now:
         touch(self, way.place, number, group)
@@ -70,11 +70,119 @@ cdef inline int _take(
     )
 
 
+cdef inline int _take_first(
+    Meeting self, Way* way, uint32_t width, Label** label
+) except -1 nogil:
+    """A row that a match may begin with."""
+    cdef Edge* edge = &self.edges[way.edge]
+    cdef Place* place = &self.places[way.place]
+    place.visited += 1
+    if self.now < self.since:
+        return 0
+    if (
+        edge.straight and not place.manner
+        and not self.occurrences[edge.occurrence].more & More.TESTS
+        and agrees(self, edge, self.row, NULL)
+    ):
+        label_straight(self, way, width, label)
+        place.joined += 1
+        return arrive_straight(
+            self, edge, NULL, extended(self.tecs, label[0], NULL, self.now)
+        )
+    memset(self.env, 0, self.cells * sizeof(term_t))
+    if not self._fits(edge, width, False):
+        return 0
+    if place.manner:
+        return self.take_guarded(way, NOBODY, width, label)
+    self.label_row(way, width, label)
+    place.joined += 1
+    return arrive(self, edge, extended(self.tecs, label[0], NULL, self.now))
+
+
+cdef inline int _take_each(
+    Meeting self, Way* way, uint32_t width, Label** label, Groups groups
+) except -1 nogil:
+    """A row meets the groups that agree with it on the registers of an index, or all."""
+    cdef Edge* edge = &self.edges[way.edge]
+    cdef uint32_t i, group
+    if edge.index:
+        for i in range(edge.key_first, edge.key_end):
+            self.key[i - edge.key_first] = self.row[self.numbers[i]]
+        group = groups.first(edge.index, self.key)
+        if group == NOBODY and groups.living:
+            self.places[way.place].unjoined += 1
+        while group != NOBODY:
+            _take(self, way, group, width, label, groups, False)
+            group = groups.next_of(edge.index, group, self.key)
+    else:
+        for i in range(groups.living):
+            _take(self, way, groups.alive[i], width, label, groups, False)
+    return 0
+
+
+cdef inline int _take_ordered(
+    Meeting self, Way* way, uint32_t width, Label** label, Groups groups, Order order
+) except -1 nogil:
+    """A row meets the groups whose registers its filter may find less, equal or greater."""
+    cdef Edge* edge = &self.edges[way.edge]
+    cdef double least = -INFINITY, most = INFINITY, margin
+    cdef double below = -INFINITY, above = INFINITY     # what lies beyond surely fits
+    cdef bint found = False
+    cdef Span span
+    cdef uint32_t i, group, hash = 0
+    if self.row[edge.compared] == 0:
+        return 0
+    if self.measured != edge.compared:
+        self.measured, self.value = edge.compared, 0
+        self.rank = rank_at(record_of(self.batch, self.row[edge.compared]), &self.value)
+    if self.rank == Rank.NUMERIC and fabs(self.value) < INFINITY:
+        margin = ROUNDING * fabs(self.value) + LEAST_FLOAT
+        if edge.decided and edge.relation == Relation.LESS:
+            above = self.value + margin
+        elif edge.decided:
+            below = self.value - margin
+        if edge.relation != Relation.LESS or edge.whole:
+            most = self.value + margin
+        if edge.relation != Relation.GREATER or edge.whole:
+            least = self.value - margin
+        if edge.whole:
+            found = self._take_whole(way, width, label, least, most)
+    elif self.rank == Rank.TEXT and edge.relation == Relation.EQUAL:
+        least = most = self.value
+    for i in range(edge.key_first, edge.key_end):
+        hash = hashed(hash, self.row[self.numbers[i]])
+    # Others may have the hash of the key.
+    group = order.seek(&span, hash, self.rank, least, most)
+    if group == NOBODY and groups.living and not found:
+        self.places[way.place].unjoined += 1
+    while group != NOBODY:
+        _take(
+            self, way, group, width, label, groups, span.value < below or span.value > above
+        )
+        group = next_of(order, &span)
+    return 0
+
+
+cdef inline int _meet(Meeting self, Way* way, uint32_t width, Label** label) except -1 nogil:
+    """The row at hand meets those who wait for it in one place."""
+    cdef Edge* edge = &self.edges[way.edge]
+    if edge.occurrence == NOBODY:
+        return self.conjoin(way)
+    if not self.places[way.place].operator:
+        return _take_first(self, way, width, label)
+    if edge.compared >= 0:
+        return _take_ordered(
+            self, way, width, label, <Groups>self.groups_at[way.place],
+            <Order>(<Groups>self.groups_at[way.place]).orders_at[edge.index],
+        )
+    return _take_each(self, way, width, label, <Groups>self.groups_at[way.place])
+
+
 cdef inline int _enter(
     Meeting self, uint32_t target, const term_t* values, Node* node, Groups groups
 ) except -1 nogil:
     """A partial match comes to wait."""
-    cdef uint32_t number = groups.find(values)
+    cdef uint32_t number = find(groups, values)
     cdef Group* group
     if number != NOBODY and latest_of(group_at(groups, number)) < self.bound:
         # The numbers of its registers may stand for other terms by now.
@@ -118,79 +226,21 @@ cdef class Meeting(Joins):
 
     cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil:
         """The row at hand meets those who wait for it in one place."""
-        cdef Edge* edge = &self.edges[way.edge]
-        if edge.occurrence == NOBODY:
-            return self.conjoin(way)
-        if not self.places[way.place].operator:
-            return self._take_first(way, width, label)
-        if edge.compared >= 0:
-            return self._take_ordered(
-                way, width, label, <Groups>self.groups_at[way.place],
-                <Order>(<Groups>self.groups_at[way.place]).orders_at[edge.index],
-            )
-        return self._take_each(way, width, label, <Groups>self.groups_at[way.place])
+        self.measured = -1
+        return _meet(self, way, width, label)
 
-    cdef int _take_each(
-        self, Way* way, uint32_t width, Label** label, Groups groups
+    cdef int meet_all(
+        self, const uint32_t* gpms, uint32_t count, uint32_t width
     ) except -1 nogil:
-        """A row meets the groups that agree with it on the registers of an index, or all."""
-        cdef Edge* edge = &self.edges[way.edge]
-        cdef uint32_t i, group
-        if edge.index:
-            for i in range(edge.key_first, edge.key_end):
-                self.key[i - edge.key_first] = self.row[self.numbers[i]]
-            group = groups.first(edge.index, self.key)
-            if group == NOBODY and groups.living:
-                self.places[way.place].unjoined += 1
-            while group != NOBODY:
-                _take(self, way, group, width, label, groups, False)
-                group = groups.next_of(edge.index, group, self.key)
-        else:
-            for i in range(groups.living):
-                _take(self, way, groups.alive[i], width, label, groups, False)
-        return 0
-
-    cdef int _take_ordered(
-        self, Way* way, uint32_t width, Label** label, Groups groups, Order order
-    ) except -1 nogil:
-        """A row meets the groups whose registers its filter may find less, equal or greater."""
-        cdef Edge* edge = &self.edges[way.edge]
-        cdef double value = 0, least = -INFINITY, most = INFINITY, margin
-        cdef double below = -INFINITY, above = INFINITY     # what lies beyond surely fits
-        cdef bint found = False
-        cdef Rank rank
-        cdef Span span
-        cdef uint32_t i, group
-        if self.row[edge.compared] == 0:
-            return 0
-        rank = rank_of(record_of(self.batch, self.row[edge.compared]), &value)
-        if rank == Rank.NUMERIC and fabs(value) < INFINITY:
-            margin = ROUNDING * fabs(value) + LEAST_FLOAT
-            if edge.decided and edge.relation == Relation.LESS:
-                above = value + margin
-            elif edge.decided:
-                below = value - margin
-            if edge.relation != Relation.LESS or edge.whole:
-                most = value + margin
-            if edge.relation != Relation.GREATER or edge.whole:
-                least = value - margin
-            if edge.whole:
-                found = self._take_whole(way, width, label, least, most)
-        elif rank == Rank.TEXT and edge.relation == Relation.EQUAL:
-            least = most = value
-        for i in range(edge.key_first, edge.key_end):
-            self.key[i - edge.key_first] = self.row[self.numbers[i]]
-        # Others may have the hash of the key.
-        group = order.seek(
-            &span, hash_of(self.key, edge.key_end - edge.key_first), rank, least, most
-        )
-        if group == NOBODY and groups.living and not found:
-            self.places[way.place].unjoined += 1
-        while group != NOBODY:
-            _take(
-                self, way, group, width, label, groups, span.value < below or span.value > above
-            )
-            group = next_of(order, &span)
+        """The row at hand, of so many GPMs, meets those who wait for it in any place."""
+        cdef Label* label
+        cdef uint32_t i, j
+        self.measured = -1
+        for i in range(count):
+            compare_row(self, gpms[i])
+            for j in range(self.way_first[gpms[i]], self.way_first[gpms[i] + 1]):
+                label = NULL
+                _meet(self, &self.ways[j], width, &label)
         return 0
 
     cdef int _take_whole(
@@ -217,32 +267,6 @@ cdef class Meeting(Joins):
         place.joined += 1
         arrive(self, edge, extended(self.tecs, label[0], wanted.cell, wanted.latest))
         return 1
-
-    cdef int _take_first(self, Way* way, uint32_t width, Label** label) except -1 nogil:
-        """A row that a match may begin with."""
-        cdef Edge* edge = &self.edges[way.edge]
-        cdef Place* place = &self.places[way.place]
-        place.visited += 1
-        if self.now < self.since:
-            return 0
-        if (
-            edge.straight and not place.manner
-            and not self.occurrences[edge.occurrence].more & More.TESTS
-            and agrees(self, edge, self.row, NULL)
-        ):
-            self.label_straight(way, width, label)
-            place.joined += 1
-            return arrive_straight(
-                self, edge, NULL, extended(self.tecs, label[0], NULL, self.now)
-            )
-        memset(self.env, 0, self.cells * sizeof(term_t))
-        if not self._fits(edge, width, False):
-            return 0
-        if place.manner:
-            return self.take_guarded(way, NOBODY, width, label)
-        self.label_row(way, width, label)
-        place.joined += 1
-        return arrive(self, edge, extended(self.tecs, label[0], NULL, self.now))
 
     cdef int take_any(
         self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure

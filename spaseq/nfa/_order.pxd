@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from spaseq.nfa._tecs cimport Cell, instant_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport LINE, Lines
-from spaseq.rdf._terms cimport TermRecord, term_t
+from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
 from spaseq.rdf._values cimport Kind
 from spaseq.rdf._window cimport WindowTerms
 
@@ -34,7 +34,6 @@ cdef class Registers:
     cdef WindowTerms window
     cdef Dictionary dictionary
 
-    cdef Rank rank(self, term_t term, double* value) noexcept nogil
 
 
 cdef inline Rank rank_at(TermRecord* record, double* value) noexcept nogil:
@@ -46,6 +45,16 @@ cdef inline Rank rank_at(TermRecord* record, double* value) noexcept nogil:
         value[0] = record.real
         return Rank.NUMERIC
     return rank_of(record, value)
+
+
+cdef inline Rank rank_in(Registers registers, term_t term, double* value) noexcept nogil:
+    """How a register's term is compared."""
+    value[0] = 0
+    if term == 0:
+        return Rank.UNBOUND
+    if term & WINDOWED:
+        return rank_at(&registers.window.store.records[term ^ WINDOWED], value)
+    return rank_at(&registers.dictionary.permanent.records[term], value)
 
 
 # Where a group is.

@@ -22,7 +22,7 @@ from libc.string cimport memset
 
 from spaseq.rdf._literals cimport decode_record
 from spaseq.rdf._memory cimport LINE, give_back, lines_grow, longer
-from spaseq.rdf._terms cimport UNDECODED, WINDOWED
+from spaseq.rdf._terms cimport UNDECODED
 
 cdef const char* LACKING = b"another group of partial matches"
 
@@ -53,15 +53,6 @@ cdef class Registers:
     def __cinit__(self, WindowTerms window not None, Dictionary dictionary not None):
         self.window = window
         self.dictionary = dictionary
-
-    cdef Rank rank(self, term_t term, double* value) noexcept nogil:
-        """How a register's term is compared."""
-        value[0] = 0
-        if term == 0:
-            return Rank.UNBOUND
-        if term & WINDOWED:
-            return rank_at(&self.window.store.records[term ^ WINDOWED], value)
-        return rank_at(&self.dictionary.permanent.records[term], value)
 
 
 cdef int _sort(double* values, uint32_t* groups, uint32_t count) noexcept nogil:

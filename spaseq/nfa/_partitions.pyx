@@ -16,7 +16,7 @@ of a partition for each question about an earlier one.
 
 from libc.string cimport memset
 
-from spaseq.nfa._groups cimport NOBODY, values_of
+from spaseq.nfa._groups cimport NOBODY, find, values_of
 from spaseq.nfa._order cimport Registers
 from spaseq.nfa._tables cimport numbers_of
 from spaseq.rdf._dictionary cimport Dictionary
@@ -197,12 +197,12 @@ cdef class Partitions:
 
     cdef uint32_t _find(self) noexcept nogil:
         """The partition of `key`, or NOBODY."""
-        cdef uint32_t number = self.keys.find(self.key)
+        cdef uint32_t number = find(self.keys, self.key)
         return NOBODY if number != NOBODY and self._gone(number) else number
 
     cdef uint32_t _made(self) except? 0xFFFFFFFF nogil:
         """The partition of `key`, from now on."""
-        cdef uint32_t number = self.keys.find(self.key)
+        cdef uint32_t number = find(self.keys, self.key)
         cdef Partition* longer
         if number == NOBODY:
             if self.keys.living > self.sweep_at:

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from spaseq.nfa._chain cimport Weights
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._groups cimport Dates, Group, Groups, Stretch, group_at, values_of
+from spaseq.nfa._groups cimport Dates, Group, Groups, Stretch, find, group_at, values_of
 from spaseq.nfa._instant cimport touch, wait
 from spaseq.nfa._joins cimport Beginning
 from spaseq.nfa._kept cimport KeptRows, rows_add, rows_forget
@@ -324,7 +324,7 @@ cdef class CoreParts:
         cdef Cell* members = <Cell*>union
         cdef uint32_t number
         self._set_key(values)
-        groups.find(self.core.key)  # what `make` asks for
+        find(groups, self.core.key)  # what `make` asks for
         number = groups.make(self.core.key)
         group_at(groups, number).members, group_at(groups, number).latest = members, members.latest
         self.core.most_living += 1

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._memory cimport Arena
-from spaseq.rdf._terms cimport SlotTable, TermRecord, TermStore, term_t
+from spaseq.rdf._terms cimport SlotTable, TermStore, term_t
 
 # Some stretch of the stream, and the bytes of the terms it used last.
 cdef struct Epoch:
@@ -39,17 +39,11 @@ cdef class WindowTerms:
             return 0
         return self.move_to(position)
     cdef term_t keep(self, EventBatch batch, term_t term) except 0 nogil
+    cdef int keep_on(self, term_t term) except -1 nogil
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil
     cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil
     cdef int _widen_objects(self) except -1
     cdef int _drop_objects(self, const Epoch* epoch, uint32_t present) except -1
     cdef int64_t _end(self, int64_t position) noexcept nogil
-    cdef uint32_t _number(self, EventBatch batch, term_t term) noexcept nogil
-    cdef void _fetch(self, EventBatch batch, uint32_t next) noexcept nogil
-    cdef bint _is(self, uint32_t number, const TermRecord* wanted) noexcept nogil
-    cdef uint32_t _find(self, const TermRecord* wanted) noexcept nogil
-    cdef int _use(self, uint32_t number) except -1 nogil
-    cdef uint32_t _new(self, const TermRecord* wanted) except 0 nogil
-    cdef int _place(self, uint32_t number, const char* text) except -1 nogil
     cdef int _drop(self, uint32_t up_to) except -1 nogil
     cdef object term(self, term_t number)

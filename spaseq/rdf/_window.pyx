@@ -20,8 +20,8 @@ from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport term_of
 from spaseq.rdf._memory cimport (
     arena_free,
+    arena_piece,
     arena_reset,
-    arena_take,
     give_back,
     longer,
     no_room,
@@ -32,6 +32,7 @@ from spaseq.rdf._terms cimport (
     LOCAL,
     PLACE,
     WINDOWED,
+    TermRecord,
     hash_of,
     record_is,
     record_shape,
@@ -52,6 +53,103 @@ cdef enum:
     EPOCHS = 8      # in the ring: those of one and a half horizons, and the current one
 
 cdef uint32_t FREE = 0xFFFFFFFFu
+
+
+# Whether a number is that of a term.
+cdef inline bint _is(WindowTerms self, uint32_t number, const TermRecord* wanted) noexcept nogil:
+    return record_is(&self.store.records[number], wanted.hash, wanted.text, wanted.size)
+
+
+cdef inline uint32_t _find(WindowTerms self, const TermRecord* wanted) noexcept nogil:
+    """The number of a term by its text, or 0."""
+    cdef uint32_t place = <uint32_t>wanted.hash
+    cdef term_t number
+    while True:
+        number = slots_next(&self.known, <uint32_t>wanted.hash, &place)
+        if number == 0 or _is(self, number, wanted):
+            return number
+
+
+cdef inline uint32_t _number(WindowTerms self, EventBatch batch, term_t term) noexcept nogil:
+    """The number of a term that is the batch's own, or 0.
+
+    The term remembers what it was last given for, which may have gone since, or have been
+    given by another window.
+    """
+    cdef TermRecord* wanted = record_of(batch, term)
+    cdef uint32_t number = wanted.epoch
+    if number and number < self.store.count and (
+        self.store.records[number].epoch != FREE and _is(self, number, wanted)
+    ):
+        return number
+    if self.known.mask > FAR:
+        _fetch(self, batch, (term ^ LOCAL) + 1)
+    wanted.epoch = number = _find(self, wanted)
+    return number
+
+
+cdef int _fetch(WindowTerms self, EventBatch batch, uint32_t next) noexcept nogil:
+    """Have the cache ask for what it takes to find the terms of a batch that come next.
+
+    They are numbered as they come, so most are asked for soon.
+    """
+    cdef const TermRecord* record
+    cdef term_t known
+    if next + AHEAD >= batch.local.count:
+        return 0
+    record = &batch.local.records[next + AHEAD]
+    prefetch(&self.known.slots[<uint32_t>record.hash & self.known.mask])
+    record = &batch.local.records[next + AHEAD // 2]
+    known = self.known.slots[<uint32_t>record.hash & self.known.mask].term
+    prefetch(&self.store.records[known])
+    return 0
+
+
+cdef inline int _place(WindowTerms self, uint32_t number, const char* text) except -1 nogil:
+    """Let a term be of the current epoch: its text is copied there."""
+    cdef TermRecord* record = &self.store.records[number]
+    cdef Epoch* epoch = &self.epochs[self.current % EPOCHS]
+    cdef char* kept = <char*>arena_piece(&epoch.bytes, record.size)
+    if kept == NULL:
+        no_room(b"the text of a term of the window")
+    memcpy(kept, text, record.size)
+    if epoch.count == epoch.room:
+        epoch.room = 2 * epoch.room + 16
+        epoch.listed = <uint32_t*>longer(
+            epoch.listed, epoch.room, sizeof(uint32_t), b"another term of the window"
+        )
+    epoch.listed[epoch.count] = number
+    epoch.count += 1
+    record.text = kept
+    record.epoch = self.current
+    return 0
+
+
+cdef inline int _use(WindowTerms self, uint32_t number) except -1 nogil:
+    """A term is used again: it is of the current epoch."""
+    cdef TermRecord* record = &self.store.records[number]
+    if record.epoch != self.current:
+        _place(self, number, record.text)
+    return 0
+
+
+cdef inline uint32_t _new(WindowTerms self, const TermRecord* wanted) except 0 nogil:
+    """The number of a term that has none."""
+    cdef uint32_t number
+    if 2 * self.known.used > self.known.mask:
+        slots_grow(&self.known)
+    number = self.unused
+    if number:
+        self.unused = <uint32_t>self.store.records[number].months
+    else:
+        number = store_new(&self.store)
+        if number == 0:
+            no_room(b"another term of the window")
+    self.store.records[number] = wanted[0]
+    _place(self, number, wanted.text)
+    slots_put(&self.known, <uint32_t>wanted.hash, number)
+    self.live += 1
+    return number
 
 
 cdef class WindowTerms:
@@ -124,12 +222,17 @@ cdef class WindowTerms:
             return term
         wanted = record_of(batch, term)
         self.entered += 1
-        number = self._number(batch, term)
+        number = _number(self, batch, term)
         if number:
-            self._use(number)
+            _use(self, number)
         else:
-            wanted.epoch = number = self._new(wanted)
+            wanted.epoch = number = _new(self, wanted)
         return WINDOWED | number
+
+    cdef int keep_on(self, term_t term) except -1 nogil:
+        """As `keep`, for a number that `seek` has just given for a term of the present event."""
+        self.entered += 1
+        return _use(self, term ^ WINDOWED)
 
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil:
         """The number from now on of a term that is not permanent, by its text."""
@@ -140,37 +243,12 @@ cdef class WindowTerms:
         wanted.text = text
         wanted.size = size
         self.entered += 1
-        number = self._find(&wanted)
+        number = _find(self, &wanted)
         if number:
-            self._use(number)
+            _use(self, number)
             return WINDOWED | number
         record_shape(&wanted)
-        return WINDOWED | self._new(&wanted)
-
-    cdef int _use(self, uint32_t number) except -1 nogil:
-        """A term is used again: it is of the current epoch."""
-        cdef TermRecord* record = &self.store.records[number]
-        if record.epoch != self.current:
-            self._place(number, record.text)
-        return 0
-
-    cdef uint32_t _new(self, const TermRecord* wanted) except 0 nogil:
-        """The number of a term that has none."""
-        cdef uint32_t number
-        if 2 * self.known.used > self.known.mask:
-            slots_grow(&self.known)
-        number = self.unused
-        if number:
-            self.unused = <uint32_t>self.store.records[number].months
-        else:
-            number = store_new(&self.store)
-            if number == 0:
-                no_room(b"another term of the window")
-        self.store.records[number] = wanted[0]
-        self._place(number, wanted.text)
-        slots_put(&self.known, <uint32_t>wanted.hash, number)
-        self.live += 1
-        return number
+        return WINDOWED | _new(self, &wanted)
 
     cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil:
         """The number that `keep` would give, where the window has the term; else its own.
@@ -180,71 +258,8 @@ cdef class WindowTerms:
         cdef uint32_t number
         if not term & LOCAL:
             return term
-        number = self._number(batch, term)
+        number = _number(self, batch, term)
         return WINDOWED | number if number else term
-
-    cdef uint32_t _number(self, EventBatch batch, term_t term) noexcept nogil:
-        """The number of a term that is the batch's own, or 0.
-
-        The term remembers what it was last given for, which may have gone since, or have been
-        given by another window.
-        """
-        cdef TermRecord* wanted = record_of(batch, term)
-        cdef uint32_t number = wanted.epoch
-        if number and number < self.store.count and (
-            self.store.records[number].epoch != FREE and self._is(number, wanted)
-        ):
-            return number
-        if self.known.mask > FAR:
-            self._fetch(batch, (term ^ LOCAL) + 1)
-        wanted.epoch = number = self._find(wanted)
-        return number
-
-    cdef void _fetch(self, EventBatch batch, uint32_t next) noexcept nogil:
-        """Have the cache ask for what it takes to find the terms of a batch that come next.
-
-        They are numbered as they come, so most are asked for soon.
-        """
-        cdef const TermRecord* record
-        cdef term_t known
-        if next + AHEAD >= batch.local.count:
-            return
-        record = &batch.local.records[next + AHEAD]
-        prefetch(&self.known.slots[<uint32_t>record.hash & self.known.mask])
-        record = &batch.local.records[next + AHEAD // 2]
-        known = self.known.slots[<uint32_t>record.hash & self.known.mask].term
-        prefetch(&self.store.records[known])
-
-    cdef bint _is(self, uint32_t number, const TermRecord* wanted) noexcept nogil:
-        """Whether a number is that of a term."""
-        return record_is(&self.store.records[number], wanted.hash, wanted.text, wanted.size)
-
-    cdef int _place(self, uint32_t number, const char* text) except -1 nogil:
-        """Let the term be of the current epoch: its text is copied there."""
-        cdef TermRecord* record = &self.store.records[number]
-        cdef Epoch* epoch = &self.epochs[self.current % EPOCHS]
-        cdef char* kept = <char*>arena_take(&epoch.bytes, record.size)
-        if kept == NULL:
-            no_room(b"the text of a term of the window")
-        memcpy(kept, text, record.size)
-        if epoch.count == epoch.room:
-            epoch.room = 2 * epoch.room + 16
-            epoch.listed = <uint32_t*>longer(
-                epoch.listed, epoch.room, sizeof(uint32_t), b"another term of the window"
-            )
-        epoch.listed[epoch.count] = number
-        epoch.count += 1
-        record.text = kept
-        record.epoch = self.current
-        return 0
-
-    cdef uint32_t _find(self, const TermRecord* wanted) noexcept nogil:
-        cdef uint32_t place = <uint32_t>wanted.hash
-        cdef term_t number
-        while True:
-            number = slots_next(&self.known, <uint32_t>wanted.hash, &place)
-            if number == 0 or self._is(number, wanted):
-                return number
 
     cdef int _drop(self, uint32_t up_to) except -1 nogil:
         """Forget the terms of all epochs before `up_to`."""
