@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from spaseq.rdf._memory cimport Arena, arena_piece, no_room
+from spaseq.rdf._memory cimport Chunk
 from spaseq.rdf._terms cimport term_t
 
 # Instants are counted densely from 0.
@@ -49,7 +49,8 @@ cdef struct Cell:
 
 # Some consecutive instants, and the memory of what they made.
 cdef struct Epoch:
-    Arena memory
+    Chunk* chunks       # those of the current epoch: the one that is being filled comes first
+    size_t size         # bytes in them; where the epoch is over, those that were filled
     instant_t last
 
 
@@ -59,12 +60,24 @@ cdef class Tecs:
     cdef uint32_t room      # a power of two
     cdef uint64_t oldest
     cdef uint64_t current
+    cdef Chunk* spares      # of epochs that went: the first has been used last, so it is near
     cdef size_t epoch_bytes         # as many end the current one
-    cdef Arena* memory              # that of the current epoch
+    cdef size_t chunk_bytes         # what a new chunk has
+    cdef char* next                 # what is left of the chunk that is being filled
+    cdef size_t left
     cdef readonly uint64_t made     # nodes so far
 
     cdef int begin(self, instant_t now, instant_t bound) except -1 nogil
-    cdef Epoch* _next_epoch(self) except NULL nogil
+    cdef inline Epoch* current_epoch(self) noexcept nogil:
+        return &self.epochs[self.current & (self.room - 1)]
+    cdef inline size_t _filled(self) noexcept nogil:
+        """The bytes that have been made in the current epoch."""
+        return self.current_epoch().size - self.left
+    cdef size_t _live(self) noexcept nogil
+    cdef int _measure(self, size_t live) noexcept nogil
+    cdef int _forget(self, instant_t bound) noexcept nogil
+    cdef int _next_epoch(self) except -1 nogil
+    cdef int next_chunk(self, size_t size) except -1 nogil
     cdef Label* label(self, uint32_t width) except NULL nogil
     cdef Cell* insert(
         self, Cell* cell, Cell* heap, instant_t heap_latest, instant_t bound
@@ -98,9 +111,13 @@ cdef class Walk:
 
 cdef inline void* piece_of(Tecs tecs, size_t size) except NULL nogil:
     """Memory that is there as long as the window may need what is made now."""
-    cdef void* piece = arena_piece(tecs.memory, size)
-    if piece == NULL:
-        no_room(b"another partial match")
+    cdef void* piece
+    size = (size + 15) & ~<size_t>15
+    if tecs.left < size:
+        tecs.next_chunk(size)
+    piece = tecs.next
+    tecs.next += size
+    tecs.left -= size
     return piece
 
 

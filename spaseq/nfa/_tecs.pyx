@@ -22,11 +22,13 @@ VLDB 2022, section 5, with heaps in the place of union lists.
 
 from libc.string cimport memset
 
-from spaseq.rdf._memory cimport arena_free, arena_open, arena_reset, give_back, resized, zeroed
+from spaseq.rdf._memory cimport Chunk, chunk_new, chunks_free, give_back, no_room, resized, zeroed
 
-# An epoch has so many bytes, or more: then it is one of EPOCHS or more.
-cdef size_t EPOCH_BYTES = 1 << 18
+# An epoch is a part of what lives, of one EPOCHS-th or less, in chunks of so many bytes, or more
+# where many live: what is small stays in the cache, what is large has large pages.
 cdef uint32_t EPOCHS = 16
+cdef size_t SMALLEST = 1 << 16
+cdef size_t LARGEST = 1 << 21
 
 
 cdef inline int _assert_latest(const Cell* cell, instant_t latest) except -1 nogil:
@@ -39,43 +41,74 @@ cdef class Tecs:
 
     def __cinit__(self):
         self.room = 4
-        self.epoch_bytes = EPOCH_BYTES
         self.epochs = <Epoch*>zeroed(self.room, sizeof(Epoch))
-        self.memory = &self.epochs[0].memory
+        self._measure(0)
 
     def __dealloc__(self):
         cdef uint32_t i
         if self.epochs != NULL:
             for i in range(self.room):
-                arena_free(&self.epochs[i].memory)
+                chunks_free(self.epochs[i].chunks)
         give_back(self.epochs)
+        chunks_free(self.spares)
 
     @property
     def bytes(self):
         """The bytes that nodes, unions and labels take now."""
-        return sum(self.epochs[i].memory.used for i in range(<uint32_t>self.room))
+        return self._live() - self.left
+
+    cdef size_t _live(self) noexcept nogil:
+        """The bytes of all epochs, with what is left of the current one."""
+        cdef uint64_t i
+        cdef size_t live = 0
+        for i in range(self.oldest, self.current + 1):
+            live += self.epochs[i & (self.room - 1)].size
+        return live
+
+    cdef int _measure(self, size_t live) noexcept nogil:
+        """How large the chunks are that come, and the epoch, where so many bytes live."""
+        cdef size_t wanted = live // EPOCHS
+        self.chunk_bytes = SMALLEST
+        while self.chunk_bytes < wanted and self.chunk_bytes < LARGEST:
+            self.chunk_bytes *= 2
+        # An epoch ends where its last chunk is nearly full.
+        wanted = max(wanted // self.chunk_bytes, 1) * self.chunk_bytes
+        self.epoch_bytes = wanted - self.chunk_bytes // 16
+        return 0
 
     cdef int begin(self, instant_t now, instant_t bound) except -1 nogil:
         """An instant begins: the epochs that lie before `bound` go."""
+        if self.oldest < self.current:
+            self._forget(bound)
+        assert self.current_epoch().last <= now
+        if self._filled() >= self.epoch_bytes:
+            self._next_epoch()
+        self.current_epoch().last = now
+        return 0
+
+    cdef int _forget(self, instant_t bound) noexcept nogil:
+        """The epochs that lie before `bound` go, but for the current one."""
         cdef Epoch* epoch
+        cdef Chunk* chunk
         while self.oldest < self.current:
             epoch = &self.epochs[self.oldest & (self.room - 1)]
             if epoch.last >= bound:
                 break
-            arena_reset(&epoch.memory)
+            while epoch.chunks != NULL:
+                chunk = epoch.chunks
+                epoch.chunks = chunk.next
+                chunk.next, self.spares = self.spares, chunk
+            epoch.size = 0
             self.oldest += 1
-        epoch = &self.epochs[self.current & (self.room - 1)]
-        assert epoch.last <= now
-        if epoch.memory.used >= self.epoch_bytes:
-            epoch = self._next_epoch()
-        epoch.last = now
         return 0
 
-    cdef Epoch* _next_epoch(self) except NULL nogil:
+    cdef int _next_epoch(self) except -1 nogil:
         """An epoch for the instants that come."""
         cdef Epoch* grown
         cdef uint64_t i
-        cdef size_t live = 0, size = EPOCH_BYTES
+        self.current_epoch().size -= self.left
+        self.left = 0
+        self._measure(self._live())
         if self.current - self.oldest + 1 == self.room:
             grown = <Epoch*>zeroed(2 * self.room, sizeof(Epoch))
             for i in range(self.oldest, self.current + 1):
@@ -83,16 +116,23 @@ cdef class Tecs:
             give_back(self.epochs)
             self.epochs = grown
             self.room *= 2
-        for i in range(self.oldest, self.current + 1):
-            live += self.epochs[i & (self.room - 1)].memory.used
-        while size < live // EPOCHS:
-            size *= 2
-        # One that ends before its first chunk is full needs no other.
-        self.epoch_bytes = size - size // 16
         self.current += 1
-        self.memory = &self.epochs[self.current & (self.room - 1)].memory
-        arena_open(self.memory, size)
-        return &self.epochs[self.current & (self.room - 1)]
+        return 0
+
+    cdef int next_chunk(self, size_t size) except -1 nogil:
+        """Room for a piece of so many bytes in the current epoch."""
+        cdef Epoch* epoch = self.current_epoch()
+        cdef Chunk* chunk = self.spares
+        if chunk != NULL and chunk.size >= size:
+            self.spares = chunk.next
+        else:
+            chunk = chunk_new(max(self.chunk_bytes - sizeof(Chunk), size))
+            if chunk == NULL:
+                no_room(b"another partial match")
+        epoch.size += chunk.size - self.left
+        chunk.next, epoch.chunks = epoch.chunks, chunk
+        self.next, self.left = <char*>(chunk + 1), chunk.size
+        return 0
 
     cdef Label* label(self, uint32_t width) except NULL nogil:
         """A label with room for a row."""

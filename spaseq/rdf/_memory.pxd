@@ -40,7 +40,8 @@ cdef int lines_grow(
 ) except -1 nogil
 cdef void give_back(void* block) noexcept nogil
 
-cdef void arena_open(Arena* arena, size_t size) noexcept nogil
+cdef Chunk* chunk_new(size_t size) noexcept nogil
+cdef void chunks_free(Chunk* chunk) noexcept nogil
 cdef void* arena_take(Arena* arena, size_t size) noexcept nogil
 
 

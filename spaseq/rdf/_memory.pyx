@@ -130,21 +130,31 @@ cdef void give_back(void* block) noexcept nogil:
     free(block)
 
 
-cdef void arena_open(Arena* arena, size_t size) noexcept nogil:
-    """Let an arena that is empty begin with a chunk of so many bytes, if there is memory."""
-    if arena.first != NULL and arena.first.size + sizeof(Chunk) >= size:
-        return
-    arena_free(arena)
-    arena.first = arena.last = <Chunk*>take(size)
-    if arena.first != NULL:
-        arena.first.next = NULL
-        arena.first.size = size - sizeof(Chunk)
+cdef Chunk* chunk_new(size_t size) noexcept nogil:
+    """A chunk with room for so many bytes or some more, NULL where there is no memory."""
+    cdef Chunk* chunk
+    size += sizeof(Chunk)
+    if size >= LARGE:
+        size = (size + PAGE - 1) & ~<size_t>(PAGE - 1)
+    chunk = <Chunk*>take(size)
+    if chunk != NULL:
+        chunk.next = NULL
+        chunk.size = size - sizeof(Chunk)
+    return chunk
+
+
+cdef void chunks_free(Chunk* chunk) noexcept nogil:
+    """Give a list of chunks back to the system."""
+    cdef Chunk* following
+    while chunk != NULL:
+        following = chunk.next
+        give_back(chunk)
+        chunk = following
 
 
 cdef void* arena_take(Arena* arena, size_t size) noexcept nogil:
     """A piece of the arena, NULL where there is no memory."""
     cdef Chunk* chunk
-    cdef size_t wanted
     cdef char* piece
     size = (size + ALIGN - 1) & ~(ALIGN - 1)
     while arena.last == NULL or arena.last.size - arena.filled < size:
@@ -153,14 +163,9 @@ cdef void* arena_take(Arena* arena, size_t size) noexcept nogil:
             arena.last = arena.last.next
             arena.filled = 0
             continue
-        wanted = sizeof(Chunk) + max(size, CHUNK, min(arena.used // 4, LARGE))
-        if wanted >= LARGE:
-            wanted = (wanted + PAGE - 1) & ~<size_t>(PAGE - 1)
-        chunk = <Chunk*>take(wanted)
+        chunk = chunk_new(max(size, CHUNK, min(arena.used // 4, LARGE)))
         if chunk == NULL:
             return NULL
-        chunk.next = NULL
-        chunk.size = wanted - sizeof(Chunk)
         if arena.last == NULL:
             arena.first = chunk
         else:
@@ -182,12 +187,7 @@ cdef void arena_reset(Arena* arena) noexcept nogil:
 
 cdef void arena_free(Arena* arena) noexcept nogil:
     """Give the chunks back to the system."""
-    cdef Chunk* chunk = arena.first
-    cdef Chunk* following
-    while chunk != NULL:
-        following = chunk.next
-        give_back(chunk)
-        chunk = following
+    chunks_free(arena.first)
     arena.first = NULL
     arena.last = NULL
     arena.filled = 0

@@ -157,8 +157,15 @@ cdef inline void slots_put(SlotTable* table, uint32_t tag, term_t term) noexcept
     cdef uint32_t place = tag & table.mask
     while table.slots[place].term:
         place = (place + 1) & table.mask
-    table.slots[place].tag = tag
-    table.slots[place].term = term
+    slots_put_at(table, place, tag, term)
+
+
+cdef inline void slots_put_at(
+    SlotTable* table, uint32_t place, uint32_t tag, term_t term
+) noexcept nogil:
+    """The same, where `slots_next` has found no term and the table has not changed since."""
+    cdef Slot* slot = &table.slots[place & table.mask]
+    slot.tag, slot.term = tag, term
     table.used += 1
 
 

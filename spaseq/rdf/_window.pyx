@@ -40,7 +40,7 @@ from spaseq.rdf._terms cimport (
     slots_grow,
     slots_init,
     slots_next,
-    slots_put,
+    slots_put_at,
     slots_remove,
     store_free,
     store_init,
@@ -60,18 +60,22 @@ cdef inline bint _is(WindowTerms self, uint32_t number, const TermRecord* wanted
     return record_is(&self.store.records[number], wanted.hash, wanted.text, wanted.size)
 
 
-cdef inline uint32_t _find(WindowTerms self, const TermRecord* wanted) noexcept nogil:
-    """The number of a term by its text, or 0."""
-    cdef uint32_t place = <uint32_t>wanted.hash
+cdef inline uint32_t _find(
+    WindowTerms self, const TermRecord* wanted, uint32_t* place
+) noexcept nogil:
+    """The number of a term by its text; or 0, and where in the table it would be."""
     cdef term_t number
+    place[0] = <uint32_t>wanted.hash
     while True:
-        number = slots_next(&self.known, <uint32_t>wanted.hash, &place)
+        number = slots_next(&self.known, <uint32_t>wanted.hash, place)
         if number == 0 or _is(self, number, wanted):
             return number
 
 
-cdef inline uint32_t _number(WindowTerms self, EventBatch batch, term_t term) noexcept nogil:
-    """The number of a term that is the batch's own, or 0.
+cdef inline uint32_t _number(
+    WindowTerms self, EventBatch batch, term_t term, uint32_t* place
+) noexcept nogil:
+    """The number of a term that is the batch's own; or 0, and where in the table it would be.
 
     The term remembers what it was last given for, which may have gone since, or have been
     given by another window.
@@ -84,7 +88,7 @@ cdef inline uint32_t _number(WindowTerms self, EventBatch batch, term_t term) no
         return number
     if self.known.mask > FAR:
         _fetch(self, batch, (term ^ LOCAL) + 1)
-    wanted.epoch = number = _find(self, wanted)
+    wanted.epoch = number = _find(self, wanted, place)
     return number
 
 
@@ -133,11 +137,11 @@ cdef inline int _use(WindowTerms self, uint32_t number) except -1 nogil:
     return 0
 
 
-cdef inline uint32_t _new(WindowTerms self, const TermRecord* wanted) except 0 nogil:
-    """The number of a term that has none."""
+cdef inline uint32_t _new(
+    WindowTerms self, const TermRecord* wanted, uint32_t place
+) except 0 nogil:
+    """The number of a term that has none, from now on at a place of the table."""
     cdef uint32_t number
-    if 2 * self.known.used > self.known.mask:
-        slots_grow(&self.known)
     number = self.unused
     if number:
         self.unused = <uint32_t>self.store.records[number].months
@@ -147,7 +151,9 @@ cdef inline uint32_t _new(WindowTerms self, const TermRecord* wanted) except 0 n
             no_room(b"another term of the window")
     self.store.records[number] = wanted[0]
     _place(self, number, wanted.text)
-    slots_put(&self.known, <uint32_t>wanted.hash, number)
+    slots_put_at(&self.known, place, <uint32_t>wanted.hash, number)
+    if 2 * self.known.used > self.known.mask:
+        slots_grow(&self.known)
     self.live += 1
     return number
 
@@ -217,16 +223,16 @@ cdef class WindowTerms:
     cdef term_t keep(self, EventBatch batch, term_t term) except 0 nogil:
         """The number of a term of a batch from now on: permanent ones keep theirs."""
         cdef TermRecord* wanted
-        cdef uint32_t number
+        cdef uint32_t number, place
         if not term & LOCAL:
             return term
         wanted = record_of(batch, term)
         self.entered += 1
-        number = _number(self, batch, term)
+        number = _number(self, batch, term, &place)
         if number:
             _use(self, number)
         else:
-            wanted.epoch = number = _new(self, wanted)
+            wanted.epoch = number = _new(self, wanted, place)
         return WINDOWED | number
 
     cdef int keep_on(self, term_t term) except -1 nogil:
@@ -237,28 +243,28 @@ cdef class WindowTerms:
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil:
         """The number from now on of a term that is not permanent, by its text."""
         cdef TermRecord wanted
-        cdef uint32_t number
+        cdef uint32_t number, place
         memset(&wanted, 0, sizeof(TermRecord))
         wanted.hash = hash_of(text, size)
         wanted.text = text
         wanted.size = size
         self.entered += 1
-        number = _find(self, &wanted)
+        number = _find(self, &wanted, &place)
         if number:
             _use(self, number)
             return WINDOWED | number
         record_shape(&wanted)
-        return WINDOWED | _new(self, &wanted)
+        return WINDOWED | _new(self, &wanted, place)
 
     cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil:
         """The number that `keep` would give, where the window has the term; else its own.
 
         Good for comparing: terms that differ have numbers that differ. For the present event.
         """
-        cdef uint32_t number
+        cdef uint32_t number, place
         if not term & LOCAL:
             return term
-        number = _number(self, batch, term)
+        number = _number(self, batch, term, &place)
         return WINDOWED | number if number else term
 
     cdef int _drop(self, uint32_t up_to) except -1 nogil:
