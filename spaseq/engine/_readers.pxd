@@ -18,16 +18,16 @@ cdef extern from *:
     """
     const uint64_t ANY "SPASEQ_ANY_VIEW"    # an event may have triples of any view
 
-# A GPM that reads a stream.
+# GPMs that read a stream with one matcher: gpms[first:end], of which somebody waits for the rows
+# of so many, that are listed in awaited[first:first + waiting].
 cdef struct Reader:
-    uint32_t gpm
-    uint64_t needed     # the views without which it has no row, see `bit_of`
+    uint32_t first
+    uint32_t end
+    uint32_t waiting    # when that was asked last
+    bint open           # some wait, or rows are read whoever waits
+    uint64_t needed     # the views without which there is no row, see `bit_of`
     bint lone           # it is one triple, and nobody asks for more of an event that is one
-    uint64_t alike      # those of the same matcher among the readers of its word, if it is lone
-    bint awaited        # whether somebody waited for its rows, when that was asked last
-    bint open           # or they are read whoever waits
     uint64_t read       # of the events that are not settled
-    int64_t twin        # an earlier reader of the stream with the same matcher, -1: there is none
     PyObject* matcher   # NativeMatcher; NULL: it is in Python or recalls, and wants every event
 
 
@@ -39,13 +39,16 @@ cdef class Readers:
     cdef uint32_t stream            # which stream it is of
     cdef Reader* readers            # those of a stream: readers[first[s]:first[s + 1]]
     cdef uint32_t* reader_first
+    cdef uint32_t* gpms
+    cdef uint32_t* awaited
+    cdef bint* waits                # per GPM in `gpms`
     cdef bint attentive             # the readers of that stream know who is awaited
     cdef uint64_t unsettled         # events of the stream, see `settle`
 
     cdef int list_readers(self, readers, matchers) except -1
     cdef int attend(self) noexcept nogil
     cdef int settle(self) noexcept nogil
-    cdef bint _is_counted(self, const Reader* reader) noexcept nogil
+    cdef int _list_awaited(self, Reader* reader) noexcept nogil
     cdef uint32_t pass_by(
         self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
     ) except? 0xFFFFFFFF nogil

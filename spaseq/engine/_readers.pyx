@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Which graph patterns read an event, as far as its predicates and those who wait tell.
 
-A reader is a pattern that reads a stream. It wants an event that has the views without which it has
-no row, where somebody waits for its rows. Events that no reader wants leave nothing but the time
+A reader is a pattern that reads a stream, for all GPMs that are that pattern. It wants an event that
+has the views without which it has no row, where somebody waits for its rows. Events that no reader wants leave nothing but the time
 behind, so a stretch of them is gone through in one loop.
 
 Invariants: between two calls of `attend` nobody comes to wait for a pattern for which nobody
@@ -25,49 +25,69 @@ cdef class Readers:
     def __dealloc__(self):
         give_back(self.readers)
         give_back(self.reader_first)
+        give_back(self.gpms)
+        give_back(self.awaited)
+        give_back(self.waits)
 
     cdef int list_readers(self, readers, matchers) except -1:
         """Let each stream have the GPMs of a list.
 
         `matchers` has the NativeMatcher of each GPM, None where more than that reads the event.
         """
-        cdef uint32_t i, other, place, first = 0
+        cdef uint32_t i, count = 0, listed = 0
         cdef Reader* reader
-        self.readers = <Reader*>zeroed(sum(map(len, readers)), sizeof(Reader))
+        cdef size_t most = sum(map(len, readers))
+        self.readers = <Reader*>zeroed(most, sizeof(Reader))
         self.reader_first = <uint32_t*>zeroed(len(readers) + 1, sizeof(uint32_t))
+        self.gpms = <uint32_t*>zeroed(most, sizeof(uint32_t))
+        self.awaited = <uint32_t*>zeroed(most, sizeof(uint32_t))
+        self.waits = <bint*>zeroed(most, sizeof(bint))
         for i, gpms in enumerate(readers):
+            alike = {}
             for gpm in gpms:
-                reader = &self.readers[first]
-                place = first - self.reader_first[i]
-                reader.gpm, reader.twin = gpm, -1
-                reader.alike = <uint64_t>1 << place % WORD
-                if matchers[gpm] is not None:
-                    reader.matcher = <PyObject*>matchers[gpm]
-                    reader.needed = (<NativeMatcher>matchers[gpm]).needed
-                    reader.lone = not self.core.tracked and (<NativeMatcher>matchers[gpm]).lone
-                    for other in range(self.reader_first[i], first):
-                        if self.readers[other].matcher == reader.matcher:
-                            reader.twin = other
-                            if reader.lone and other >= first - place % WORD:
-                                reader.alike |= self.readers[other].alike
-                                self.readers[other].alike |= reader.alike
-                first += 1
-            self.reader_first[i + 1] = first
+                matcher = matchers[gpm]
+                alike.setdefault(gpm if matcher is None else matcher, []).append(gpm)
+            for together in alike.values():
+                reader = &self.readers[count]
+                count += 1
+                matcher = matchers[together[0]]
+                if matcher is not None:
+                    reader.matcher = <PyObject*>matcher
+                    reader.needed = (<NativeMatcher>matcher).needed
+                    reader.lone = not self.core.tracked and (<NativeMatcher>matcher).lone
+                reader.first = listed
+                for gpm in together:
+                    self.gpms[listed] = gpm
+                    listed += 1
+                reader.end = listed
+            self.reader_first[i + 1] = count
         return 0
 
     cdef int attend(self) noexcept nogil:
         """Note whose rows somebody waits for."""
         cdef Reader* reader = self.readers + self.reader_first[self.stream]
         cdef Reader* last = self.readers + self.reader_first[self.stream + 1]
+        cdef uint32_t i
         cdef bint waits
         while reader < last:
-            waits = self.core.waits(reader.gpm)
-            if waits != reader.awaited:
-                self.settle()
-                reader.awaited = waits
-            reader.open = waits or self.core.tracked
+            for i in range(reader.first, reader.end):
+                waits = self.core.waits(self.gpms[i])
+                if waits != self.waits[i]:
+                    self.settle()
+                    self.waits[i] = waits
+            self._list_awaited(reader)
             reader += 1
         self.attentive = True
+        return 0
+
+    cdef int _list_awaited(self, Reader* reader) noexcept nogil:
+        cdef uint32_t i
+        reader.waiting = 0
+        for i in range(reader.first, reader.end):
+            if self.waits[i]:
+                self.awaited[reader.first + reader.waiting] = self.gpms[i]
+                reader.waiting += 1
+        reader.open = reader.waiting != 0 or self.core.tracked
         return 0
 
     cdef int settle(self) noexcept nogil:
@@ -77,26 +97,17 @@ cdef class Readers:
         """
         cdef Reader* reader = self.readers + self.reader_first[self.stream]
         cdef Reader* last = self.readers + self.reader_first[self.stream + 1]
-        cdef uint64_t events
+        cdef uint32_t i
         while reader < last:
-            events = self.unsettled - reader.read
+            for i in range(reader.first, reader.end):
+                if not self.waits[i]:
+                    self.core.came_early(self.gpms[i], self.unsettled)
+            if reader.matcher != NULL and reader.open:
+                (<NativeMatcher>reader.matcher).pass_over(self.unsettled - reader.read)
             reader.read = 0
-            if not reader.awaited:
-                self.core.came_early(reader.gpm, events)
-            if reader.matcher != NULL and reader.open and not self._is_counted(reader):
-                (<NativeMatcher>reader.matcher).pass_over(events)
             reader += 1
         self.unsettled = 0
         return 0
-
-    cdef bint _is_counted(self, const Reader* reader) noexcept nogil:
-        """Whether an earlier reader with the same matcher, open as well, stands for this one."""
-        cdef int64_t twin = reader.twin
-        while twin >= 0:
-            if self.readers[twin].open:
-                return True
-            twin = self.readers[twin].twin
-        return False
 
     cdef uint32_t pass_by(
         self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present

@@ -82,7 +82,7 @@ cdef class NativeStep(Readers):
         self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
     ) except -1 nogil
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil
-    cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil
+    cdef int _feed_rows(self, const Reader* reader, NativeMatcher matcher) except -1 nogil
     cdef bint is_current(self, EventBatch batch) noexcept nogil
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position

@@ -103,34 +103,14 @@ cdef term_t _adding(NativeStep step, uint32_t register, term_t state, term_t val
     return step.aggregates.add(step.batch, register, state, value)
 
 
-# Feed the rows that some readers have in the event at hand, which are alike or one; `single`: the
-# event has one triple; `again`: it has been read before.
-cdef inline int _read(
-    NativeStep step, Reader* readers, uint64_t alike, bint single, bint again
-) except -1 nogil:
-    cdef uint32_t[<int>WORD] gpms
-    cdef uint32_t count = 0
-    cdef Reader* reader = readers
-    while alike:
-        reader = readers + lowest_bit(alike)
-        alike &= alike - 1
-        gpms[count] = reader.gpm
-        count += 1
-        if not again:
-            reader.read += 1
-            if not reader.awaited:
-                step.core.came_early(reader.gpm, 1)
-    if single and reader.lone:
-        return _feed_lone(step, gpms, count, <NativeMatcher>reader.matcher)
-    return step.feed_loaded(reader)
-
-
+# Feed the row of a pattern of one triple, in an event of one.
 cdef inline int _feed_lone(
-    NativeStep step, const uint32_t* gpms, uint32_t count, NativeMatcher matcher
+    NativeStep step, const Reader* reader, NativeMatcher matcher
 ) except -1 nogil:
-    """Feed the row of patterns of one triple, in an event of one."""
     if matcher.look_at_one(step.batch, step.index):
-        step.core.feed(gpms, count, matcher.result.cells, matcher.columns)
+        step.core.feed(
+            step.awaited + reader.first, reader.waiting, matcher.result.cells, matcher.columns
+        )
     return 0
 
 
@@ -384,7 +364,6 @@ cdef class NativeStep(Readers):
                 self.core.partitions.note(self.batch, gpm, self._encoded(row))
         if waits:
             for row in kept:
-                self.core.given = NULL  # the rows all lie in one place
                 self.core.feed(&gpm, 1, self._encoded(row), <uint32_t>len(row))
         return True
 
@@ -435,7 +414,8 @@ cdef class NativeStep(Readers):
         `present`: the views it has triples of, see `bit_of`, or `ANY`. Whether any pattern read it.
         """
         cdef uint32_t first = self.reader_first[stream], end = self.reader_first[stream + 1]
-        cdef uint64_t readers, alike
+        cdef uint64_t readers
+        cdef Reader* reader
         cdef bint presented, again = False
         cdef const EventRecord* event = &self.batch.events[index]
         cdef bint single = present != ANY and event.end - event.first == 1
@@ -452,11 +432,13 @@ cdef class NativeStep(Readers):
                     self.core.present(self.batch, index, stream, file)
                     presented = True
                 while readers:
-                    alike = self.readers[first + lowest_bit(readers)].alike if single else (
-                        readers & -readers
-                    )
-                    _read(self, &self.readers[first], readers & alike, single, again)
-                    readers &= ~alike
+                    reader = &self.readers[first + lowest_bit(readers)]
+                    reader.read += not again
+                    if single and reader.lone:
+                        _feed_lone(self, reader, <NativeMatcher>reader.matcher)
+                    else:
+                        self.feed_loaded(reader)
+                    readers &= readers - 1
                 first += WORD
             self.unsettled += not again
             if not presented or not self.core.spent:
@@ -467,23 +449,26 @@ cdef class NativeStep(Readers):
 
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil:
         """Feed the rows that a pattern has in the summary graph of the event at hand."""
+        cdef uint32_t gpm = self.gpms[reader.first]
         self.graph.load(self.batch, self.index)
-        if reader.matcher == NULL and self.feed_in_python(reader.gpm, reader.awaited):
+        if reader.matcher == NULL and self.feed_in_python(gpm, reader.waiting != 0):
             return 0
-        return self._feed_rows(
-            reader.gpm, <NativeMatcher>self.native[reader.gpm], reader.awaited
-        )
+        return self._feed_rows(reader, <NativeMatcher>self.native[gpm])
 
-    cdef int _feed_rows(self, uint32_t gpm, NativeMatcher matcher, bint waits) except -1 nogil:
+    cdef int _feed_rows(self, const Reader* reader, NativeMatcher matcher) except -1 nogil:
         """Feed the rows of the event at hand that pass the local filters."""
-        cdef uint32_t i, count
+        cdef uint32_t i, j
+        cdef const term_t* row
         matcher.look(self.batch, self.index)
-        count = matcher.result.count
-        for i in range(count):
+        for i in range(matcher.result.count):
+            row = row_at(matcher.result, i)
             if self.core.tracked:
-                self.core.partitions.note(self.batch, gpm, row_at(matcher.result, i))
-            if matcher.passed[i] and waits:
-                self.core.feed(&gpm, 1, row_at(matcher.result, i), matcher.columns)
+                for j in range(reader.first, reader.end):
+                    self.core.partitions.note(self.batch, self.gpms[j], row)
+            if matcher.passed[i] and reader.waiting:
+                self.core.feed(
+                    self.awaited + reader.first, reader.waiting, row, matcher.columns
+                )
         return 0
 
     cdef int come(self, int64_t position) except -1 nogil:

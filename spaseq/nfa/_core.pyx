@@ -235,9 +235,7 @@ cdef class AutomatonCore(Chain):
         """One row of the presented event, that of so many GPMs."""
         cdef uint32_t i
         cdef bint concerned = False
-        # Patterns that differ in names only have the same rows, one after the other.
-        if row != self.given or self.given_at != self.turn:
-            take_row(self, row, width)
+        take_row(self, row, width)
         for i in range(count):
             concerned |= self.concerned[gpms[i]]
         self.since = since_of(self)

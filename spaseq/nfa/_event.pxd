@@ -15,7 +15,6 @@ cdef class EventAtHand(Clock):
     cdef readonly Tecs tecs
     cdef WindowTerms window
     cdef uint64_t turn          # changes whenever what has been accepted may go
-    cdef uint64_t given_at      # the turn at which a row was given last
     cdef const term_t* given    # the row at hand, and a copy of it whose terms
     cdef term_t* row            # are kept for the window, once `row_kept`; then its BINDs' values
     cdef bint row_kept
@@ -51,8 +50,7 @@ cdef inline int take_row(EventAtHand hand, const term_t* row, uint32_t width) ex
     """The next row of the event, with the numbers of its batch."""
     if width + hand.most_assigned > hand.row_room:
         hand.widen(width + hand.most_assigned)
-    hand.given, hand.given_at = row, hand.turn
-    hand.row_kept = False
+    hand.given, hand.row_kept = row, False
     memcpy(hand.row, row, width * sizeof(term_t))
     return 0
 
