@@ -385,7 +385,7 @@ cdef class Chain(Meeting):
         self.turned = True
         self._make_groups()
         if self.now != now:
-            self.show()
+            self.show(0)
         self.now, self.since, self.steps_left = now, since, steps
         take_row(self, given, width)
         self.keep_row(width)
@@ -415,7 +415,7 @@ cdef class Chain(Meeting):
             if instant < 0:
                 return 0
             if instant != self.now:
-                self.show()
+                self.show(0)
                 self.now = instant
             rows, number = self.step_rows[step], taken[step]
             taken[step] = number + 1

@@ -16,7 +16,7 @@ Automata.
 
 from spaseq.nfa._clock cimport since_of, tick
 from spaseq.nfa._event cimport EventAtHand, compare_row, spend, take_row
-from spaseq.nfa._groups cimport NOBODY, Group, group_at, latest_of
+from spaseq.nfa._groups cimport NOBODY, Group, drop, group_at, latest_of
 from spaseq.nfa._instant cimport Touched, touch
 from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._shedding cimport held, shed
@@ -79,7 +79,7 @@ cdef class AutomatonCore(Chain):
             for i in range(self.place_count):
                 if self.places[i].operator == c",":
                     self._pass_over_place(<Groups>self.groups_at[i], i)
-        self.show()
+        self.show(0)
         if self.chain_length:
             self.grow_old()
             if self.prefers_lazy():
@@ -96,7 +96,7 @@ cdef class AutomatonCore(Chain):
         if not group.alive:  # it has been shed
             return 0
         self.places[touched.place].expired += latest_of(group) < self.bound
-        return groups.drop(touched.group)
+        return drop(groups, touched.group)
 
     cdef int _pass_over_place(self, Groups groups, uint32_t place) except -1 nogil:
         if self.places[place].manner & CONJOINED:
@@ -124,7 +124,7 @@ cdef class AutomatonCore(Chain):
             i -= 1
             group = group_at(groups, groups.alive[i])
             if group.latest < 0:
-                groups.drop(groups.alive[i])
+                drop(groups, groups.alive[i])
             else:
                 group.latest = ~group.latest
                 group.members = NULL
@@ -155,7 +155,7 @@ cdef class AutomatonCore(Chain):
         while i:
             i -= 1
             if group_at(groups, groups.alive[i]).latest < self.bound:
-                groups.drop(groups.alive[i])
+                drop(groups, groups.alive[i])
                 self.places[place].expired += 1
         return 0
 

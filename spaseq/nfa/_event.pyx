@@ -93,7 +93,7 @@ cdef class EventAtHand(Clock):
 
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1 nogil:
         """The row at hand and its event, kept as long as the window may need them."""
-        cdef Occurrence* occurrence = &self.occurrences[self.edges[way.edge].occurrence]
+        cdef Occurrence* occurrence = &self.occurrences[way.taken.occurrence]
         if not self.row_kept:
             self.keep_row(width)
             self.settle(occurrence)

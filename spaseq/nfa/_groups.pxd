@@ -3,8 +3,9 @@
 cimport cython
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.string cimport memset
 
-from spaseq.nfa._order cimport NOBODY, Order, Registers
+from spaseq.nfa._order cimport NOBODY, Order, Rank, Registers, enter, leave, rank_in
 from spaseq.nfa._tecs cimport Cell, Node, Tecs, instant_t
 from spaseq.rdf._memory cimport Lines
 from spaseq.rdf._terms cimport term_t
@@ -77,14 +78,12 @@ cdef class Groups:
     cdef bint summed            # some order keeps unions of its groups
     cdef Registers registers
 
-    cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF nogil
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil
-    cdef int drop(self, uint32_t group) except -1 nogil
     cdef int clear(self) except -1 nogil
     cdef int spoil(self, uint32_t group) noexcept nogil
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
-    cdef int _grow(self) except -1 nogil
+    cdef int grow(self) except -1 nogil
 
 
 cdef inline uint32_t hashed(uint32_t hash, term_t value) noexcept nogil:
@@ -148,3 +147,106 @@ cdef inline bint are_equal(
         if values[i] != others[i]:
             return False
     return True
+
+
+cdef inline Standing* standing_of(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
+    if chains == groups.chains:
+        return &group_at(groups, group).standing
+    return &chains.standings[group]
+
+
+cdef inline int enter_chain(
+    Groups groups, Chains* chains, uint32_t group, uint32_t hash
+) noexcept nogil:
+    cdef uint32_t* head = &chains.heads[hash & chains.mask]
+    cdef Standing* own = standing_of(groups, chains, group)
+    own.hash, own.next, own.previous = hash, head[0], NOBODY
+    if head[0] != NOBODY:
+        standing_of(groups, chains, head[0]).previous = group
+    head[0] = group
+    return 0
+
+
+cdef inline int leave_chain(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
+    cdef Standing* own = standing_of(groups, chains, group)
+    if own.previous == NOBODY:
+        chains.heads[own.hash & chains.mask] = own.next
+    else:
+        standing_of(groups, chains, own.previous).next = own.next
+    if own.next != NOBODY:
+        standing_of(groups, chains, own.next).previous = own.previous
+    return 0
+
+
+cdef inline uint32_t hash_in(const Chains* chains, const term_t* values) noexcept nogil:
+    """The hash of the registers of a group that an index reads."""
+    cdef uint32_t hash = 0
+    cdef uint32_t i
+    for i in range(chains.width):
+        hash = hashed(hash, values[chains.columns[i]])
+    return hash
+
+
+cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFFF nogil:
+    """A new group, without members, of registers that `find` has just not found."""
+    cdef uint32_t group = groups.free
+    cdef uint32_t i
+    cdef Group* made
+    cdef Chains* chains
+    cdef Rank rank
+    cdef double value
+    assert find(groups, values) == NOBODY
+    if group != NOBODY:
+        groups.free = group_at(groups, group).place
+    else:
+        if groups.count == groups.room:
+            groups.grow()
+        group = groups.count
+        groups.count += 1
+    made = group_at(groups, group)
+    if groups.dated:
+        memset(&groups.dates[group], 0, sizeof(Dates))
+        groups.dates[group].floor = groups.dates[group].taken = -1
+    groups.made += 1
+    made.members = NULL
+    made.serial = groups.made
+    made.taken = made.latest = -1
+    made.alive = True
+    made.place = groups.living
+    groups.alive[groups.living] = group
+    groups.turned[0] |= groups.living == 0
+    groups.living += 1
+    for i in range(groups.width):
+        made.values[i] = values[i]
+    enter_chain(groups, groups.chains, group, groups.sought)
+    for i in range(1, groups.chain_count):
+        chains = &groups.chains[i]
+        if chains.ordered >= 0:
+            rank = rank_in(groups.registers, values[chains.ordered], &value)
+            enter(<Order>groups.orders_at[i], group, hash_in(chains, values), rank, value)
+        elif not chains.same:
+            enter_chain(groups, chains, group, hash_in(chains, values))
+    return group
+
+
+cdef inline int drop(Groups groups, uint32_t group) except -1 nogil:
+    """A group goes."""
+    cdef Group* gone = group_at(groups, group)
+    cdef uint32_t i, last
+    assert gone.alive and groups.alive[gone.place] == group
+    leave_chain(groups, groups.chains, group)
+    for i in range(1, groups.chain_count):
+        if groups.chains[i].ordered >= 0:
+            leave(<Order>groups.orders_at[i], group)
+        elif not groups.chains[i].same:
+            leave_chain(groups, &groups.chains[i], group)
+    groups.living -= 1
+    groups.turned[0] |= groups.living == 0
+    last = groups.alive[groups.living]
+    groups.alive[gone.place] = last
+    group_at(groups, last).place = gone.place
+    gone.alive = False
+    gone.members = NULL
+    gone.place = groups.free
+    groups.free = group
+    return 0

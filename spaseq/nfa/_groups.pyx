@@ -10,7 +10,6 @@ each of them; where there is an order, logarithmic.
 from cpython.ref cimport PyObject
 from libc.string cimport memset
 
-from spaseq.nfa._order cimport Rank, enter, leave, rank_in
 from spaseq.nfa._tecs cimport added, piece_of
 from spaseq.rdf._memory cimport LINE, give_back, lines_grow, longer, zeroed
 
@@ -21,42 +20,13 @@ cdef enum:
     SPARSE = 4      # so many chains for each group there is room for: most have one or none
 
 
-cdef inline Standing* _standing(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
-    if chains == groups.chains:
-        return &group_at(groups, group).standing
-    return &chains.standings[group]
-
-
-cdef inline int _enter(
-    Groups groups, Chains* chains, uint32_t group, uint32_t hash
-) noexcept nogil:
-    cdef uint32_t* head = &chains.heads[hash & chains.mask]
-    cdef Standing* own = _standing(groups, chains, group)
-    own.hash, own.next, own.previous = hash, head[0], NOBODY
-    if head[0] != NOBODY:
-        _standing(groups, chains, head[0]).previous = group
-    head[0] = group
-    return 0
-
-
-cdef inline int _leave(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
-    cdef Standing* own = _standing(groups, chains, group)
-    if own.previous == NOBODY:
-        chains.heads[own.hash & chains.mask] = own.next
-    else:
-        _standing(groups, chains, own.previous).next = own.next
-    if own.next != NOBODY:
-        _standing(groups, chains, own.next).previous = own.previous
-    return 0
-
-
 cdef inline uint32_t _like(
     Groups groups, Chains* chains, uint32_t group, uint32_t hash, const term_t* key
 ) noexcept nogil:
     """The first group of a chain with a key, from one on; others are told by their hash."""
     cdef Standing* standing
     while group != NOBODY:
-        standing = _standing(groups, chains, group)
+        standing = standing_of(groups, chains, group)
         if standing.hash == hash and _agrees(groups, chains, group, key):
             return group
         group = standing.next
@@ -72,15 +42,6 @@ cdef inline bint _agrees(
         if values[chains.columns[i]] != key[i]:
             return False
     return True
-
-
-cdef inline uint32_t _hash_in(const Chains* chains, const term_t* values) noexcept nogil:
-    """The hash of the registers of a group that an index reads."""
-    cdef uint32_t hash = 0
-    cdef uint32_t i
-    for i in range(chains.width):
-        hash = hashed(hash, values[chains.columns[i]])
-    return hash
 
 
 cdef class Groups:
@@ -114,7 +75,7 @@ cdef class Groups:
             for j, column in enumerate(columns):
                 self.chains[i].columns[j] = column
             self.chains[i].same = i > 0 and ordered < 0 and columns == list(range(width))
-        self._grow()
+        self.grow()
 
     def __dealloc__(self):
         cdef uint32_t i
@@ -129,7 +90,7 @@ cdef class Groups:
         give_back(self.dates)
         give_back(self.alive)
 
-    cdef int _grow(self) except -1 nogil:
+    cdef int grow(self) except -1 nogil:
         """Room for twice as many groups."""
         cdef uint32_t room = 2 * self.room if self.room else 16
         cdef uint32_t i, group
@@ -165,7 +126,7 @@ cdef class Groups:
                     (<Order>self.orders_at[i]).put(group)
                 elif not self.chains[i].same:
                     chains = &self.chains[i]
-                    _enter(self, chains, group, _standing(self, chains, group).hash)
+                    enter_chain(self, chains, group, standing_of(self, chains, group).hash)
         return 0
 
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil:
@@ -182,47 +143,6 @@ cdef class Groups:
         return _like(
             self, chains, chains.standings[group].next, chains.standings[group].hash, key
         )
-
-    cdef uint32_t make(self, const term_t* values) except? 0xFFFFFFFF nogil:
-        """A new group, without members, of registers that `find` has just not found."""
-        cdef uint32_t group = self.free
-        cdef uint32_t i
-        cdef Group* made
-        cdef Chains* chains
-        cdef Rank rank
-        cdef double value
-        assert find(self, values) == NOBODY
-        if group != NOBODY:
-            self.free = group_at(self, group).place
-        else:
-            if self.count == self.room:
-                self._grow()
-            group = self.count
-            self.count += 1
-        made = group_at(self, group)
-        if self.dated:
-            memset(&self.dates[group], 0, sizeof(Dates))
-            self.dates[group].floor = self.dates[group].taken = -1
-        self.made += 1
-        made.members = NULL
-        made.serial = self.made
-        made.taken = made.latest = -1
-        made.alive = True
-        made.place = self.living
-        self.alive[self.living] = group
-        self.turned[0] |= self.living == 0
-        self.living += 1
-        for i in range(self.width):
-            made.values[i] = values[i]
-        _enter(self, self.chains, group, self.sought)
-        for i in range(1, self.chain_count):
-            chains = &self.chains[i]
-            if chains.ordered >= 0:
-                rank = rank_in(self.registers, values[chains.ordered], &value)
-                enter(<Order>self.orders_at[i], group, _hash_in(chains, values), rank, value)
-            elif not chains.same:
-                _enter(self, chains, group, _hash_in(chains, values))
-        return group
 
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil:
         """A member is also found by its last instant, no older than that of any other."""
@@ -251,29 +171,8 @@ cdef class Groups:
                 (<Order>self.orders_at[i]).spoil(group)
         return 0
 
-    cdef int drop(self, uint32_t group) except -1 nogil:
-        cdef Group* gone = group_at(self, group)
-        cdef uint32_t i, last
-        assert gone.alive and self.alive[gone.place] == group
-        _leave(self, self.chains, group)
-        for i in range(1, self.chain_count):
-            if self.chains[i].ordered >= 0:
-                leave(<Order>self.orders_at[i], group)
-            elif not self.chains[i].same:
-                _leave(self, &self.chains[i], group)
-        self.living -= 1
-        self.turned[0] |= self.living == 0
-        last = self.alive[self.living]
-        self.alive[gone.place] = last
-        group_at(self, last).place = gone.place
-        gone.alive = False
-        gone.members = NULL
-        gone.place = self.free
-        self.free = group
-        return 0
-
     cdef int clear(self) except -1 nogil:
         """Nobody waits any more."""
         while self.living:
-            self.drop(self.alive[self.living - 1])
+            drop(self, self.alive[self.living - 1])
         return 0

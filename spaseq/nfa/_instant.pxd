@@ -101,18 +101,20 @@ cdef inline int arrive_straight(
     OpenInstant brought, const Edge* edge, const term_t* remembered, Node* node
 ) except -1 nogil:
     """Follow the links of a straight edge that was taken from a group with these registers."""
-    cdef uint32_t i, j
-    cdef Link* link
-    cdef Source* source
+    cdef const Link* link = brought.links + edge.link_first
+    cdef const Link* last = brought.links + edge.link_end
+    cdef const Source* source
+    cdef const Source* end
     cdef term_t* values
-    for i in range(edge.link_first, edge.link_end):
-        link = &brought.links[i]
+    while link < last:
         if link.target < 0:
             brought.accept(node)
+            link += 1
             continue
         values = waiting(brought, link.target, node)
-        for j in range(link.source_first, link.source_end):
-            source = &brought.sources[j]
+        brought.value_count += link.source_end - link.source_first
+        source, end = brought.sources + link.source_first, brought.sources + link.source_end
+        while source < end:
             if source.origin == Origin.ROW:
                 values[0] = brought.row[source.number]
             elif source.origin == Origin.GROUP:
@@ -120,5 +122,6 @@ cdef inline int arrive_straight(
             else:
                 values[0] = source.number
             values += 1
-        brought.value_count += link.source_end - link.source_first
+            source += 1
+        link += 1
     return 0

@@ -16,7 +16,7 @@ from libc.string cimport memcpy, memset
 
 from spaseq.nfa._clock cimport bound_at, since_of
 from spaseq.nfa._event cimport spend
-from spaseq.nfa._groups cimport NOBODY, Dates, Group, Stretch, floor_of, group_at
+from spaseq.nfa._groups cimport NOBODY, Dates, Group, Stretch, drop, floor_of, group_at
 from spaseq.nfa._guards cimport NEVER, earlier
 from spaseq.nfa._instant cimport arrive, touch
 from spaseq.nfa._search cimport Search
@@ -52,7 +52,7 @@ cdef class Joins(OpenInstant):
         self, Way* way, uint32_t number, uint32_t width, Label** label
     ) except -1 nogil:
         """The row at hand fits a group, or a start; what forbids it is still to be asked."""
-        cdef Place* place = &self.places[way.place]
+        cdef Place* place = way.at
         cdef Seek seek
         cdef Group* group
         cdef bint conjoined = place.manner & Manner.CONJOINED
@@ -76,12 +76,12 @@ cdef class Joins(OpenInstant):
             return self.put_off(way, extended(self.tecs, label[0], NULL, self.now))
         place.joined += 1
         return arrive(
-            self, &self.edges[way.edge], extended(self.tecs, label[0], NULL, self.now)
+            self, way.taken, extended(self.tecs, label[0], NULL, self.now)
         )
 
     cdef int conjoin(self, Way* way) except -1 nogil:
         """The row at hand may be the last that a step of several events lacks."""
-        cdef Place* place = &self.places[way.place]
+        cdef Place* place = way.at
         cdef Seek seek
         cdef Task task
         memset(&seek, 0, sizeof(Seek))
@@ -109,7 +109,7 @@ cdef class Joins(OpenInstant):
         for i in range(way.key_first, way.key_end):
             self.key[i - way.key_first] = self.row[self.numbers[i]]
         i = groups.first(way.index, self.key)
-        self.places[way.place].unjoined += i == NOBODY and groups.living > 0
+        way.at.unjoined += i == NOBODY and groups.living > 0
         while i != NOBODY:
             task.number = i
             # It may go.
@@ -126,7 +126,7 @@ cdef class Joins(OpenInstant):
             place.outside += 1
             return 0
         if dates.newest.last < floor_of(dates, self.timestamp_start):
-            return groups.drop(task.number)
+            return drop(groups, task.number)
         if not spend(self, task.way.place):
             return 0
         place.visited += 1
@@ -136,7 +136,7 @@ cdef class Joins(OpenInstant):
 
     cdef int _begin(self, Way* way, Seek* seek) except -1 nogil:
         """A match may begin with a step of several events."""
-        cdef Place* place = &self.places[way.place]
+        cdef Place* place = way.at
         if seek.first < self.since:
             return 0
         memcpy(self.env, seek.env, self.cells * sizeof(term_t))
@@ -147,11 +147,11 @@ cdef class Joins(OpenInstant):
             if self._preceded(way.edge, place, seek.first):
                 return 0
         place.joined += 1
-        return arrive(self, &self.edges[way.edge], self._node(way, seek, NULL, seek.first))
+        return arrive(self, way.taken, self._node(way, seek, NULL, seek.first))
 
     cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1 nogil:
         """A step fits a group: it is joined to those members that nothing keeps away."""
-        cdef Place* place = &self.places[way.place]
+        cdef Place* place = way.at
         cdef Dates* dates = &(<Groups>self.groups_at[way.place]).dates[number]
         cdef instant_t needed = self._taken_before(way, number, seek), found
         cdef instant_t passed = needed
@@ -170,7 +170,7 @@ cdef class Joins(OpenInstant):
 
     cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2 nogil:
         """The operator's own condition: members whose last event is older are not joined."""
-        cdef Place* place = &self.places[way.place]
+        cdef Place* place = way.at
         cdef Dates* dates = &(<Groups>self.groups_at[way.place]).dates[number]
         cdef instant_t needed = floor_of(dates, self.timestamp_start)
         if place.operator == c"," and (place.manner & Manner.CONJOINED or self.tracked):
@@ -193,8 +193,8 @@ cdef class Joins(OpenInstant):
         self, Way* way, uint32_t number, Seek* seek, instant_t needed, Groups groups
     ) except -1 nogil:
         """Join a step to the members of a group whose last event is no older than `needed`."""
-        cdef Place* place = &self.places[way.place]
-        cdef Edge* edge = &self.edges[way.edge]
+        cdef Place* place = way.at
+        cdef Edge* edge = way.taken
         cdef instant_t bound = self.since, latest = group_at(groups, number).latest
         cdef Stretch* stretch = groups.dates[number].newest
         cdef bint joined = False, asked = place.manner & Manner.RELATIVE
@@ -316,7 +316,7 @@ cdef class Joins(OpenInstant):
             if group_at(groups, groups.alive[i]).latest < self.bound or (
                 groups.dates[groups.alive[i]].newest.last < self.timestamp_start - 1
             ):
-                groups.drop(groups.alive[i])
+                drop(groups, groups.alive[i])
         return 0
 
 

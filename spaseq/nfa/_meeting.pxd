@@ -31,9 +31,6 @@ cdef class Meeting(Joins):
     cdef int take_outside(self, Way* way, uint32_t number, Group* group) except -1 nogil
     cdef bint is_passed_over(self, Place* place, const Group* group) noexcept nogil
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil
-    cdef int show(self) except -1 nogil
-    cdef int enter_place(
-        self, uint32_t target, const term_t* values, Node* node, Groups groups
-    ) except -1 nogil
+    cdef int show(self, uint32_t first) except -1 nogil
     cdef int await_each(self, uint32_t place, uint32_t group, Node* node) except -1 nogil
     cdef int put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil

@@ -15,8 +15,8 @@ from libc.string cimport memset
 
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._event cimport compare_row, label_straight, spend
-from spaseq.nfa._groups cimport NOBODY, Group, Groups, find, group_at, hashed, latest_of
-from spaseq.nfa._instant cimport arrive, arrive_straight, touch
+from spaseq.nfa._groups cimport NOBODY, Group, Groups, drop, find, group_at, hashed, latest_of, make
+from spaseq.nfa._instant cimport Pending, arrive, arrive_straight, touch
 from spaseq.nfa._order cimport Order, Rank, Span, class_of, next_of, rank_at
 from spaseq.nfa._sums cimport Sum, sum_of
 from spaseq.nfa._tables cimport (
@@ -45,8 +45,8 @@ cdef double LEAST_FLOAT = 1e-37
 cdef inline int _take(
     Meeting self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
 ) except -1 nogil:
-    cdef Edge* edge = &self.edges[way.edge]
-    cdef Place* place = &self.places[way.place]
+    cdef Edge* edge = way.taken
+    cdef Place* place = way.at
     cdef Group* group = group_at(groups, number)
     prefetch(group.members)  # they are followed soon, if this ends a match
     place.visited += 1
@@ -74,8 +74,8 @@ cdef inline int _take_first(
     Meeting self, Way* way, uint32_t width, Label** label
 ) except -1 nogil:
     """A row that a match may begin with."""
-    cdef Edge* edge = &self.edges[way.edge]
-    cdef Place* place = &self.places[way.place]
+    cdef Edge* edge = way.taken
+    cdef Place* place = way.at
     place.visited += 1
     if self.now < self.since:
         return 0
@@ -103,14 +103,14 @@ cdef inline int _take_each(
     Meeting self, Way* way, uint32_t width, Label** label, Groups groups
 ) except -1 nogil:
     """A row meets the groups that agree with it on the registers of an index, or all."""
-    cdef Edge* edge = &self.edges[way.edge]
+    cdef Edge* edge = way.taken
     cdef uint32_t i, group
     if edge.index:
         for i in range(edge.key_first, edge.key_end):
             self.key[i - edge.key_first] = self.row[self.numbers[i]]
         group = groups.first(edge.index, self.key)
         if group == NOBODY and groups.living:
-            self.places[way.place].unjoined += 1
+            way.at.unjoined += 1
         while group != NOBODY:
             _take(self, way, group, width, label, groups, False)
             group = groups.next_of(edge.index, group, self.key)
@@ -124,7 +124,7 @@ cdef inline int _take_ordered(
     Meeting self, Way* way, uint32_t width, Label** label, Groups groups, Order order
 ) except -1 nogil:
     """A row meets the groups whose registers its filter may find less, equal or greater."""
-    cdef Edge* edge = &self.edges[way.edge]
+    cdef Edge* edge = way.taken
     cdef double least = -INFINITY, most = INFINITY, margin
     cdef double below = -INFINITY, above = INFINITY     # what lies beyond surely fits
     cdef bint found = False
@@ -154,7 +154,7 @@ cdef inline int _take_ordered(
     # Others may have the hash of the key.
     group = order.seek(&span, hash, self.rank, least, most)
     if group == NOBODY and groups.living and not found:
-        self.places[way.place].unjoined += 1
+        way.at.unjoined += 1
     while group != NOBODY:
         _take(
             self, way, group, width, label, groups, span.value < below or span.value > above
@@ -165,10 +165,10 @@ cdef inline int _take_ordered(
 
 cdef inline int _meet(Meeting self, Way* way, uint32_t width, Label** label) except -1 nogil:
     """The row at hand meets those who wait for it in one place."""
-    cdef Edge* edge = &self.edges[way.edge]
+    cdef Edge* edge = way.taken
     if edge.occurrence == NOBODY:
         return self.conjoin(way)
-    if not self.places[way.place].operator:
+    if not way.at.operator:
         return _take_first(self, way, width, label)
     if edge.compared >= 0:
         return _take_ordered(
@@ -182,24 +182,25 @@ cdef inline int _enter(
     Meeting self, uint32_t target, const term_t* values, Node* node, Groups groups
 ) except -1 nogil:
     """A partial match comes to wait."""
+    cdef Place* place = &self.places[target]
     cdef uint32_t number = find(groups, values)
     cdef Group* group
     if number != NOBODY and latest_of(group_at(groups, number)) < self.bound:
         # The numbers of its registers may stand for other terms by now.
-        groups.drop(number)
+        drop(groups, number)
         number = NOBODY
     if number == NOBODY:
-        number = groups.make(values)
+        number = make(groups, values)
         self.most_living += 1
     elif groups.summed:
         groups.spoil(number)
     group = group_at(groups, number)
-    if self.places[target].operator == CLOSING:
+    if place.operator == CLOSING:
         self.await_each(target, number, node)
     else:
         if (
-            self.tracked and self.places[target].operator == c"," and group.members != NULL
-            and not self.places[target].manner & CONJOINED
+            self.tracked and place.operator == c"," and group.members != NULL
+            and not place.manner & CONJOINED
             and group.members.node.label.instant < node.label.instant
         ):
             # An event of their partition has passed over the others.
@@ -214,7 +215,7 @@ cdef inline int _enter(
     assert group.members == NULL or group.latest < self.bound or (
         group.members.latest == group.latest
     )
-    self.places[target].reached += 1
+    place.reached += 1
     return 0
 
 
@@ -233,22 +234,27 @@ cdef class Meeting(Joins):
         self, const uint32_t* gpms, uint32_t count, uint32_t width
     ) except -1 nogil:
         """The row at hand, of so many GPMs, meets those who wait for it in any place."""
+        cdef const uint32_t* end = gpms + count
+        cdef Way* way
+        cdef Way* last
         cdef Label* label
-        cdef uint32_t i, j
         self.measured = -1
-        for i in range(count):
-            compare_row(self, gpms[i])
-            for j in range(self.way_first[gpms[i]], self.way_first[gpms[i] + 1]):
+        while gpms < end:
+            compare_row(self, gpms[0])
+            way, last = self.ways + self.way_first[gpms[0]], self.ways + self.way_first[gpms[0] + 1]
+            while way < last:
                 label = NULL
-                _meet(self, &self.ways[j], width, &label)
+                _meet(self, way, width, &label)
+                way += 1
+            gpms += 1
         return 0
 
     cdef int _take_whole(
         self, Way* way, uint32_t width, Label** label, double least, double most
     ) except -1 nogil:
         """A row takes all groups below `least` or above `most`; whether there are any."""
-        cdef Edge* edge = &self.edges[way.edge]
-        cdef Place* place = &self.places[way.place]
+        cdef Edge* edge = way.taken
+        cdef Place* place = way.at
         cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
         cdef Sum wanted
         wanted.alike = class_of(0, Rank.NUMERIC)
@@ -272,8 +278,8 @@ cdef class Meeting(Joins):
         self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
     ) except -1 nogil:
         """A group and a row that its place may take, register by register."""
-        cdef Edge* edge = &self.edges[way.edge]
-        cdef Place* place = &self.places[way.place]
+        cdef Edge* edge = way.taken
+        cdef Place* place = way.at
         cdef Group* group = group_at(groups, number)
         self.remember(self.env, place, groups, number)
         if not self._fits(edge, width, sure):
@@ -291,7 +297,7 @@ cdef class Meeting(Joins):
     cdef int take_outside(self, Way* way, uint32_t number, Group* group) except -1 nogil:
         """No member of a group starts in the window of the row at hand."""
         if group.taken != self.now:
-            self.places[way.place].outside += 1
+            way.at.outside += 1
             if latest_of(group) < self.bound:
                 touch(self, way.place, number, group)
         return 0
@@ -332,22 +338,20 @@ cdef class Meeting(Joins):
 
     # ---------------------------------------------------------------- to wait
 
-    cdef int show(self) except -1 nogil:
-        """What came to wait becomes visible."""
-        cdef uint32_t i
-        for i in range(self.pending_count):
+    cdef int show(self, uint32_t first) except -1 nogil:
+        """What came to wait, from the first so many on, becomes visible."""
+        cdef const Pending* pending = self.pending + first
+        cdef const Pending* last = self.pending + self.pending_count
+        while pending < last:
             _enter(
-                self, self.pending[i].target, self.pending_values + self.pending[i].values,
-                self.pending[i].node, <Groups>self.groups_at[self.pending[i].target],
+                self, pending.target, self.pending_values + pending.values, pending.node,
+                <Groups>self.groups_at[pending.target],
             )
-        self.pending_count = self.value_count = 0
+            pending += 1
+        if self.pending_count > first:
+            self.value_count = self.pending[first].values
+            self.pending_count = first
         return 0
-
-    cdef int enter_place(
-        self, uint32_t target, const term_t* values, Node* node, Groups groups
-    ) except -1 nogil:
-        """A partial match comes to wait."""
-        return _enter(self, target, values, node, groups)
 
     cdef int await_each(self, uint32_t place, uint32_t group, Node* node) except -1 nogil:
         """The matches that end in a node wait for their windows to close."""

@@ -16,7 +16,7 @@ of a partition for each question about an earlier one.
 
 from libc.string cimport memset
 
-from spaseq.nfa._groups cimport NOBODY, find, values_of
+from spaseq.nfa._groups cimport NOBODY, drop, find, make, values_of
 from spaseq.nfa._order cimport Registers
 from spaseq.nfa._tables cimport numbers_of
 from spaseq.rdf._dictionary cimport Dictionary
@@ -207,7 +207,7 @@ cdef class Partitions:
         if number == NOBODY:
             if self.keys.living > self.sweep_at:
                 self._sweep()
-            number = self.keys.make(self.key)
+            number = make(self.keys, self.key)
             if self.keys.room > self.room:
                 longer = <Partition*>resized(
                     self.partitions, self.keys.room * sizeof(Partition)
@@ -228,7 +228,7 @@ cdef class Partitions:
         while i:
             i -= 1
             if self._gone(self.keys.alive[i]):
-                self.keys.drop(self.keys.alive[i])
+                drop(self.keys, self.keys.alive[i])
         self.sweep_at = 2 * self.keys.living + FEWEST_SWEPT
         return 0
 

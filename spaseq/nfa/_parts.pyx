@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from spaseq.nfa._chain cimport Weights
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._groups cimport Dates, Group, Groups, Stretch, find, group_at, values_of
+from spaseq.nfa._groups cimport Dates, Group, Groups, Stretch, find, group_at, make, values_of
 from spaseq.nfa._instant cimport touch, wait
 from spaseq.nfa._joins cimport Beginning
 from spaseq.nfa._kept cimport KeptRows, rows_add, rows_forget
@@ -325,7 +325,7 @@ cdef class CoreParts:
         cdef uint32_t number
         self._set_key(values)
         find(groups, self.core.key)  # what `make` asks for
-        number = groups.make(self.core.key)
+        number = make(groups, self.core.key)
         group_at(groups, number).members, group_at(groups, number).latest = members, members.latest
         self.core.most_living += 1
         if dates is not None:
@@ -369,8 +369,8 @@ cdef class CoreParts:
             if node != NULL:
                 before = added(self.core.tecs, NULL, -1, node, self.core.bound)
             node = extended(self.core.tecs, <Label*><size_t>label, before, start)
-        self._set_key(values)
-        self.core.enter_place(place, self.core.key, node, <Groups>self.core.groups_at[place])
+        self.put_pended(place, values, <size_t>node)
+        self.core.show(self.core.pending_count - 1)
 
     def put_kept(self, uint32_t gpm, size_t label, bint keyed):
         """Let somebody look back at a row, where anybody does; the oldest comes first."""

@@ -11,7 +11,7 @@ the groups and in the instants of the window.
 from libc.stdint cimport uint32_t
 
 from spaseq.nfa._clock cimport Awaited
-from spaseq.nfa._groups cimport Group, Groups, group_at
+from spaseq.nfa._groups cimport Group, Groups, drop, group_at
 from spaseq.nfa._tables cimport CLOSING
 from spaseq.nfa._tecs cimport instant_t
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -76,7 +76,7 @@ cdef int shed(Clock clock, list groups, uint64_t surplus, int64_t only) except -
                 if left == 0:
                     continue
                 left -= 1
-            some.drop(some.alive[j])
+            drop(some, some.alive[j])
             clock.places[i].shed += 1
     if only < 0:
         _shed_awaited(clock, last, left)

@@ -142,15 +142,6 @@ cdef enum More:
     ASSIGNS = 4     # it has BINDs
     TESTS = 8       # it has residual filters
 
-# An edge that rows of a GPM may take.
-cdef struct Way:
-    uint32_t place
-    uint32_t position
-    uint32_t edge
-    uint32_t index      # by which the last row of a conjunction finds groups, 0: by none
-    uint32_t key_first
-    uint32_t key_end
-
 # A guard of a place: rows of its GPM end the partial matches that wait there.
 cdef struct Sighting:
     uint32_t place
@@ -178,6 +169,17 @@ cdef struct Place:
     uint64_t expired
     uint64_t ended      # groups that a guard ended
     uint64_t shed       # groups that went, for there were too many
+
+# An edge that rows of a GPM may take.
+cdef struct Way:
+    uint32_t place
+    uint32_t position
+    uint32_t edge
+    Place* at           # the same place and edge
+    Edge* taken
+    uint32_t index      # by which the last row of a conjunction finds groups, 0: by none
+    uint32_t key_first
+    uint32_t key_end
 
 
 cdef class Tables:
@@ -275,16 +277,16 @@ cdef inline bint agrees(
     Tables tables, const Edge* edge, const term_t* row, const term_t* values
 ) noexcept nogil:
     """Whether a straight edge may be taken as such by a row and a group with these registers."""
-    cdef uint32_t i
-    cdef Agreement* agreement
+    cdef const Agreement* agreement = tables.agreements + edge.agreement_first
+    cdef const Agreement* last = tables.agreements + edge.agreement_end
     cdef term_t value
-    for i in range(edge.agreement_first, edge.agreement_end):
-        agreement = &tables.agreements[i]
+    while agreement < last:
         value = row[agreement.column]
         if value == 0 or (
             agreement.position != ANY and values[agreement.position] != value
         ):
             return False
+        agreement += 1
     return True
 
 

@@ -108,6 +108,8 @@ cdef class Tables:
                 self.ways[i].place, self.ways[i].position, self.ways[i].edge,
                 self.ways[i].index, self.ways[i].key_first, self.ways[i].key_end,
             ) = entry
+            self.ways[i].at = &self.places[self.ways[i].place]
+            self.ways[i].taken = &self.edges[self.ways[i].edge]
 
     def __dealloc__(self):
         give_back(self.places)

@@ -67,16 +67,24 @@ cdef class Tecs:
     cdef size_t left
     cdef readonly uint64_t made     # nodes so far
 
-    cdef int begin(self, instant_t now, instant_t bound) except -1 nogil
+    cdef inline int begin(self, instant_t now, instant_t bound) except -1 nogil:
+        """An instant begins: the epochs that lie before `bound` go."""
+        if self.oldest < self.current:
+            self.forget(bound)
+        assert self.current_epoch().last <= now
+        if self.filled() >= self.epoch_bytes:
+            self.next_epoch()
+        self.current_epoch().last = now
+        return 0
     cdef inline Epoch* current_epoch(self) noexcept nogil:
         return &self.epochs[self.current & (self.room - 1)]
-    cdef inline size_t _filled(self) noexcept nogil:
+    cdef inline size_t filled(self) noexcept nogil:
         """The bytes that have been made in the current epoch."""
         return self.current_epoch().size - self.left
     cdef size_t _live(self) noexcept nogil
     cdef int _measure(self, size_t live) noexcept nogil
-    cdef int _forget(self, instant_t bound) noexcept nogil
-    cdef int _next_epoch(self) except -1 nogil
+    cdef int forget(self, instant_t bound) noexcept nogil
+    cdef int next_epoch(self) except -1 nogil
     cdef int next_chunk(self, size_t size) except -1 nogil
     cdef Label* label(self, uint32_t width) except NULL nogil
     cdef Cell* insert(

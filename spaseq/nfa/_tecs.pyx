@@ -76,17 +76,7 @@ cdef class Tecs:
         self.epoch_bytes = wanted - self.chunk_bytes // 16
         return 0
 
-    cdef int begin(self, instant_t now, instant_t bound) except -1 nogil:
-        """An instant begins: the epochs that lie before `bound` go."""
-        if self.oldest < self.current:
-            self._forget(bound)
-        assert self.current_epoch().last <= now
-        if self._filled() >= self.epoch_bytes:
-            self._next_epoch()
-        self.current_epoch().last = now
-        return 0
-
-    cdef int _forget(self, instant_t bound) noexcept nogil:
+    cdef int forget(self, instant_t bound) noexcept nogil:
         """The epochs that lie before `bound` go, but for the current one."""
         cdef Epoch* epoch
         cdef Chunk* chunk
@@ -102,7 +92,7 @@ cdef class Tecs:
             self.oldest += 1
         return 0
 
-    cdef int _next_epoch(self) except -1 nogil:
+    cdef int next_epoch(self) except -1 nogil:
         """An epoch for the instants that come."""
         cdef Epoch* grown
         cdef uint64_t i

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._memory cimport Arena
-from spaseq.rdf._terms cimport SlotTable, TermStore, term_t
+from spaseq.rdf._terms cimport WINDOWED, SlotTable, TermStore, term_t
 
 # Some stretch of the stream, and the bytes of the terms it used last.
 cdef struct Epoch:
@@ -39,7 +39,13 @@ cdef class WindowTerms:
             return 0
         return self.move_to(position)
     cdef term_t keep(self, EventBatch batch, term_t term) except 0 nogil
-    cdef int keep_on(self, term_t term) except -1 nogil
+    cdef inline int keep_on(self, term_t term) except -1 nogil:
+        """As `keep`, for a number that `seek` has just given for a term of the present event."""
+        self.entered += 1
+        if self.store.records[term ^ WINDOWED].epoch == self.current:
+            return 0
+        return self.use(term ^ WINDOWED)
+    cdef int use(self, uint32_t number) except -1 nogil
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil
     cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil
     cdef int _widen_objects(self) except -1

@@ -235,10 +235,9 @@ cdef class WindowTerms:
             wanted.epoch = number = _new(self, wanted, place)
         return WINDOWED | number
 
-    cdef int keep_on(self, term_t term) except -1 nogil:
-        """As `keep`, for a number that `seek` has just given for a term of the present event."""
-        self.entered += 1
-        return _use(self, term ^ WINDOWED)
+    cdef int use(self, uint32_t number) except -1 nogil:
+        """A term is used again: it is of the current epoch."""
+        return _use(self, number)
 
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil:
         """The number from now on of a term that is not permanent, by its text."""
