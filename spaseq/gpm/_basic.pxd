@@ -4,7 +4,7 @@ cimport cython
 from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.gpm._graph cimport SummaryGraph
-from spaseq.gpm._rows cimport Rows
+from spaseq.gpm._rows cimport Rows, row_new
 from spaseq.rdf._terms cimport term_t
 
 # One end of a triple pattern.
@@ -43,9 +43,6 @@ cdef class BasicJoin:
     cdef int enter(self, uint32_t first, steps) except -1
     cdef End _end(self, end) except *
     cdef int extend(self, const Rows* left, Rows* out, uint32_t first, uint32_t end) except -1 nogil
-    cdef bint match_one(
-        self, uint32_t number, term_t subject, term_t object, Rows* out
-    ) except -1 nogil
     cdef bint match_singly(self, uint32_t first, uint32_t end, Rows* out) except -1 nogil
     cdef int _extend_singly(
         self, const Rows* left, Rows* out, uint32_t first, uint32_t end
@@ -54,3 +51,32 @@ cdef class BasicJoin:
     cdef int _open(self, Step* step, Cursor* cursor) except -1 nogil
     cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil
     cdef bint _fits(self, const End* end, term_t term, bint* bound) noexcept nogil
+
+
+cdef inline bint agrees(const End* end, term_t term, term_t* row) noexcept nogil:
+    """Whether an end of a row agrees with a term; a slot without one takes it."""
+    if not end.is_slot:
+        return end.number == term
+    if row[end.number] == 0:
+        row[end.number] = term
+    return row[end.number] == term
+
+
+cdef inline bint match_one(
+    BasicJoin join, uint32_t number, term_t subject, term_t object, Rows* out
+) except -1 nogil:
+    """The row of a step over its only triple, where nothing is bound; whether it fits.
+
+    The same that `extend` does, without looking for others.
+    """
+    cdef Step* step = &join.steps[number]
+    cdef term_t* row = row_new(out)
+    cdef uint32_t i
+    step.tried += 1
+    for i in range(join.width):
+        row[i] = 0
+    if not (agrees(&step.subject, subject, row) and agrees(&step.object, object, row)):
+        out.count -= 1
+        return False
+    step.found += 1
+    return True

@@ -20,15 +20,6 @@ cdef uint32_t FEW = 4
 cdef uint32_t SCANS = 2
 
 
-cdef inline bint agrees(const End* end, term_t term, term_t* row) noexcept nogil:
-    """Whether an end of a row agrees with a term; a slot without one takes it."""
-    if not end.is_slot:
-        return end.number == term
-    if row[end.number] == 0:
-        row[end.number] = term
-    return row[end.number] == term
-
-
 cdef class BasicJoin:
     """The steps of all basic patterns of one matcher, over rows of `width` slots."""
 
@@ -94,25 +85,6 @@ cdef class BasicJoin:
                     depth += 1
                     self._open(&steps[depth], &cursors[depth])
         return 0
-
-    cdef bint match_one(
-        self, uint32_t number, term_t subject, term_t object, Rows* out
-    ) except -1 nogil:
-        """The row of a step over its only triple, where nothing is bound; whether it fits.
-
-        The same that `extend` does, without looking for others.
-        """
-        cdef Step* step = &self.steps[number]
-        cdef term_t* row = row_new(out)
-        step.tried += 1
-        memset(row, 0, self.width * sizeof(term_t))
-        if not (
-            agrees(&step.subject, subject, row) and agrees(&step.object, object, row)
-        ):
-            out.count -= 1
-            return False
-        step.found += 1
-        return True
 
     cdef bint match_singly(self, uint32_t first, uint32_t end, Rows* out) except -1 nogil:
         """What `extend` makes of a row in which nothing is bound, of one candidate for each step.

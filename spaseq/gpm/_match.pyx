@@ -14,6 +14,7 @@ hash joins on the slots both always bind. Source: SPARQL 1.1 section 18.5.
 
 from libc.string cimport memcpy, memset
 
+from spaseq.gpm._basic cimport match_one
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._graph cimport bit_of
 from spaseq.gpm._rows cimport (
@@ -298,10 +299,13 @@ cdef class NativeMatcher:
         self.tried += 1
         self.result = &root.rows
         root.rows.count = 0
-        self.found += self.basic.match_one(
-            root.first, triple.subject, triple.object, &root.rows
+        self.found += match_one(
+            self.basic, root.first, triple.subject, triple.object, &root.rows
         )
-        self.filter_rows()
+        if self.local_first < self.local_end or self.passed_room == 0:
+            self.filter_rows()
+        else:
+            self.passed[0] = True
         self.serial, self.event = batch.serial, event
         return 0
 

@@ -208,18 +208,20 @@ cdef bint read_integer(const char* text, uint32_t size, int128* to) noexcept nog
     cdef const char* end = text + size
     cdef bint negative = text[0] == c'-'
     cdef uint64_t number = 0
+    cdef uint32_t digit
     if negative or text[0] == c'+':
         text += 1
     if text == end:
         return False
-    while text < end - 1 and text[0] == c'0':
-        text += 1
-    if end - text > 19:
-        return False
-    while text < end:
-        if not _digit(text[0]):
+    while end - text > 19:
+        if text[0] != c'0':
             return False
-        number = 10 * number + <uint64_t>(text[0] - c'0')
+        text += 1
+    while text < end:
+        digit = <uint32_t>text[0] - <uint32_t>c'0'
+        if digit > 9:
+            return False
+        number = 10 * number + digit
         text += 1
     # 19 digits fit; the most negative number is one further from zero than the greatest.
     if number > <uint64_t>0x7FFFFFFFFFFFFFFF + negative:
