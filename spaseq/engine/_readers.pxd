@@ -50,7 +50,7 @@ cdef class Readers:
     cdef int settle(self) noexcept nogil
     cdef int _list_awaited(self, Reader* reader) noexcept nogil
     cdef uint32_t pass_by(
-        self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
+        self, uint32_t index, uint32_t stream, uint8_t domain
     ) except? 0xFFFFFFFF nogil
 
 
@@ -70,3 +70,16 @@ cdef inline uint64_t wanted(
         bit <<= 1
         reader += 1
     return found
+
+
+cdef inline bint is_wanted(Readers self, uint64_t present) noexcept nogil:
+    """Whether any reader may have rows in an event of the stream."""
+    cdef uint32_t first = self.reader_first[self.stream]
+    cdef uint32_t end = self.reader_first[self.stream + 1]
+    if self.core.turned or not self.attentive:
+        self.attend()
+    while first < end:
+        if wanted(self, present, first, end):
+            return True
+        first += WORD
+    return False

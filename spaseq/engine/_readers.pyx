@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Which graph patterns read an event, as far as its predicates and those who wait tell.
 
-A reader is a pattern that reads a stream, for all GPMs that are that pattern. It wants an event that
-has the views without which it has no row, where somebody waits for its rows. Events that no reader wants leave nothing but the time
-behind, so a stretch of them is gone through in one loop.
+A reader is a pattern that reads a stream, for all GPMs that are that pattern. It wants an event
+that has the views without which it has no row, where somebody waits for its rows. Events that no
+reader wants leave nothing but the time behind, so a stretch of them is gone through in one loop.
 
 Invariants: between two calls of `attend` nobody comes to wait for a pattern for which nobody
 waited, and the last one does not go. What is counted per pattern is brought up to date by
@@ -110,13 +110,12 @@ cdef class Readers:
         return 0
 
     cdef uint32_t pass_by(
-        self, uint32_t index, uint32_t stream, uint8_t domain, uint64_t* present
+        self, uint32_t index, uint32_t stream, uint8_t domain
     ) except? 0xFFFFFFFF nogil:
         """The first event, from one on, that some pattern may match; those before it go by.
 
         Each is an instant of its own in which nothing happens, so all they leave behind is the
-        time of the last of them, and not even that where the event comes later. `present` is set
-        where the event has views that are looked at.
+        time of the last of them, and not even that where the event comes later.
         """
         cdef EventRecord* event = self.batch.events + index
         cdef const EventRecord* last = self.batch.events + self.batch.event_count
@@ -127,7 +126,6 @@ cdef class Readers:
         cdef uint64_t seen
         cdef uint32_t first = index
         cdef int hit
-        present[0] = ANY
         if self.core.turned or not self.attentive:
             self.attend()
         while event < last and event.domain == domain and event.ordinal == 0 and (
@@ -141,7 +139,6 @@ cdef class Readers:
                 reader += 1
             if hit:
                 index = <uint32_t>(event - self.batch.events)
-                present[0] = seen
                 self.unsettled += index - first
                 return index
             micros = event.micros

@@ -7,7 +7,7 @@ from cpython.ref cimport PyObject
 
 from spaseq.engine._aggregates cimport NativeAggregates
 from spaseq.engine._looking cimport GraphTest
-from spaseq.engine._readers cimport ANY, WORD, Reader, Readers, wanted
+from spaseq.engine._readers cimport ANY, WORD, Reader, Readers, is_wanted, wanted
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._match cimport NativeMatcher
 from spaseq.nfa._core cimport AutomatonCore
@@ -78,7 +78,7 @@ cdef class NativeStep(Readers):
     cpdef int at_rest(self) except -1
     cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1
     cdef int _turn_away(self) except -1
-    cdef bint event(
+    cdef int event(
         self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
     ) except -1 nogil
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil

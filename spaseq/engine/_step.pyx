@@ -406,12 +406,12 @@ cdef class NativeStep(Readers):
         self.batch = self.idle
         return 0
 
-    cdef bint event(
+    cdef int event(
         self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
     ) except -1 nogil:
         """Match an event against the patterns that somebody waits for, and feed its rows.
 
-        `present`: the views it has triples of, see `bit_of`, or `ANY`. Whether any pattern read it.
+        `present`: the views it has triples of, see `bit_of`, or `ANY`.
         """
         cdef uint32_t first = self.reader_first[stream], end = self.reader_first[stream + 1]
         cdef uint64_t readers
@@ -442,7 +442,7 @@ cdef class NativeStep(Readers):
                 first += WORD
             self.unsettled += not again
             if not presented or not self.core.spent:
-                return presented
+                return 0
             self.core.relieve()
             again = True
             first = self.reader_first[stream]
@@ -511,20 +511,22 @@ cdef class NativeStep(Readers):
         cdef EventRecord* event
         cdef uint64_t present
         cdef uint8_t domain
-        cdef bint known = self.graph.deriver is None and self.is_current(self.batch)
-        cdef bint read = False      # whether a pattern read the event before
+        cdef bint known = self.graph.deriver is None and self.is_current(self.batch), passing
         self.reached = first
         if first >= self.batch.event_count:
             return first
         domain = self.batch.events[first].domain
         while index < self.batch.event_count:
-            present = ANY
-            if not read and known and self.steady and self.core.awaited_count == 0:
-                index = self.pass_by(index, stream, domain, &present)
+            event = &self.batch.events[index]
+            present = present_in(self.graph, self.batch, event) if known else ANY
+            passing = known and self.steady and self.core.awaited_count == 0
+            if passing and not is_wanted(self, present):
+                index = self.pass_by(index, stream, domain)
                 self.reached = index
                 if index == self.batch.event_count:
                     return index
-            event = &self.batch.events[index]
+                event = &self.batch.events[index]
+                present = present_in(self.graph, self.batch, event)
             if event.domain != domain:
                 return index
             if self.core.now >= 0 and event.micros <= self.core.micros:
@@ -541,10 +543,8 @@ cdef class NativeStep(Readers):
             if self.core.counted:
                 position += 1
                 self.come(position)
-            if known and present == ANY:
-                present = present_in(self.graph, self.batch, event)
             self.core.begin_instant(event.micros)
-            read = self.event(index, stream, file, present)
+            self.event(index, stream, file, present)
             self.core.end_instant()
             index += 1
             self.reached = index

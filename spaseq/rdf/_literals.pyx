@@ -191,16 +191,13 @@ cdef inline bint _digit(char c) noexcept nogil:
 
 
 cdef bint read_boolean(const char* text, uint32_t size, int128* to) noexcept nogil:
+    cdef bint true
     if size == 1 and (text[0] == c'0' or text[0] == c'1'):
         to[0] = text[0] == c'1'
         return True
-    if size == 4 and memcmp(text, b"true", 4) == 0:
-        to[0] = 1
-        return True
-    if size == 5 and memcmp(text, b"false", 5) == 0:
-        to[0] = 0
-        return True
-    return False
+    true = size == 4 and memcmp(text, b"true", 4) == 0
+    to[0] = true
+    return true or size == 5 and memcmp(text, b"false", 5) == 0
 
 
 cdef bint read_integer(const char* text, uint32_t size, int128* to) noexcept nogil:
