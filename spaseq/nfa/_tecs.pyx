@@ -24,10 +24,11 @@ from libc.string cimport memset
 
 from spaseq.rdf._memory cimport Chunk, chunk_new, chunks_free, give_back, no_room, resized, zeroed
 
-# An epoch is a part of what lives, of one EPOCHS-th or less, in chunks of so many bytes, or more
-# where many live: what is small stays in the cache, what is large has large pages.
+# An epoch is a part of what lives, one EPOCHS-th or less, but for the least: a chunk. Chunks have
+# so many bytes, more where much lives, and above MIDDLE as many as a large page.
 cdef uint32_t EPOCHS = 16
 cdef size_t SMALLEST = 1 << 16
+cdef size_t MIDDLE = 1 << 18
 cdef size_t LARGEST = 1 << 21
 
 
@@ -69,8 +70,10 @@ cdef class Tecs:
         """How large the chunks are that come, and the epoch, where so many bytes live."""
         cdef size_t wanted = live // EPOCHS
         self.chunk_bytes = SMALLEST
-        while self.chunk_bytes < wanted and self.chunk_bytes < LARGEST:
+        while self.chunk_bytes < wanted and self.chunk_bytes <= MIDDLE:
             self.chunk_bytes *= 2
+        if self.chunk_bytes > MIDDLE:
+            self.chunk_bytes = LARGEST
         # An epoch ends where its last chunk is nearly full.
         wanted = max(wanted // self.chunk_bytes, 1) * self.chunk_bytes
         self.epoch_bytes = wanted - self.chunk_bytes // 16
