@@ -125,6 +125,16 @@ cdef inline instant_t latest_of(const Group* group) noexcept nogil:
     return group.latest if group.latest >= 0 else ~group.latest
 
 
+cdef inline bint are_equal(
+    const term_t* values, const term_t* others, uint32_t count
+) noexcept nogil:
+    cdef uint32_t i
+    for i in range(count):
+        if values[i] != others[i]:
+            return False
+    return True
+
+
 cdef inline uint32_t find(Groups groups, const term_t* values) noexcept nogil:
     """The group with these live registers, or NOBODY."""
     cdef uint32_t hash = hash_of(values, groups.width)
@@ -139,17 +149,8 @@ cdef inline uint32_t find(Groups groups, const term_t* values) noexcept nogil:
     return NOBODY
 
 
-cdef inline bint are_equal(
-    const term_t* values, const term_t* others, uint32_t count
-) noexcept nogil:
-    cdef uint32_t i
-    for i in range(count):
-        if values[i] != others[i]:
-            return False
-    return True
-
-
 cdef inline Standing* standing_of(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
+    """Where a group stands among some chains."""
     if chains == groups.chains:
         return &group_at(groups, group).standing
     return &chains.standings[group]
@@ -158,6 +159,7 @@ cdef inline Standing* standing_of(Groups groups, Chains* chains, uint32_t group)
 cdef inline int enter_chain(
     Groups groups, Chains* chains, uint32_t group, uint32_t hash
 ) noexcept nogil:
+    """A group comes into the chain of its hash, in front."""
     cdef uint32_t* head = &chains.heads[hash & chains.mask]
     cdef Standing* own = standing_of(groups, chains, group)
     own.hash, own.next, own.previous = hash, head[0], NOBODY
@@ -168,6 +170,7 @@ cdef inline int enter_chain(
 
 
 cdef inline int leave_chain(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
+    """A group goes out of its chain."""
     cdef Standing* own = standing_of(groups, chains, group)
     if own.previous == NOBODY:
         chains.heads[own.hash & chains.mask] = own.next

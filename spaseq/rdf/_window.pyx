@@ -78,35 +78,27 @@ cdef inline uint32_t _number(
     """The number of a term that is the batch's own; or 0, and where in the table it would be.
 
     The term remembers what it was last given for, which may have gone since, or have been
-    given by another window.
+    given by another window. The cache is asked for what it takes to find those that come next:
+    terms are numbered as they come, so most are looked for soon. That is written here, for a
+    call of a function that does nothing else may be left out by compilers.
     """
     cdef TermRecord* wanted = record_of(batch, term)
     cdef uint32_t number = wanted.epoch
+    cdef uint32_t next = (term ^ LOCAL) + 1
+    cdef const TermRecord* record
     if number and number < self.store.count and (
         self.store.records[number].epoch != FREE and _is(self, number, wanted)
     ):
         return number
-    if self.known.mask > FAR:
-        _fetch(self, batch, (term ^ LOCAL) + 1)
+    if self.known.mask > FAR and next + AHEAD < batch.local.count:
+        record = &batch.local.records[next + AHEAD]
+        prefetch(&self.known.slots[<uint32_t>record.hash & self.known.mask])
+        record = &batch.local.records[next + AHEAD // 2]
+        prefetch(&self.store.records[
+            self.known.slots[<uint32_t>record.hash & self.known.mask].term
+        ])
     wanted.epoch = number = _find(self, wanted, place)
     return number
-
-
-cdef int _fetch(WindowTerms self, EventBatch batch, uint32_t next) noexcept nogil:
-    """Have the cache ask for what it takes to find the terms of a batch that come next.
-
-    They are numbered as they come, so most are asked for soon.
-    """
-    cdef const TermRecord* record
-    cdef term_t known
-    if next + AHEAD >= batch.local.count:
-        return 0
-    record = &batch.local.records[next + AHEAD]
-    prefetch(&self.known.slots[<uint32_t>record.hash & self.known.mask])
-    record = &batch.local.records[next + AHEAD // 2]
-    known = self.known.slots[<uint32_t>record.hash & self.known.mask].term
-    prefetch(&self.store.records[known])
-    return 0
 
 
 cdef inline int _place(WindowTerms self, uint32_t number, const char* text) except -1 nogil:
