@@ -37,6 +37,15 @@ cdef inline int _assert_latest(const Cell* cell, instant_t latest) except -1 nog
     return 0
 
 
+cdef size_t _size_of(const Chunk* chunk) noexcept nogil:
+    """The bytes of a list of chunks."""
+    cdef size_t found = 0
+    while chunk != NULL:
+        found += sizeof(Chunk) + chunk.size
+        chunk = chunk.next
+    return found
+
+
 cdef class Tecs:
     """The nodes of one run."""
 
@@ -57,6 +66,15 @@ cdef class Tecs:
     def bytes(self):
         """The bytes that nodes, unions and labels take now."""
         return self._live() - self.left
+
+    @property
+    def reserved(self):
+        """The bytes of all chunks, also of those that wait to be used again."""
+        cdef uint32_t i
+        cdef size_t found = _size_of(self.spares)
+        for i in range(self.room):
+            found += _size_of(self.epochs[i].chunks)
+        return found
 
     cdef size_t _live(self) noexcept nogil:
         """The bytes of all epochs, with what is left of the current one."""
