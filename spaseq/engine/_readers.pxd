@@ -1,12 +1,12 @@
 """Graph patterns that read the events of a stream; see _readers.pyx."""
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 
-from spaseq.gpm._graph cimport SummaryGraph
+from spaseq.gpm._graph cimport SummaryGraph, present_in
 from spaseq.gpm._match cimport NativeMatcher
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._window cimport WindowTerms
 
 cdef enum:
@@ -49,9 +49,7 @@ cdef class Readers:
     cdef int attend(self) noexcept nogil
     cdef int settle(self) noexcept nogil
     cdef int _list_awaited(self, Reader* reader) noexcept nogil
-    cdef uint32_t pass_by(
-        self, uint32_t index, uint32_t stream, uint8_t domain
-    ) except? 0xFFFFFFFF nogil
+    cdef int pass_time(self, int64_t micros) except -1 nogil
 
 
 cdef inline uint64_t wanted(
@@ -72,14 +70,41 @@ cdef inline uint64_t wanted(
     return found
 
 
-cdef inline bint is_wanted(Readers self, uint64_t present) noexcept nogil:
-    """Whether any reader may have rows in an event of the stream."""
-    cdef uint32_t first = self.reader_first[self.stream]
-    cdef uint32_t end = self.reader_first[self.stream + 1]
+cdef inline uint32_t pass_by(
+    Readers self, uint32_t index, uint8_t domain, uint64_t* present
+) except? 0xFFFFFFFF nogil:
+    """The first event, from one on, that some pattern may match; those before it go by.
+
+    Each is an instant of its own in which nothing happens, so all they leave behind is the
+    time of the last of them, and not even that where the event comes later. `present` is set
+    where the event has views that are looked at, else it is `ANY`.
+    """
+    cdef const EventRecord* event = self.batch.events + index
+    cdef const EventRecord* last = self.batch.events + self.batch.event_count
+    cdef const Reader* reader
+    cdef const Reader* end = self.readers + self.reader_first[self.stream + 1]
+    cdef int64_t micros = self.core.micros if self.core.now >= 0 else INT64_MIN
+    cdef uint64_t seen
+    cdef uint32_t first = index
+    cdef int hit = 0
+    present[0] = ANY
     if self.core.turned or not self.attentive:
         self.attend()
-    while first < end:
-        if wanted(self, present, first, end):
-            return True
-        first += WORD
-    return False
+    while event < last and event.domain == domain and event.ordinal == 0 and (
+        event.micros > micros
+    ):
+        seen = present_in(self.graph, self.batch, event)
+        reader = self.readers + self.reader_first[self.stream]
+        while reader < end:
+            hit |= <int>(reader.needed & ~seen == 0) & reader.open
+            reader += 1
+        if hit:
+            present[0] = seen
+            break
+        micros = event.micros
+        event += 1
+    index = <uint32_t>(event - self.batch.events)
+    self.unsettled += index - first
+    if index > first and not hit:
+        self.pass_time(micros)
+    return index

@@ -11,11 +11,7 @@ waited, and the last one does not go. What is counted per pattern is brought up 
 Cost of an event: a comparison for each reader, and a look at each triple.
 """
 
-from libc.stdint cimport INT64_MIN
-
-from spaseq.gpm._graph cimport present_in
 from spaseq.nfa._clock cimport tick
-from spaseq.rdf._batch cimport EventRecord
 from spaseq.rdf._memory cimport give_back, zeroed
 
 
@@ -109,46 +105,10 @@ cdef class Readers:
         self.unsettled = 0
         return 0
 
-    cdef uint32_t pass_by(
-        self, uint32_t index, uint32_t stream, uint8_t domain
-    ) except? 0xFFFFFFFF nogil:
-        """The first event, from one on, that some pattern may match; those before it go by.
-
-        Each is an instant of its own in which nothing happens, so all they leave behind is the
-        time of the last of them, and not even that where the event comes later.
-        """
-        cdef EventRecord* event = self.batch.events + index
-        cdef const EventRecord* last = self.batch.events + self.batch.event_count
-        cdef const Reader* readers = self.readers + self.reader_first[stream]
-        cdef const Reader* end = self.readers + self.reader_first[stream + 1]
-        cdef const Reader* reader
-        cdef int64_t micros = self.core.micros if self.core.now >= 0 else INT64_MIN
-        cdef uint64_t seen
-        cdef uint32_t first = index
-        cdef int hit
-        if self.core.turned or not self.attentive:
-            self.attend()
-        while event < last and event.domain == domain and event.ordinal == 0 and (
-            event.micros > micros
-        ):
-            seen = present_in(self.graph, self.batch, event)
-            hit = 0
-            reader = readers
-            while reader < end:
-                hit |= <int>(reader.needed & ~seen == 0) & reader.open
-                reader += 1
-            if hit:
-                index = <uint32_t>(event - self.batch.events)
-                self.unsettled += index - first
-                return index
-            micros = event.micros
-            event += 1
-        index = <uint32_t>(event - self.batch.events)
-        if index == first:
-            return index
+    cdef int pass_time(self, int64_t micros) except -1 nogil:
+        """A stretch of events has gone by, of which the last came at a time."""
         self.window.reach(micros)
         tick(self.core, micros)
         self.core.turn += 1
         self.core.tecs.begin(self.core.now, self.core.reach)
-        self.unsettled += index - first
-        return index
+        return 0

@@ -7,7 +7,7 @@ from cpython.ref cimport PyObject
 
 from spaseq.engine._aggregates cimport NativeAggregates
 from spaseq.engine._looking cimport GraphTest
-from spaseq.engine._readers cimport ANY, WORD, Reader, Readers, is_wanted, wanted
+from spaseq.engine._readers cimport ANY, WORD, Reader, Readers, pass_by, wanted
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._match cimport NativeMatcher
 from spaseq.nfa._core cimport AutomatonCore

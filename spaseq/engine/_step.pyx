@@ -511,22 +511,19 @@ cdef class NativeStep(Readers):
         cdef EventRecord* event
         cdef uint64_t present
         cdef uint8_t domain
-        cdef bint known = self.graph.deriver is None and self.is_current(self.batch), passing
+        cdef bint known = self.graph.deriver is None and self.is_current(self.batch)
         self.reached = first
         if first >= self.batch.event_count:
             return first
         domain = self.batch.events[first].domain
         while index < self.batch.event_count:
-            event = &self.batch.events[index]
-            present = present_in(self.graph, self.batch, event) if known else ANY
-            passing = known and self.steady and self.core.awaited_count == 0
-            if passing and not is_wanted(self, present):
-                index = self.pass_by(index, stream, domain)
+            present = ANY
+            if known and self.steady and self.core.awaited_count == 0:
+                index = pass_by(self, index, domain, &present)
                 self.reached = index
                 if index == self.batch.event_count:
                     return index
-                event = &self.batch.events[index]
-                present = present_in(self.graph, self.batch, event)
+            event = &self.batch.events[index]
             if event.domain != domain:
                 return index
             if self.core.now >= 0 and event.micros <= self.core.micros:
@@ -543,6 +540,8 @@ cdef class NativeStep(Readers):
             if self.core.counted:
                 position += 1
                 self.come(position)
+            if known and present == ANY:
+                present = present_in(self.graph, self.batch, event)
             self.core.begin_instant(event.micros)
             self.event(index, stream, file, present)
             self.core.end_instant()

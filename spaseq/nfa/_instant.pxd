@@ -58,11 +58,14 @@ cdef inline int touch(
     return 0
 
 
-cdef inline term_t* waiting(OpenInstant brought, uint32_t target, Node* node) except? NULL nogil:
-    """Someone waits in a place when the instant has closed; where its registers are to be put."""
+cdef inline term_t* waiting(OpenInstant brought, uint32_t target, Node* node) except NULL nogil:
+    """Someone waits in a place when the instant has closed; where its registers are to be put.
+
+    There is such a place even if it has none: to tell NULL from an error takes the lock.
+    """
     cdef Pending* pending
     if brought.pending_count == brought.pending_room or (
-        brought.value_count + brought.cells > brought.value_room
+        brought.value_count + brought.cells >= brought.value_room
     ):
         brought.make_room()
     pending = &brought.pending[brought.pending_count]

@@ -87,8 +87,8 @@ cdef class OpenInstant(Guards):
             self.pending = <Pending*>longer(
                 self.pending, self.pending_room, sizeof(Pending), LACKING
             )
-        if self.value_count + self.cells > self.value_room:
-            self.value_room = 2 * (self.value_room + self.cells)
+        if self.value_count + self.cells >= self.value_room:
+            self.value_room = 2 * (self.value_room + self.cells) + 16
             self.pending_values = <term_t*>longer(
                 self.pending_values, self.value_room, sizeof(term_t), LACKING
             )
