@@ -103,10 +103,10 @@ cdef term_t _adding(NativeStep step, uint32_t register, term_t state, term_t val
     return step.aggregates.add(step.batch, register, state, value)
 
 
-# Feed the row of a pattern of one triple, in an event of one.
 cdef inline int _feed_lone(
     NativeStep step, const Reader* reader, NativeMatcher matcher
 ) except -1 nogil:
+    """Feed the row of a pattern of one triple, in an event of one."""
     if matcher.look_at_one(step.batch, step.index):
         step.core.feed(
             step.awaited + reader.first, reader.waiting, matcher.result.cells, matcher.columns

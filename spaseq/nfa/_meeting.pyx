@@ -41,10 +41,10 @@ cdef double ROUNDING = 2.0 ** -20
 cdef double LEAST_FLOAT = 1e-37
 
 
-# A group and a row that its place may take; `sure`: the filters are true.
 cdef inline int _take(
     Meeting self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
 ) except -1 nogil:
+    """A group and a row that its place may take; `sure`: the filters are true."""
     cdef Edge* edge = way.taken
     cdef Place* place = way.at
     cdef Group* group = group_at(groups, number)

@@ -24,8 +24,8 @@ from libc.string cimport memset
 
 from spaseq.rdf._memory cimport Chunk, chunk_new, chunks_free, give_back, no_room, resized, zeroed
 
-# An epoch is a part of what lives, one EPOCHS-th or less, but for the least: a chunk. Chunks have
-# so many bytes, more where much lives, and above MIDDLE as many as a large page.
+# An epoch is about one EPOCHS-th of what lives, but one chunk at least: of so many bytes, of more
+# where more lives, and above MIDDLE of a large page, though that is half of what lives at first.
 cdef uint32_t EPOCHS = 16
 cdef size_t SMALLEST = 1 << 16
 cdef size_t MIDDLE = 1 << 18

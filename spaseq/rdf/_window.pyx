@@ -55,8 +55,8 @@ cdef enum:
 cdef uint32_t FREE = 0xFFFFFFFFu
 
 
-# Whether a number is that of a term.
 cdef inline bint _is(WindowTerms self, uint32_t number, const TermRecord* wanted) noexcept nogil:
+    """Whether a number is that of a term."""
     return record_is(&self.store.records[number], wanted.hash, wanted.text, wanted.size)
 
 
@@ -144,9 +144,9 @@ cdef inline uint32_t _new(
     self.store.records[number] = wanted[0]
     _place(self, number, wanted.text)
     slots_put_at(&self.known, place, <uint32_t>wanted.hash, number)
+    self.live += 1
     if 2 * self.known.used > self.known.mask:
         slots_grow(&self.known)
-    self.live += 1
     return number
 
 

@@ -101,7 +101,7 @@ def test_a_long_iteration_is_enumerated() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "epoch"),
-    # A sixteenth of the window; a large page, which fewer of make up one of 5 MB.
+    # Nodes of 3 MB, in epochs of a sixteenth or little more; of 6 MB, in epochs of a large page.
     [(20, 1 << 18), (40, 1 << 21)],
 )
 def test_nodes_go_behind_a_window_that_is_far_larger_than_an_epoch(
