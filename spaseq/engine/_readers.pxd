@@ -15,8 +15,10 @@ cdef enum:
 cdef extern from *:
     """
     #define SPASEQ_ANY_VIEW (~(uint64_t)0)
+    #define lowest_bit(word) ((uint32_t)__builtin_ctzll(word))
     """
     const uint64_t ANY "SPASEQ_ANY_VIEW"    # an event may have triples of any view
+    uint32_t lowest_bit(uint64_t word) noexcept nogil
 
 # GPMs that read a stream with one matcher: gpms[first:end], of which somebody waits for the rows
 # of so many, that are listed in awaited[first:first + waiting].
@@ -37,8 +39,10 @@ cdef class Readers:
     cdef readonly WindowTerms window
     cdef EventBatch batch           # that of the event at hand
     cdef uint32_t stream            # which stream it is of
+    cdef uint32_t index             # of that event in its batch
     cdef Reader* readers            # those of a stream: readers[first[s]:first[s + 1]]
     cdef uint32_t* reader_first
+    cdef uint64_t* lone             # per stream, those that are lone as bits, of at most WORD
     cdef uint32_t* gpms
     cdef uint32_t* awaited
     cdef bint* waits                # per GPM in `gpms`
@@ -71,40 +75,78 @@ cdef inline uint64_t wanted(
 
 
 cdef inline uint32_t pass_by(
-    Readers self, uint32_t index, uint8_t domain, uint64_t* present
+    Readers self, uint32_t index, uint8_t domain, uint64_t* present, uint64_t* readers
 ) except? 0xFFFFFFFF nogil:
     """The first event, from one on, that some pattern may match; those before it go by.
 
     Each is an instant of its own in which nothing happens, so all they leave behind is the
-    time of the last of them, and not even that where the event comes later. `present` is set
-    where the event has views that are looked at, else it is `ANY`.
+    time of the last of them, and not even that where the event comes later. Where it is the next
+    instant, `present` has the views of it that are looked at, and `readers` who wants it, as
+    `wanted` has them where there are at most WORD; else they are `ANY` and 0.
     """
     cdef const EventRecord* event = self.batch.events + index
     cdef const EventRecord* last = self.batch.events + self.batch.event_count
     cdef const Reader* reader
     cdef const Reader* end = self.readers + self.reader_first[self.stream + 1]
     cdef int64_t micros = self.core.micros if self.core.now >= 0 else INT64_MIN
-    cdef uint64_t seen
+    cdef uint64_t absent, bit, found = 0
     cdef uint32_t first = index
-    cdef int hit = 0
     present[0] = ANY
     if self.core.turned or not self.attentive:
         self.attend()
     while event < last and event.domain == domain and event.ordinal == 0 and (
         event.micros > micros
     ):
-        seen = present_in(self.graph, self.batch, event)
+        absent = ~present_in(self.graph, self.batch, event)
         reader = self.readers + self.reader_first[self.stream]
+        bit = 1
         while reader < end:
-            hit |= <int>(reader.needed & ~seen == 0) & reader.open
+            found |= bit * <uint64_t>(<int>(reader.needed & absent == 0) & reader.open)
+            bit = bit << 1 | bit >> (WORD - 1)
             reader += 1
-        if hit:
-            present[0] = seen
+        if found:
+            present[0] = ~absent
             break
         micros = event.micros
         event += 1
+    readers[0] = found
     index = <uint32_t>(event - self.batch.events)
     self.unsettled += index - first
-    if index > first and not hit:
+    if index > first and not found:
         self.pass_time(micros)
     return index
+
+
+cdef inline bint are_lone(Readers self, uint64_t readers, const EventRecord* event) noexcept nogil:
+    """Whether some readers, and at least one, ask for no more of an event than its triple."""
+    return readers != 0 and readers & ~self.lone[self.stream] == 0 and (
+        event.end - event.first == 1
+    )
+
+
+cdef inline int feed_lone(
+    Readers self, const Reader* reader, NativeMatcher matcher
+) except -1 nogil:
+    """Feed the row of a reader's pattern of one triple, in an event of one."""
+    if matcher.look_at_one(self.batch, self.index):
+        self.core.feed(
+            self.awaited + reader.first, reader.waiting, matcher.result.cells, matcher.columns
+        )
+    return 0
+
+
+cdef inline int read_lone(
+    Readers self, uint32_t index, uint32_t file, uint64_t readers
+) except -1 nogil:
+    """Feed the rows of an event of one triple to readers for whom that `are_lone`."""
+    cdef Reader* first = self.readers + self.reader_first[self.stream]
+    cdef Reader* reader
+    self.index = index
+    self.core.present(self.batch, index, self.stream, file)
+    while readers:
+        reader = first + lowest_bit(readers)
+        reader.read += 1
+        feed_lone(self, reader, <NativeMatcher>reader.matcher)
+        readers &= readers - 1
+    self.unsettled += 1
+    return 0

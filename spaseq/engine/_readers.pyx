@@ -24,13 +24,14 @@ cdef class Readers:
         give_back(self.gpms)
         give_back(self.awaited)
         give_back(self.waits)
+        give_back(self.lone)
 
     cdef int list_readers(self, readers, matchers) except -1:
         """Let each stream have the GPMs of a list.
 
         `matchers` has the NativeMatcher of each GPM, None where more than that reads the event.
         """
-        cdef uint32_t i, count = 0, listed = 0
+        cdef uint32_t i, reader_at, count = 0, listed = 0
         cdef Reader* reader
         cdef size_t most = sum(map(len, readers))
         self.readers = <Reader*>zeroed(most, sizeof(Reader))
@@ -38,6 +39,7 @@ cdef class Readers:
         self.gpms = <uint32_t*>zeroed(most, sizeof(uint32_t))
         self.awaited = <uint32_t*>zeroed(most, sizeof(uint32_t))
         self.waits = <bint*>zeroed(most, sizeof(bint))
+        self.lone = <uint64_t*>zeroed(len(readers), sizeof(uint64_t))
         for i, gpms in enumerate(readers):
             alike = {}
             for gpm in gpms:
@@ -57,6 +59,11 @@ cdef class Readers:
                     listed += 1
                 reader.end = listed
             self.reader_first[i + 1] = count
+            if count - self.reader_first[i] <= WORD:
+                for reader_at in range(self.reader_first[i], count):
+                    self.lone[i] |= <uint64_t>self.readers[reader_at].lone << (
+                        reader_at - self.reader_first[i]
+                    )
         return 0
 
     cdef int attend(self) noexcept nogil:

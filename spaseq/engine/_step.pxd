@@ -7,12 +7,23 @@ from cpython.ref cimport PyObject
 
 from spaseq.engine._aggregates cimport NativeAggregates
 from spaseq.engine._looking cimport GraphTest
-from spaseq.engine._readers cimport ANY, WORD, Reader, Readers, pass_by, wanted
+from spaseq.engine._readers cimport (
+    ANY,
+    WORD,
+    Reader,
+    Readers,
+    are_lone,
+    feed_lone,
+    lowest_bit,
+    pass_by,
+    read_lone,
+    wanted,
+)
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._match cimport NativeMatcher
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._tables cimport Conditions
-from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
@@ -57,7 +68,6 @@ cdef class NativeStep(Readers):
     cdef bint steady                # events that no pattern can match leave all but the time
     cdef Conditions conditions
     cdef EventBatch idle            # where there is none
-    cdef uint32_t index             # of that event in its batch
     cdef object shown               # an event as an Event, and which one
     cdef uint64_t shown_serial
     cdef uint32_t shown_index
@@ -79,8 +89,9 @@ cdef class NativeStep(Readers):
     cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1
     cdef int _turn_away(self) except -1
     cdef int event(
-        self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
+        self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present, bint again
     ) except -1 nogil
+    cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil
     cdef int _feed_rows(self, const Reader* reader, NativeMatcher matcher) except -1 nogil
     cdef bint is_current(self, EventBatch batch) noexcept nogil

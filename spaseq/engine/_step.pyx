@@ -26,12 +26,6 @@ from collections import OrderedDict
 
 from spaseq.gpm.bytecode import ExpressionCode
 
-cdef extern from *:
-    """
-    #define lowest_bit(word) ((uint32_t)__builtin_ctzll(word))
-    """
-    uint32_t lowest_bit(uint64_t word) noexcept nogil
-
 # So many events are sooner over than the interpreter's lock is given away and got back.
 cdef uint32_t FEW = 1
 
@@ -101,17 +95,6 @@ cdef int _valuing(
 
 cdef term_t _adding(NativeStep step, uint32_t register, term_t state, term_t value) except 0 nogil:
     return step.aggregates.add(step.batch, register, state, value)
-
-
-cdef inline int _feed_lone(
-    NativeStep step, const Reader* reader, NativeMatcher matcher
-) except -1 nogil:
-    """Feed the row of a pattern of one triple, in an event of one."""
-    if matcher.look_at_one(step.batch, step.index):
-        step.core.feed(
-            step.awaited + reader.first, reader.waiting, matcher.result.cells, matcher.columns
-        )
-    return 0
 
 
 # A Python exception stays set for the automaton to hand on.
@@ -382,7 +365,7 @@ cdef class NativeStep(Readers):
             self.come(0)
         self._turn_to(batch, stream)
         try:
-            self.event(index, stream, file, ANY)
+            self.event(index, stream, file, ANY, False)
         finally:
             self._turn_away()
 
@@ -407,23 +390,25 @@ cdef class NativeStep(Readers):
         return 0
 
     cdef int event(
-        self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present
+        self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present, bint again
     ) except -1 nogil:
         """Match an event against the patterns that somebody waits for, and feed its rows.
 
-        `present`: the views it has triples of, see `bit_of`, or `ANY`.
+        `present`: the views it has triples of, see `bit_of`, or `ANY`. `again`: it is at hand,
+        and has been taken back.
         """
-        cdef uint32_t first = self.reader_first[stream], end = self.reader_first[stream + 1]
+        cdef uint32_t first, end = self.reader_first[stream + 1]
         cdef uint64_t readers
         cdef Reader* reader
-        cdef bint presented, again = False
+        cdef bint presented
         cdef const EventRecord* event = &self.batch.events[index]
         cdef bint single = present != ANY and event.end - event.first == 1
         self.index = index
-        if self.core.counted:
+        if self.core.counted and not again:
             self.core.count()
         while True:
             presented = False
+            first = self.reader_first[stream]
             if self.core.turned or self.core.lazy or not self.attentive:
                 self.attend()
             while first < end:
@@ -435,7 +420,7 @@ cdef class NativeStep(Readers):
                     reader = &self.readers[first + lowest_bit(readers)]
                     reader.read += not again
                     if single and reader.lone:
-                        _feed_lone(self, reader, <NativeMatcher>reader.matcher)
+                        feed_lone(self, reader, <NativeMatcher>reader.matcher)
                     else:
                         self.feed_loaded(reader)
                     readers &= readers - 1
@@ -445,7 +430,6 @@ cdef class NativeStep(Readers):
                 return 0
             self.core.relieve()
             again = True
-            first = self.reader_first[stream]
 
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil:
         """Feed the rows that a pattern has in the summary graph of the event at hand."""
@@ -509,7 +493,7 @@ cdef class NativeStep(Readers):
         """As `run`, for the batch at hand."""
         cdef uint32_t index = first
         cdef EventRecord* event
-        cdef uint64_t present
+        cdef uint64_t present, readers
         cdef uint8_t domain
         cdef bint known = self.graph.deriver is None and self.is_current(self.batch)
         self.reached = first
@@ -517,39 +501,50 @@ cdef class NativeStep(Readers):
             return first
         domain = self.batch.events[first].domain
         while index < self.batch.event_count:
-            present = ANY
+            present, readers = ANY, 0
             if known and self.steady and self.core.awaited_count == 0:
-                index = pass_by(self, index, domain, &present)
+                index = pass_by(self, index, domain, &present, &readers)
                 self.reached = index
                 if index == self.batch.event_count:
                     return index
             event = &self.batch.events[index]
-            if event.domain != domain:
-                return index
-            if self.core.now >= 0 and event.micros <= self.core.micros:
-                if event.micros < self.core.micros or (
-                    event.ordinal != <uint64_t>(self.core.now - self.core.timestamp_start + 1)
-                ):
-                    return index
-            elif event.ordinal != 0:
-                return index
-            elif self.core.awaited_count and self.core.closes(event.micros):
-                return index
-            elif not self.core.counted:
+            if are_lone(self, readers, event):
                 self.window.reach(event.micros)
-            if self.core.counted:
-                position += 1
-                self.come(position)
-            if known and present == ANY:
-                present = present_in(self.graph, self.batch, event)
-            self.core.begin_instant(event.micros)
-            self.event(index, stream, file, present)
+                self.core.begin_instant(event.micros)
+                read_lone(self, index, file, readers)
+                if self.core.spent:
+                    self.core.relieve()
+                    self.event(index, stream, file, present, True)
+            elif self._follows(event, domain):
+                if self.core.counted:
+                    position += 1
+                    self.come(position)
+                else:
+                    self.window.reach(event.micros)
+                if known and present == ANY:
+                    present = present_in(self.graph, self.batch, event)
+                self.core.begin_instant(event.micros)
+                self.event(index, stream, file, present, False)
+            else:
+                return index
             self.core.end_instant()
             index += 1
             self.reached = index
             if self.core.accepted_count:
                 return index
         return index
+
+    cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil:
+        """Whether the next instant may be that of an event, and no window closes before it."""
+        if event.domain != domain:
+            return False
+        if self.core.now >= 0 and event.micros <= self.core.micros:
+            return event.micros == self.core.micros and (
+                event.ordinal == <uint64_t>(self.core.now - self.core.timestamp_start + 1)
+            )
+        return event.ordinal == 0 and not (
+            self.core.awaited_count and self.core.closes(event.micros)
+        )
 
     def tally(
         self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,

@@ -15,6 +15,7 @@ cdef struct End:
 cdef struct Step:
     uint32_t view
     bint open           # the predicate is a variable
+    bint apart          # subject and object have a slot each
     End subject
     End predicate
     End object
@@ -75,7 +76,9 @@ cdef inline bint match_one(
     step.tried += 1
     for i in range(join.width):
         row[i] = 0
-    if not (agrees(&step.subject, subject, row) and agrees(&step.object, object, row)):
+    if step.apart:
+        row[step.subject.number], row[step.object.number] = subject, object
+    elif not (agrees(&step.subject, subject, row) and agrees(&step.object, object, row)):
         out.count -= 1
         return False
     step.found += 1

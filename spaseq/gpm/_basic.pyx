@@ -55,6 +55,10 @@ cdef class BasicJoin:
             flat.subject = self._end(step.subject)
             flat.predicate = self._end(step.predicate)
             flat.object = self._end(step.object)
+            flat.apart = (
+                flat.subject.is_slot and flat.object.is_slot
+                and flat.subject.number != flat.object.number
+            )
         return 0
 
     cdef int extend(

@@ -4,6 +4,8 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.nfa._chain cimport Chain
+from spaseq.nfa._clock cimport since_of, tick
+from spaseq.nfa._event cimport show_event, take_row
 from spaseq.nfa._groups cimport Groups
 from spaseq.nfa._instant cimport Touched
 from spaseq.nfa._tables cimport Occurrence, Sighting, Way
@@ -17,6 +19,7 @@ cdef class AutomatonCore(Chain):
     cdef bint passes            # some place only waits for the next instant
     cdef bint adjacent          # strict contiguity is asked for somewhere
     cdef uint8_t* concerned     # per GPM: whether its rows concern others than those who wait
+    cdef bint plain             # there is no such GPM
     # Bounds, see spaseq.nfa.limits; and how much was there before the event at hand.
     cdef uint64_t most_groups, kept_groups, sweep_at
     cdef bint sheds
@@ -34,12 +37,33 @@ cdef class AutomatonCore(Chain):
     cdef bint _is_awaited(self, uint32_t gpm) noexcept nogil
     cdef int came_early(self, uint32_t gpm, uint64_t events) noexcept nogil
     cdef bint unsteady(self) noexcept nogil
-    cdef int feed(
+    cdef inline int present(
+        self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
+    ) except -1 nogil:
+        """The event whose rows are fed next; how much there is before it is known to `relieve`."""
+        self.pending_before, self.values_before = self.pending_count, self.value_count
+        self.touched_before, self.accepted_before = self.touched_count, self.accepted_count
+        return show_event(self, batch, event, stream, file)
+    cdef inline int feed(
+        self, const uint32_t* gpms, uint32_t count, const term_t* row, uint32_t width
+    ) except -1 nogil:
+        """One row of the presented event, that of so many GPMs."""
+        take_row(self, row, width)
+        if not self.plain:
+            return self._feed_each(gpms, count, row, width)
+        self.since = since_of(self)
+        return self.meet_all(gpms, count, width)
+    cdef int _feed_each(
         self, const uint32_t* gpms, uint32_t count, const term_t* row, uint32_t width
     ) except -1 nogil
     cdef int _feed_one(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
-    cdef int begin_instant(self, int64_t micros) except -1 nogil
+    cdef inline int begin_instant(self, int64_t micros) except -1 nogil:
+        """The next instant begins, at a time not before the last one's."""
+        self.turn += 1
+        tick(self, micros)
+        assert self.reach <= self.bound and self.timestamp_start <= self.now
+        return self.tecs.begin(self.now, self.reach)
     cdef int end_instant(self) except -1 nogil
     cdef int _take_leave(self, Groups groups, const Touched* touched) except -1 nogil
     cdef int _pass_over_place(self, Groups groups, uint32_t place) except -1 nogil

@@ -14,8 +14,8 @@ constant for each group it meets. Source: Bucchi et al., CORE; Alevizos et al., 
 Automata.
 """
 
-from spaseq.nfa._clock cimport since_of, tick
-from spaseq.nfa._event cimport EventAtHand, compare_row, spend, take_row
+from spaseq.nfa._clock cimport since_of
+from spaseq.nfa._event cimport compare_row, spend
 from spaseq.nfa._groups cimport NOBODY, Group, drop, group_at, latest_of
 from spaseq.nfa._instant cimport Touched, touch
 from spaseq.nfa._partitions cimport Partitions
@@ -45,12 +45,14 @@ cdef class AutomatonCore(Chain):
         self.adjacent = tables.adjacent
         self.passes = not self.tracked and any(place[0] == "," for place in tables.places)
         self.concerned = <uint8_t*>zeroed(self.gpm_count, sizeof(uint8_t))
+        self.plain = True
         for gpm in range(self.gpm_count):
             self.concerned[<uint32_t>gpm] = (
                 self.looking or self.tracked or self.apart or self.chain_length
                 or self.required_first[gpm] < self.required_first[gpm + 1]
                 or self.sighting_first[gpm] < self.sighting_first[gpm + 1]
             )
+            self.plain &= not self.concerned[<uint32_t>gpm]
         if tables.width:
             self.partitions = Partitions(tables, self, window, dictionary)
 
@@ -58,14 +60,6 @@ cdef class AutomatonCore(Chain):
         give_back(self.concerned)
 
     # ---------------------------------------------------------------- instants
-
-    cdef int begin_instant(self, int64_t micros) except -1 nogil:
-        """The next instant begins, at a time not before the last one's."""
-        self.turn += 1
-        tick(self, micros)
-        assert self.reach <= self.bound and self.timestamp_start <= self.now
-        self.tecs.begin(self.now, self.reach)
-        return 0
 
     cdef int end_instant(self) except -1 nogil:
         """Nothing more comes at the open instant: what it brought becomes visible."""
@@ -188,14 +182,6 @@ cdef class AutomatonCore(Chain):
 
     # ---------------------------------------------------------------- one event
 
-    cdef int present(
-        self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
-    ) except -1 nogil:
-        """The event whose rows are fed next; how much there is before it is known to `relieve`."""
-        self.pending_before, self.values_before = self.pending_count, self.value_count
-        self.touched_before, self.accepted_before = self.touched_count, self.accepted_count
-        return EventAtHand.present(self, batch, event, stream, file)
-
     cdef int _turn(self) noexcept nogil:
         """Somebody came to wait in a place where nobody did, or the last one went."""
         cdef uint32_t gpm
@@ -229,13 +215,12 @@ cdef class AutomatonCore(Chain):
         """Whether an event without rows may change more than the time."""
         return self.adjacent or self.counted or self.chain_length != 0
 
-    cdef int feed(
+    cdef int _feed_each(
         self, const uint32_t* gpms, uint32_t count, const term_t* row, uint32_t width
     ) except -1 nogil:
-        """One row of the presented event, that of so many GPMs."""
+        """The row at hand, that of so many GPMs of which rows may concern others."""
         cdef uint32_t i
         cdef bint concerned = False
-        take_row(self, row, width)
         for i in range(count):
             concerned |= self.concerned[gpms[i]]
         self.since = since_of(self)

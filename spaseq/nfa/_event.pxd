@@ -1,13 +1,12 @@
 """The event and the row at hand; see _event.pyx."""
 
 from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memcpy
 
 from spaseq.nfa._clock cimport Clock
 from spaseq.nfa._tables cimport Binding, More, Occurrence, Way
 from spaseq.nfa._tecs cimport Label, Tecs, piece_of
-from spaseq.rdf._batch cimport EventBatch
-from spaseq.rdf._terms cimport LOCAL, term_t
+from spaseq.rdf._batch cimport EventBatch, EventRecord
+from spaseq.rdf._terms cimport LOCAL, copy_row, term_t
 from spaseq.rdf._window cimport WindowTerms
 
 
@@ -28,9 +27,7 @@ cdef class EventAtHand(Clock):
     cdef bint spent             # the event had none left
     cdef uint32_t spent_place
 
-    cdef int present(
-        self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
-    ) except -1 nogil
+    cdef int take_batch(self, EventBatch batch) except -1 with gil
     cdef int widen(self, uint32_t width) except -1 nogil
     cdef int keep_row(self, uint32_t width) except -1 nogil
     cdef int settle(self, Occurrence* occurrence) noexcept nogil
@@ -46,12 +43,35 @@ cdef inline bint spend(EventAtHand hand, uint32_t place) noexcept nogil:
     return True
 
 
+cdef inline int show_event(
+    EventAtHand hand, EventBatch batch, uint32_t number, uint32_t stream, uint32_t file
+) except -1 nogil:
+    """The event whose rows are fed next."""
+    cdef const EventRecord* event = batch.events + number
+    hand.turn += 1
+    hand.steps_left, hand.spent = hand.most_steps, False
+    if hand.batch is not batch:
+        hand.take_batch(batch)
+    hand.event.micros = event.micros
+    hand.event.line = event.line
+    hand.event.ordinal = event.ordinal
+    hand.event.domain = event.domain
+    hand.event.parts = 1
+    hand.event.instant = hand.now
+    hand.event.stream = stream
+    hand.event.file = file
+    hand.raw_name = event.name
+    hand.raw_stamp = 0 if event.domain else event.stamp
+    hand.event_kept = False
+    return 0
+
+
 cdef inline int take_row(EventAtHand hand, const term_t* row, uint32_t width) except -1 nogil:
     """The next row of the event, with the numbers of its batch."""
     if width + hand.most_assigned > hand.row_room:
         hand.widen(width + hand.most_assigned)
     hand.given, hand.row_kept = row, False
-    memcpy(hand.row, row, width * sizeof(term_t))
+    copy_row(hand.row, row, width)
     return 0
 
 
@@ -76,5 +96,5 @@ cdef inline int label_straight(
         label[0] = <Label*>piece_of(hand.tecs, sizeof(Label) + width * sizeof(term_t))
         label[0][0] = hand.event
         label[0].place, label[0].position, label[0].width = way.place, way.position, width
-        memcpy(label[0].row, hand.row, width * sizeof(term_t))
+        copy_row(label[0].row, hand.row, width)
     return 0

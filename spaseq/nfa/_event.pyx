@@ -27,26 +27,9 @@ cdef class EventAtHand(Clock):
         give_back(self.row)
         give_back(self.env)
 
-    cdef int present(
-        self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
-    ) except -1 nogil:
-        """The event whose rows are fed next."""
-        self.turn += 1
-        self.steps_left, self.spent = self.most_steps, False
-        if self.batch is not batch:
-            with gil:
-                self.batch = batch
-        self.event.micros = batch.events[event].micros
-        self.event.line = batch.events[event].line
-        self.event.ordinal = batch.events[event].ordinal
-        self.event.domain = batch.events[event].domain
-        self.event.parts = 1
-        self.event.instant = self.now
-        self.event.stream = stream
-        self.event.file = file
-        self.raw_name = batch.events[event].name
-        self.raw_stamp = 0 if self.event.domain else batch.events[event].stamp
-        self.event_kept = False
+    cdef int take_batch(self, EventBatch batch) except -1 with gil:
+        """Events of a batch are at hand from now on."""
+        self.batch = batch
         return 0
 
     cdef int widen(self, uint32_t width) except -1 nogil:

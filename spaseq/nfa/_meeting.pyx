@@ -10,7 +10,7 @@ Cost: constant for each group that a row meets.
 """
 
 from libc.math cimport INFINITY, fabs
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
 from spaseq.nfa._clock cimport Awaited
@@ -120,12 +120,23 @@ cdef inline int _take_each(
     return 0
 
 
+cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
+    """Note how a column of the row at hand is compared."""
+    cdef double margin
+    self.measured, self.value = column, 0
+    self.rank = rank_at(record_of(self.batch, self.row[column]), &self.value)
+    self.bounded = self.rank == Rank.NUMERIC and fabs(self.value) < INFINITY
+    margin = ROUNDING * fabs(self.value) + LEAST_FLOAT
+    self.low, self.high = self.value - margin, self.value + margin
+    return 0
+
+
 cdef inline int _take_ordered(
     Meeting self, Way* way, uint32_t width, Label** label, Groups groups, Order order
 ) except -1 nogil:
     """A row meets the groups whose registers its filter may find less, equal or greater."""
-    cdef Edge* edge = way.taken
-    cdef double least = -INFINITY, most = INFINITY, margin
+    cdef const Edge* edge = way.taken
+    cdef double least = -INFINITY, most = INFINITY
     cdef double below = -INFINITY, above = INFINITY     # what lies beyond surely fits
     cdef bint found = False
     cdef Span span
@@ -133,18 +144,14 @@ cdef inline int _take_ordered(
     if self.row[edge.compared] == 0:
         return 0
     if self.measured != edge.compared:
-        self.measured, self.value = edge.compared, 0
-        self.rank = rank_at(record_of(self.batch, self.row[edge.compared]), &self.value)
-    if self.rank == Rank.NUMERIC and fabs(self.value) < INFINITY:
-        margin = ROUNDING * fabs(self.value) + LEAST_FLOAT
-        if edge.decided and edge.relation == Relation.LESS:
-            above = self.value + margin
-        elif edge.decided:
-            below = self.value - margin
-        if edge.relation != Relation.LESS or edge.whole:
-            most = self.value + margin
+        _measure(self, edge.compared)
+    if self.bounded:
         if edge.relation != Relation.GREATER or edge.whole:
-            least = self.value - margin
+            least = self.low
+        if edge.relation != Relation.LESS or edge.whole:
+            most = self.high
+        if edge.decided:
+            below, above = self.low, self.high
         if edge.whole:
             found = self._take_whole(way, width, label, least, most)
     elif self.rank == Rank.TEXT and edge.relation == Relation.EQUAL:
@@ -153,8 +160,9 @@ cdef inline int _take_ordered(
         hash = hashed(hash, self.row[self.numbers[i]])
     # Others may have the hash of the key.
     group = order.seek(&span, hash, self.rank, least, most)
-    if group == NOBODY and groups.living and not found:
-        way.at.unjoined += 1
+    if group == NOBODY:
+        way.at.unjoined += groups.living > 0 and not found
+        return 0
     while group != NOBODY:
         _take(
             self, way, group, width, label, groups, span.value < below or span.value > above

@@ -64,6 +64,21 @@ cdef extern from *:
             size--;
         return size - 1;
     }
+
+    /* Copy the terms of a row: most have few, and a call takes longer than these. */
+    static inline void spaseq_copy_row(uint32_t *to, const uint32_t *from, uint32_t width) {
+        uint64_t first, last;
+        if (width > 4) {
+            memcpy(to, from, width * sizeof(uint32_t));
+        } else if (width > 1) {
+            memcpy(&first, from, 8);
+            memcpy(&last, from + width - 2, 8);
+            memcpy(to, &first, 8);
+            memcpy(to + width - 2, &last, 8);
+        } else if (width) {
+            *to = *from;
+        }
+    }
     """
     ctypedef long long int128 "spaseq_int128"   # 128 bits, whatever Cython believes
     uint64_t hash_of "spaseq_hash"(const char* text, size_t size) noexcept nogil
@@ -94,6 +109,9 @@ cdef struct TermRecord:
     double real         # FLOAT, DOUBLE: the value; DECIMAL: the same as a double
     int64_t months      # SPAN
     int128 exact        # BOOLEAN, INTEGER: the number; DECIMAL: times 10**18; else atto-seconds
+
+cdef extern from *:
+    void copy_row "spaseq_copy_row"(term_t* to, const term_t* row, uint32_t width) noexcept nogil
 
 # Invariant: records[0] is unused, so that no term has the number 0.
 cdef struct TermStore:
