@@ -5,7 +5,8 @@ from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.gpm._graph cimport SummaryGraph, present_in
 from spaseq.gpm._match cimport NativeMatcher
-from spaseq.nfa._core cimport AutomatonCore
+from spaseq.nfa._core cimport Audience, AutomatonCore
+from spaseq.nfa._tables cimport Way
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._window cimport WindowTerms
 
@@ -20,12 +21,11 @@ cdef extern from *:
     const uint64_t ANY "SPASEQ_ANY_VIEW"    # an event may have triples of any view
     uint32_t lowest_bit(uint64_t word) noexcept nogil
 
-# GPMs that read a stream with one matcher: gpms[first:end], of which somebody waits for the rows
-# of so many, that are listed in awaited[first:first + waiting].
+# GPMs that read a stream with one matcher: gpms[first:end].
 cdef struct Reader:
     uint32_t first
     uint32_t end
-    uint32_t waiting    # when that was asked last
+    Audience those      # who waited for their rows when that was asked last
     bint open           # some wait, or rows are read whoever waits
     uint64_t needed     # the views without which there is no row, see `bit_of`
     bint lone           # it is one triple, and nobody asks for more of an event that is one
@@ -44,7 +44,8 @@ cdef class Readers:
     cdef uint32_t* reader_first
     cdef uint64_t* lone             # per stream, those that are lone as bits, of at most WORD
     cdef uint32_t* gpms
-    cdef uint32_t* awaited
+    cdef uint32_t* awaited          # room for those of all audiences, and for their ways
+    cdef Way** ways
     cdef bint* waits                # per GPM in `gpms`
     cdef bint attentive             # the readers of that stream know who is awaited
     cdef uint64_t unsettled         # events of the stream, see `settle`
@@ -129,9 +130,7 @@ cdef inline int feed_lone(
 ) except -1 nogil:
     """Feed the row of a reader's pattern of one triple, in an event of one."""
     if matcher.look_at_one(self.batch, self.index):
-        self.core.feed(
-            self.awaited + reader.first, reader.waiting, matcher.result.cells, matcher.columns
-        )
+        self.core.feed(&reader.those, matcher.result.cells, matcher.columns)
     return 0
 
 

@@ -23,6 +23,7 @@ cdef class Readers:
         give_back(self.reader_first)
         give_back(self.gpms)
         give_back(self.awaited)
+        give_back(self.ways)
         give_back(self.waits)
         give_back(self.lone)
 
@@ -31,13 +32,16 @@ cdef class Readers:
 
         `matchers` has the NativeMatcher of each GPM, None where more than that reads the event.
         """
-        cdef uint32_t i, reader_at, count = 0, listed = 0
+        cdef uint32_t i, reader_at, count = 0, listed = 0, ways = 0
         cdef Reader* reader
         cdef size_t most = sum(map(len, readers))
         self.readers = <Reader*>zeroed(most, sizeof(Reader))
         self.reader_first = <uint32_t*>zeroed(len(readers) + 1, sizeof(uint32_t))
         self.gpms = <uint32_t*>zeroed(most, sizeof(uint32_t))
         self.awaited = <uint32_t*>zeroed(most, sizeof(uint32_t))
+        self.ways = <Way**>zeroed(
+            sum([self.core.way_count(gpm) for gpms in readers for gpm in gpms]), sizeof(Way*)
+        )
         self.waits = <bint*>zeroed(most, sizeof(bint))
         self.lone = <uint64_t*>zeroed(len(readers), sizeof(uint64_t))
         for i, gpms in enumerate(readers):
@@ -54,9 +58,12 @@ cdef class Readers:
                     reader.needed = (<NativeMatcher>matcher).needed
                     reader.lone = not self.core.tracked and (<NativeMatcher>matcher).lone
                 reader.first = listed
+                reader.those.gpms = self.awaited + listed
+                reader.those.ways = self.ways + ways
                 for gpm in together:
                     self.gpms[listed] = gpm
                     listed += 1
+                    ways += self.core.way_count(gpm)
                 reader.end = listed
             self.reader_first[i + 1] = count
             if count - self.reader_first[i] <= WORD:
@@ -85,12 +92,15 @@ cdef class Readers:
 
     cdef int _list_awaited(self, Reader* reader) noexcept nogil:
         cdef uint32_t i
-        reader.waiting = 0
+        reader.those.count = reader.those.way_count = 0
         for i in range(reader.first, reader.end):
             if self.waits[i]:
-                self.awaited[reader.first + reader.waiting] = self.gpms[i]
-                reader.waiting += 1
-        reader.open = reader.waiting != 0 or self.core.tracked
+                reader.those.gpms[reader.those.count] = self.gpms[i]
+                reader.those.count += 1
+                reader.those.way_count += self.core.list_ways(
+                    self.gpms[i], reader.those.ways + reader.those.way_count
+                )
+        reader.open = reader.those.count != 0 or self.core.tracked
         return 0
 
     cdef int settle(self) noexcept nogil:

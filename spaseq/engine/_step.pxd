@@ -83,13 +83,16 @@ cdef class NativeStep(Readers):
     cdef int come(self, int64_t position) except -1 nogil
     cdef bint look(self, GraphTest test, const term_t* env) except -1
     cdef object _event(self)
-    cdef bint feed_in_python(self, uint32_t gpm, bint waits) except -1 with gil
+    cdef bint feed_in_python(self, uint32_t gpm, const Reader* reader) except -1 with gil
     cdef term_t* _encoded(self, row) except NULL
     cpdef int at_rest(self) except -1
     cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1
     cdef int _turn_away(self) except -1
     cdef int event(
         self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present, bint again
+    ) except -1 nogil
+    cdef int _go_on(
+        self, uint32_t index, uint32_t stream, uint32_t file, int64_t position, uint64_t present
     ) except -1 nogil
     cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil

@@ -330,7 +330,7 @@ cdef class NativeStep(Readers):
             self.recalls.popitem(last=False)
         self.recalls[instant, stream] = event
 
-    cdef bint feed_in_python(self, uint32_t gpm, bint waits) except -1 with gil:
+    cdef bint feed_in_python(self, uint32_t gpm, const Reader* reader) except -1 with gil:
         """Feed the rows of a pattern that Python evaluates: True. Keep the event if it must be."""
         cdef NativeMatcher matcher
         if not self.manners[gpm] & Manner.IN_PYTHON:
@@ -345,9 +345,9 @@ cdef class NativeStep(Readers):
         if self.core.tracked:
             for row in rows:
                 self.core.partitions.note(self.batch, gpm, self._encoded(row))
-        if waits:
+        if reader.those.count:
             for row in kept:
-                self.core.feed(&gpm, 1, self._encoded(row), <uint32_t>len(row))
+                self.core.feed(&reader.those, self._encoded(row), <uint32_t>len(row))
         return True
 
     cdef term_t* _encoded(self, row) except NULL:
@@ -435,7 +435,7 @@ cdef class NativeStep(Readers):
         """Feed the rows that a pattern has in the summary graph of the event at hand."""
         cdef uint32_t gpm = self.gpms[reader.first]
         self.graph.load(self.batch, self.index)
-        if reader.matcher == NULL and self.feed_in_python(gpm, reader.waiting != 0):
+        if reader.matcher == NULL and self.feed_in_python(gpm, reader):
             return 0
         return self._feed_rows(reader, <NativeMatcher>self.native[gpm])
 
@@ -449,10 +449,8 @@ cdef class NativeStep(Readers):
             if self.core.tracked:
                 for j in range(reader.first, reader.end):
                     self.core.partitions.note(self.batch, self.gpms[j], row)
-            if matcher.passed[i] and reader.waiting:
-                self.core.feed(
-                    self.awaited + reader.first, reader.waiting, row, matcher.columns
-                )
+            if matcher.passed[i] and reader.those.count:
+                self.core.feed(&reader.those, row, matcher.columns)
         return 0
 
     cdef int come(self, int64_t position) except -1 nogil:
@@ -516,15 +514,10 @@ cdef class NativeStep(Readers):
                     self.core.relieve()
                     self.event(index, stream, file, present, True)
             elif self._follows(event, domain):
-                if self.core.counted:
-                    position += 1
-                    self.come(position)
-                else:
-                    self.window.reach(event.micros)
+                position += self.core.counted
                 if known and present == ANY:
                     present = present_in(self.graph, self.batch, event)
-                self.core.begin_instant(event.micros)
-                self.event(index, stream, file, present, False)
+                self._go_on(index, stream, file, position, present)
             else:
                 return index
             self.core.end_instant()
@@ -533,6 +526,18 @@ cdef class NativeStep(Readers):
             if self.core.accepted_count:
                 return index
         return index
+
+    cdef int _go_on(
+        self, uint32_t index, uint32_t stream, uint32_t file, int64_t position, uint64_t present
+    ) except -1 nogil:
+        """The next instant begins, with an event that is matched."""
+        cdef int64_t micros = self.batch.events[index].micros
+        if self.core.counted:
+            self.come(position)
+        else:
+            self.window.reach(micros)
+        self.core.begin_instant(micros)
+        return self.event(index, stream, file, present, False)
 
     cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil:
         """Whether the next instant may be that of an event, and no window closes before it."""

@@ -13,6 +13,14 @@ from spaseq.nfa._tecs cimport Node
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 
+# Those who wait for the rows of a graph pattern: `count` GPMs, and all of their ways to places
+# where anybody waits.
+cdef struct Audience:
+    uint32_t* gpms
+    uint32_t count
+    uint32_t way_count
+    Way** ways
+
 
 @cython.final
 cdef class AutomatonCore(Chain):
@@ -45,17 +53,21 @@ cdef class AutomatonCore(Chain):
         self.touched_before, self.accepted_before = self.touched_count, self.accepted_count
         return show_event(self, batch, event, stream, file)
     cdef inline int feed(
-        self, const uint32_t* gpms, uint32_t count, const term_t* row, uint32_t width
+        self, const Audience* those, const term_t* row, uint32_t width
     ) except -1 nogil:
-        """One row of the presented event, that of so many GPMs."""
+        """One row of the presented event, for those who wait for it."""
         take_row(self, row, width)
         if not self.plain:
-            return self._feed_each(gpms, count, row, width)
-        self.since = since_of(self)
-        return self.meet_all(gpms, count, width)
+            return self._feed_each(those, row, width)
+        self.since, self.measured = since_of(self), -1
+        return self.meet_all(those.ways, those.way_count, width, NULL)
     cdef int _feed_each(
-        self, const uint32_t* gpms, uint32_t count, const term_t* row, uint32_t width
+        self, const Audience* those, const term_t* row, uint32_t width
     ) except -1 nogil
+    cdef inline uint32_t way_count(self, uint32_t gpm) noexcept nogil:
+        """How many places the rows of a GPM may be taken in."""
+        return self.way_first[gpm + 1] - self.way_first[gpm]
+    cdef uint32_t list_ways(self, uint32_t gpm, Way** ways) noexcept nogil
     cdef int _feed_one(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef inline int begin_instant(self, int64_t micros) except -1 nogil:

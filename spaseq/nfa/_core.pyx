@@ -215,32 +215,48 @@ cdef class AutomatonCore(Chain):
         """Whether an event without rows may change more than the time."""
         return self.adjacent or self.counted or self.chain_length != 0
 
+    cdef uint32_t list_ways(self, uint32_t gpm, Way** ways) noexcept nogil:
+        """List the ways of a GPM to places where anybody waits, or may begin; how many."""
+        cdef uint32_t i, found = 0
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            if not self.ways[i].at.operator or (
+                (<Groups>self.groups_at[self.ways[i].place]).living
+            ):
+                ways[found] = &self.ways[i]
+                found += 1
+        return found
+
     cdef int _feed_each(
-        self, const uint32_t* gpms, uint32_t count, const term_t* row, uint32_t width
+        self, const Audience* those, const term_t* row, uint32_t width
     ) except -1 nogil:
-        """The row at hand, that of so many GPMs of which rows may concern others."""
+        """The row at hand, where that of some GPM concerns others than those who wait for it."""
         cdef uint32_t i
         cdef bint concerned = False
-        for i in range(count):
-            concerned |= self.concerned[gpms[i]]
-        self.since = since_of(self)
-        if not concerned:
-            return self.meet_all(gpms, count, width)
-        for i in range(count):
-            self._feed_one(gpms[i], row, width)
-        return 0
+        for i in range(those.count):
+            concerned |= self.concerned[those.gpms[i]]
+        if concerned:
+            for i in range(those.count):
+                self._feed_one(those.gpms[i], row, width)
+            return 0
+        self.since, self.measured = since_of(self), -1
+        return self.meet_all(those.ways, those.way_count, width, NULL)
 
     cdef int _feed_one(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
-        """The row at hand, where it concerns others than those who wait for it."""
+        """The row at hand, where it may concern others than those who wait for it."""
         cdef uint32_t i
-        compare_row(self, gpm)
+        cdef Way* way
+        if not self.row_kept:
+            compare_row(self, gpm)
         self.since = since_of(self)
         if not self._concern(gpm, row, width):
             return 0
-        if not self.chain_length:
-            return self.meet_all(&gpm, 1, width)
+        self.measured = -1
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            self.take_chained(&self.ways[i], width)
+            way = &self.ways[i]
+            if self.chain_length:
+                self.take_chained(way, width)
+            else:
+                self.meet_all(&way, 1, width, NULL)
         return 0
 
     cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:

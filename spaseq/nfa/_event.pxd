@@ -76,13 +76,15 @@ cdef inline int take_row(EventAtHand hand, const term_t* row, uint32_t width) ex
 
 
 cdef inline int compare_row(EventAtHand hand, uint32_t gpm) except -1 nogil:
-    """What is compared of the row has the window's numbers; the rest gets them with a label."""
+    """What is compared of the row has the window's numbers; the rest gets them with a label.
+
+    To be asked for as long as the row is not kept.
+    """
     cdef uint32_t i, j
-    if not hand.row_kept:
-        for i in range(hand.compared_first[gpm], hand.compared_first[gpm + 1]):
-            j = hand.compared[i]
-            if hand.row[j] & LOCAL:
-                hand.row[j] = hand.window.seek(hand.batch, hand.row[j])
+    for i in range(hand.compared_first[gpm], hand.compared_first[gpm + 1]):
+        j = hand.compared[i]
+        if hand.row[j] & LOCAL:
+            hand.row[j] = hand.window.seek(hand.batch, hand.row[j])
     return 0
 
 

@@ -23,7 +23,7 @@ cdef class Meeting(Joins):
 
     cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil
     cdef int meet_all(
-        self, const uint32_t* gpms, uint32_t count, uint32_t width
+        self, Way** ways, uint32_t count, uint32_t width, Label** kept
     ) except -1 nogil
     cdef int _take_whole(
         self, Way* way, uint32_t width, Label** label, double least, double most
@@ -32,7 +32,6 @@ cdef class Meeting(Joins):
         self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
     ) except -1 nogil
     cdef int take_outside(self, Way* way, uint32_t number, Group* group) except -1 nogil
-    cdef bint is_passed_over(self, Place* place, const Group* group) noexcept nogil
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil
     cdef int show(self, uint32_t first) except -1 nogil
     cdef int await_each(self, uint32_t place, uint32_t group, Node* node) except -1 nogil

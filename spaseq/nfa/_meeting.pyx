@@ -41,6 +41,16 @@ cdef double ROUNDING = 2.0 ** -20
 cdef double LEAST_FLOAT = 1e-37
 
 
+cdef inline bint _is_passed_over(Meeting self, Place* place, const Group* group) noexcept nogil:
+    """Whether contiguity is asked for, and another event came since."""
+    if group.latest < 0 or self.tracked and place.operator == c"," and not (
+        place.manner & CONJOINED
+    ) and group.members.node.label.instant < self.partitions.before:
+        place.passed_over += 1
+        return True
+    return False
+
+
 cdef inline int _take(
     Meeting self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
 ) except -1 nogil:
@@ -58,7 +68,7 @@ cdef inline int _take(
         not sure and self.occurrences[edge.occurrence].more & More.TESTS
     ):
         return self.take_any(way, number, width, label, groups, sure)
-    if self.is_passed_over(place, group):
+    if _is_passed_over(self, place, group):
         return 0
     if label[0] == NULL:
         label_straight(self, way, width, label)
@@ -99,27 +109,6 @@ cdef inline int _take_first(
     return arrive(self, edge, extended(self.tecs, label[0], NULL, self.now))
 
 
-cdef inline int _take_each(
-    Meeting self, Way* way, uint32_t width, Label** label, Groups groups
-) except -1 nogil:
-    """A row meets the groups that agree with it on the registers of an index, or all."""
-    cdef Edge* edge = way.taken
-    cdef uint32_t i, group
-    if edge.index:
-        for i in range(edge.key_first, edge.key_end):
-            self.key[i - edge.key_first] = self.row[self.numbers[i]]
-        group = groups.first(edge.index, self.key)
-        if group == NOBODY and groups.living:
-            way.at.unjoined += 1
-        while group != NOBODY:
-            _take(self, way, group, width, label, groups, False)
-            group = groups.next_of(edge.index, group, self.key)
-    else:
-        for i in range(groups.living):
-            _take(self, way, groups.alive[i], width, label, groups, False)
-    return 0
-
-
 cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
     """Note how a column of the row at hand is compared."""
     cdef double margin
@@ -131,59 +120,62 @@ cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
     return 0
 
 
-cdef inline int _take_ordered(
+cdef inline int _take_those(
     Meeting self, Way* way, uint32_t width, Label** label, Groups groups, Order order
 ) except -1 nogil:
-    """A row meets the groups whose registers its filter may find less, equal or greater."""
+    """A row meets the groups that an index leaves of those that wait, or all of them.
+
+    By `order`, where the edge compares a column, these are those whose registers its filter may
+    find less, equal or greater.
+    """
     cdef const Edge* edge = way.taken
+    cdef bint ordered = edge.compared >= 0, found = False
     cdef double least = -INFINITY, most = INFINITY
     cdef double below = -INFINITY, above = INFINITY     # what lies beyond surely fits
-    cdef bint found = False
     cdef Span span
-    cdef uint32_t i, group, hash = 0
-    if self.row[edge.compared] == 0:
-        return 0
-    if self.measured != edge.compared:
-        _measure(self, edge.compared)
-    if self.bounded:
-        if edge.relation != Relation.GREATER or edge.whole:
-            least = self.low
-        if edge.relation != Relation.LESS or edge.whole:
-            most = self.high
-        if edge.decided:
-            below, above = self.low, self.high
-        if edge.whole:
-            found = self._take_whole(way, width, label, least, most)
-    elif self.rank == Rank.TEXT and edge.relation == Relation.EQUAL:
-        least = most = self.value
-    for i in range(edge.key_first, edge.key_end):
-        hash = hashed(hash, self.row[self.numbers[i]])
-    # Others may have the hash of the key.
-    group = order.seek(&span, hash, self.rank, least, most)
+    cdef uint32_t i, group, hash = 0, visited = 0
+    if ordered:
+        if self.row[edge.compared] == 0:
+            return 0
+        if self.measured != edge.compared:
+            _measure(self, edge.compared)
+        if self.bounded:
+            if edge.relation != Relation.GREATER or edge.whole:
+                least = self.low
+            if edge.relation != Relation.LESS or edge.whole:
+                most = self.high
+            if edge.decided:
+                below, above = self.low, self.high
+            if edge.whole:
+                found = self._take_whole(way, width, label, least, most)
+        elif self.rank == Rank.TEXT and edge.relation == Relation.EQUAL:
+            least = most = self.value
+        for i in range(edge.key_first, edge.key_end):
+            hash = hashed(hash, self.row[self.numbers[i]])
+        # Others may have the hash of the key.
+        group = order.seek(&span, hash, self.rank, least, most)
+    elif edge.index:
+        for i in range(edge.key_first, edge.key_end):
+            self.key[i - edge.key_first] = self.row[self.numbers[i]]
+        group = groups.first(edge.index, self.key)
+    else:
+        group = groups.alive[0] if groups.living else NOBODY
     if group == NOBODY:
-        way.at.unjoined += groups.living > 0 and not found
+        way.at.unjoined += edge.index != 0 and groups.living > 0 and not found
         return 0
     while group != NOBODY:
         _take(
-            self, way, group, width, label, groups, span.value < below or span.value > above
+            self, way, group, width, label, groups,
+            ordered and (span.value < below or span.value > above),
         )
-        group = next_of(order, &span)
+        if ordered:
+            group = next_of(order, &span)
+        elif edge.index:
+            group = groups.next_of(edge.index, group, self.key)
+        else:
+            visited += 1
+            group = groups.alive[visited] if visited < groups.living else NOBODY
     return 0
-
-
-cdef inline int _meet(Meeting self, Way* way, uint32_t width, Label** label) except -1 nogil:
-    """The row at hand meets those who wait for it in one place."""
-    cdef Edge* edge = way.taken
-    if edge.occurrence == NOBODY:
-        return self.conjoin(way)
-    if not way.at.operator:
-        return _take_first(self, way, width, label)
-    if edge.compared >= 0:
-        return _take_ordered(
-            self, way, width, label, <Groups>self.groups_at[way.place],
-            <Order>(<Groups>self.groups_at[way.place]).orders_at[edge.index],
-        )
-    return _take_each(self, way, width, label, <Groups>self.groups_at[way.place])
 
 
 cdef inline int _enter(
@@ -236,25 +228,33 @@ cdef class Meeting(Joins):
     cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil:
         """The row at hand meets those who wait for it in one place."""
         self.measured = -1
-        return _meet(self, way, width, label)
+        return self.meet_all(&way, 1, width, label)
 
     cdef int meet_all(
-        self, const uint32_t* gpms, uint32_t count, uint32_t width
+        self, Way** ways, uint32_t count, uint32_t width, Label** kept
     ) except -1 nogil:
-        """The row at hand, of so many GPMs, meets those who wait for it in any place."""
-        cdef const uint32_t* end = gpms + count
+        """The row at hand meets those who wait for it in some places.
+
+        `kept` has its label, or takes it, where there is one place; else it is NULL.
+        """
+        cdef Way** last = ways + count
         cdef Way* way
-        cdef Way* last
-        cdef Label* label
-        self.measured = -1
-        while gpms < end:
-            compare_row(self, gpms[0])
-            way, last = self.ways + self.way_first[gpms[0]], self.ways + self.way_first[gpms[0] + 1]
-            while way < last:
-                label = NULL
-                _meet(self, way, width, &label)
-                way += 1
-            gpms += 1
+        cdef Label* own
+        cdef Label** label = kept if kept != NULL else &own
+        while ways < last:
+            way, own = ways[0], NULL
+            ways += 1
+            if not self.row_kept:
+                compare_row(self, way.gpm)
+            if way.taken.occurrence == NOBODY:
+                self.conjoin(way)
+            elif not way.at.operator:
+                _take_first(self, way, width, label)
+            else:
+                _take_those(
+                    self, way, width, label, <Groups>self.groups_at[way.place],
+                    <Order>(<Groups>self.groups_at[way.place]).orders_at[way.taken.index],
+                )
         return 0
 
     cdef int _take_whole(
@@ -292,7 +292,7 @@ cdef class Meeting(Joins):
         self.remember(self.env, place, groups, number)
         if not self._fits(edge, width, sure):
             return 0
-        if self.is_passed_over(place, group):
+        if _is_passed_over(self, place, group):
             return 0
         if place.manner:
             return self.take_guarded(way, number, width, label)
@@ -309,15 +309,6 @@ cdef class Meeting(Joins):
             if latest_of(group) < self.bound:
                 touch(self, way.place, number, group)
         return 0
-
-    cdef bint is_passed_over(self, Place* place, const Group* group) noexcept nogil:
-        """Whether contiguity is asked for, and another event came since."""
-        if group.latest < 0 or self.tracked and place.operator == c"," and not (
-            place.manner & CONJOINED
-        ) and group.members.node.label.instant < self.partitions.before:
-            place.passed_over += 1
-            return True
-        return False
 
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil:
         """Whether the row at hand agrees with what is remembered; then that is what it is after.

@@ -172,6 +172,7 @@ cdef struct Place:
 
 # An edge that rows of a GPM may take.
 cdef struct Way:
+    uint32_t gpm
     uint32_t place
     uint32_t position
     uint32_t edge

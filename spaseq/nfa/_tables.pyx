@@ -110,6 +110,9 @@ cdef class Tables:
             ) = entry
             self.ways[i].at = &self.places[self.ways[i].place]
             self.ways[i].taken = &self.edges[self.ways[i].edge]
+        for gpm in range(len(rows.way_first) - 1):
+            for i in range(self.way_first[<uint32_t>gpm], self.way_first[<uint32_t>gpm + 1]):
+                self.ways[i].gpm = gpm
 
     def __dealloc__(self):
         give_back(self.places)

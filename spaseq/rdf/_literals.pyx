@@ -113,8 +113,8 @@ cdef inline uint64_t _tail_of(const char* text, uint32_t size) noexcept nogil:
     return tail
 
 
-cdef void decode_record(TermRecord* record) noexcept nogil:
-    """Decode a typed literal whose kind is UNDECODED."""
+cdef void decode_typed(TermRecord* record) noexcept nogil:
+    """Decode a typed literal of any datatype."""
     cdef const Datatype* datatype = known_datatype(
         record.text + record.lexical + 5, record.size - record.lexical - 6
     )
