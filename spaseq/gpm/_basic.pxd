@@ -5,6 +5,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._rows cimport Rows, row_new
+from spaseq.rdf._batch cimport Triple
 from spaseq.rdf._terms cimport term_t
 
 # One end of a triple pattern.
@@ -63,8 +64,16 @@ cdef inline bint agrees(const End* end, term_t term, term_t* row) noexcept nogil
     return row[end.number] == term
 
 
+cdef inline int take_both(Step* step, const Triple* triple, term_t* row) noexcept nogil:
+    """The row of a step with a slot for each end over its only triple."""
+    row[step.subject.number], row[step.object.number] = triple.subject, triple.object
+    step.tried += 1
+    step.found += 1
+    return 0
+
+
 cdef inline bint match_one(
-    BasicJoin join, uint32_t number, term_t subject, term_t object, Rows* out
+    BasicJoin join, uint32_t number, const Triple* triple, Rows* out
 ) except -1 nogil:
     """The row of a step over its only triple, where nothing is bound; whether it fits.
 
@@ -73,12 +82,15 @@ cdef inline bint match_one(
     cdef Step* step = &join.steps[number]
     cdef term_t* row = row_new(out)
     cdef uint32_t i
-    step.tried += 1
     for i in range(join.width):
         row[i] = 0
     if step.apart:
-        row[step.subject.number], row[step.object.number] = subject, object
-    elif not (agrees(&step.subject, subject, row) and agrees(&step.object, object, row)):
+        take_both(step, triple, row)
+        return True
+    step.tried += 1
+    if not (
+        agrees(&step.subject, triple.subject, row) and agrees(&step.object, triple.object, row)
+    ):
         out.count -= 1
         return False
     step.found += 1

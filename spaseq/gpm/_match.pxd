@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 cimport cython
 from cpython.ref cimport PyObject
 
-from spaseq.gpm._basic cimport BasicJoin
+from spaseq.gpm._basic cimport BasicJoin, take_both
 from spaseq.gpm._expression cimport Existence
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._rows cimport RowIndex, Rows
@@ -56,6 +56,7 @@ cdef class NativeMatcher:
     cdef uint64_t needed                # the views without whose triples there is no row
     cdef bint straight                  # the pattern is but steps of given predicates
     cdef bint lone                      # and its view and its triple are all it asks for
+    cdef bint plain                     # the same without a filter, with a slot for each end only
     cdef PyObject* batch                # of the event being matched, borrowed for as long
     cdef term_t* empty                  # a row without bindings
     cdef term_t* timed                  # a row with the event's time
@@ -93,9 +94,22 @@ cdef class NativeMatcher:
 
         The same that `look` finds, without a summary graph.
         """
-        if self.serial != batch.serial or self.event != event:
+        if self.serial == batch.serial and self.event == event:
+            return self.result.count > 0 and self.passed[0]
+        if not self.plain:
             self._look_at_one(batch, event)
-        return self.result.count > 0 and self.passed[0]
+            return self.result.count > 0 and self.passed[0]
+        self.result = &self.nodes[self.node_count - 1].rows
+        self.result.count = 1
+        take_both(
+            &self.basic.steps[self.nodes[self.node_count - 1].first],
+            &batch.triples[batch.events[event].first], self.result.cells,
+        )
+        self.passed[0] = True
+        self.tried += 1
+        self.found += 1
+        self.serial, self.event = batch.serial, event
+        return True
     cdef int _look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil
     cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil
     cdef int run(self, uint32_t event) except -1 nogil

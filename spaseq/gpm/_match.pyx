@@ -299,13 +299,13 @@ cdef class NativeMatcher:
         self.tried += 1
         self.result = &root.rows
         root.rows.count = 0
-        self.found += match_one(
-            self.basic, root.first, triple.subject, triple.object, &root.rows
-        )
+        self.found += match_one(self.basic, root.first, triple, &root.rows)
         if self.local_first < self.local_end or self.passed_room == 0:
             self.filter_rows()
         else:
             self.passed[0] = True
+            # There is room for a row from now on.
+            self.plain = self.width == 2 and self.basic.steps[root.first].apart
         self.serial, self.event = batch.serial, event
         return 0
 

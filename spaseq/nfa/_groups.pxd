@@ -8,7 +8,7 @@ from libc.string cimport memset
 from spaseq.nfa._order cimport NOBODY, Order, Rank, Registers, enter, leave, rank_in
 from spaseq.nfa._tecs cimport Cell, Node, Tecs, instant_t
 from spaseq.rdf._memory cimport Lines
-from spaseq.rdf._terms cimport term_t
+from spaseq.rdf._terms cimport copy_row, term_t
 
 # The members of a group whose last event came at one instant. See _tecs.pxd for `latest`.
 cdef struct Stretch:
@@ -219,8 +219,7 @@ cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFF
     groups.alive[groups.living] = group
     groups.turned[0] |= groups.living == 0
     groups.living += 1
-    for i in range(groups.width):
-        made.values[i] = values[i]
+    copy_row(made.values, values, groups.width)
     enter_chain(groups, groups.chains, group, groups.sought)
     for i in range(1, groups.chain_count):
         chains = &groups.chains[i]

@@ -118,7 +118,8 @@ cdef extern from *:
     #endif
     #define first_bit(word) ((uint32_t)__builtin_ctzll(word))
 
-    /* Of some values, for which there is even room, a bit for each that lies in a range. */
+    /* Of some values a bit for each that lies in a range. What lies behind them is read too, up to
+       a multiple of four: in a block there are groups. */
     static inline uint64_t bits_within(
         const double* values, uint32_t count, double least, double most
     ) {
@@ -126,10 +127,13 @@ cdef extern from *:
         uint32_t i;
     #ifdef __SSE2__
         const __m128d low = _mm_set1_pd(least), high = _mm_set1_pd(most);
-        for (i = 0; i < count; i += 2) {
-            const __m128d two = _mm_loadu_pd(values + i);
-            const __m128d in = _mm_and_pd(_mm_cmpge_pd(two, low), _mm_cmple_pd(two, high));
-            found |= (uint64_t)_mm_movemask_pd(in) << i;
+        for (i = 0; i < count; i += 4) {
+            const __m128d one = _mm_loadu_pd(values + i), two = _mm_loadu_pd(values + i + 2);
+            const __m128 in = _mm_shuffle_ps(
+                _mm_castpd_ps(_mm_and_pd(_mm_cmpge_pd(one, low), _mm_cmple_pd(one, high))),
+                _mm_castpd_ps(_mm_and_pd(_mm_cmpge_pd(two, low), _mm_cmple_pd(two, high))),
+                _MM_SHUFFLE(2, 0, 2, 0));
+            found |= (uint64_t)_mm_movemask_ps(in) << i;
         }
         return found & (~(uint64_t)0 >> (64 - count));
     #else
