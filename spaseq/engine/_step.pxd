@@ -91,9 +91,6 @@ cdef class NativeStep(Readers):
     cdef int event(
         self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present, bint again
     ) except -1 nogil
-    cdef int _go_on(
-        self, uint32_t index, uint32_t stream, uint32_t file, int64_t position, uint64_t present
-    ) except -1 nogil
     cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil
     cdef int _feed_rows(self, const Reader* reader, NativeMatcher matcher) except -1 nogil

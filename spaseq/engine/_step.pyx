@@ -493,7 +493,7 @@ cdef class NativeStep(Readers):
         cdef EventRecord* event
         cdef uint64_t present, readers
         cdef uint8_t domain
-        cdef bint known = self.graph.deriver is None and self.is_current(self.batch)
+        cdef bint lone, known = self.graph.deriver is None and self.is_current(self.batch)
         self.reached = first
         if first >= self.batch.event_count:
             return first
@@ -506,38 +506,30 @@ cdef class NativeStep(Readers):
                 if index == self.batch.event_count:
                     return index
             event = &self.batch.events[index]
-            if are_lone(self, readers, event):
+            lone = are_lone(self, readers, event)
+            if not lone and not self._follows(event, domain):
+                return index
+            if self.core.counted:
+                position += 1
+                self.come(position)
+            else:
                 self.window.reach(event.micros)
-                self.core.begin_instant(event.micros)
+            self.core.begin_instant(event.micros)
+            if lone:
                 read_lone(self, index, file, readers)
                 if self.core.spent:
                     self.core.relieve()
                     self.event(index, stream, file, present, True)
-            elif self._follows(event, domain):
-                position += self.core.counted
+            else:
                 if known and present == ANY:
                     present = present_in(self.graph, self.batch, event)
-                self._go_on(index, stream, file, position, present)
-            else:
-                return index
+                self.event(index, stream, file, present, False)
             self.core.end_instant()
             index += 1
             self.reached = index
             if self.core.accepted_count:
                 return index
         return index
-
-    cdef int _go_on(
-        self, uint32_t index, uint32_t stream, uint32_t file, int64_t position, uint64_t present
-    ) except -1 nogil:
-        """The next instant begins, with an event that is matched."""
-        cdef int64_t micros = self.batch.events[index].micros
-        if self.core.counted:
-            self.come(position)
-        else:
-            self.window.reach(micros)
-        self.core.begin_instant(micros)
-        return self.event(index, stream, file, present, False)
 
     cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil:
         """Whether the next instant may be that of an event, and no window closes before it."""

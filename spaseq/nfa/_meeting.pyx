@@ -244,7 +244,8 @@ cdef class Meeting(Joins):
         while ways < last:
             way, own = ways[0], NULL
             ways += 1
-            if not self.row_kept:
+            # A row that a match begins with is compared with none, and mostly kept at once.
+            if not self.row_kept and way.at.operator:
                 compare_row(self, way.gpm)
             if way.taken.occurrence == NOBODY:
                 self.conjoin(way)
