@@ -288,6 +288,22 @@ def test_where_steps_run_out_half_of_the_groups_go_and_the_event_is_taken() -> N
     assert len(push(run, 4.5, "k b 100")) == 4
 
 
+def test_an_event_of_one_triple_is_taken_back_in_the_midst_of_a_batch() -> None:
+    run = COMPARED.start(max_steps=10, on_limit="shed")
+    texts = [f"k a {time}" for time in range(35)] + ["k b 100", "k c 1", "k b 101"]
+    events = [
+        Event(S, timestamp(time * 100_000, NUMBER), 0, facts(text))
+        for time, text in enumerate(texts)
+    ]
+    found = shown(run.push_batch(encoded(run, events)))
+    # 35 → 17 → 8 groups, that both meet.
+    assert run.stats["shed_groups"] == 27
+    assert found == sorted(
+        f"A@{time / 10:g} B@{end}" for time in range(27, 35) for end in (3.5, 3.7)
+    )
+    assert run.stats["events"] == 38
+
+
 def test_what_cannot_take_an_event_back_refuses_to_shed_for_steps() -> None:
     with pytest.raises(LimitExceeded, match="has conjunctions, or guards that look back"):
         CONJOINED.start(max_steps=5, on_limit="shed")

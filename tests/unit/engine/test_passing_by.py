@@ -49,6 +49,44 @@ def test_predicates_are_told_apart_however_many_there_are(more: str) -> None:
     assert both_ways(compiled, ["k p1 7", "k p2 1", everything]) == (["A@1 B@3"], ["A@1 B@3"])
 
 
+@pytest.mark.parametrize("count", [3, 63, 64, 65, 130])
+def test_events_of_one_triple_find_their_reader_however_many_there_are(count: int) -> None:
+    names = [f"p{number}" for number in range(count)]
+    compiled = program(
+        f"SEQ(A ; ({' | '.join(names).upper()}))",
+        "DEFINE GPM A ON s { ?k :a ?x } "
+        + " ".join(f"DEFINE GPM {name.upper()} ON s {{ ?k :{name} ?{name} }}" for name in names),
+    )
+    for name in (names[0], names[-2], names[-1]):
+        facts = [f"k {name} 1", "k a 1", "k other 1", "j " + name + " 1", f"k {name} 2"]
+        expected = [f"A@2 {name.upper()}@5"]
+        assert both_ways(compiled, facts) == (expected, expected)
+        # The same where the event says more.
+        facts[-1] += ", k other 3"
+        assert both_ways(compiled, facts) == (expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "fails"),
+    [
+        ("?x :p ?y", "k p 1", "k q 1"),
+        ("?x :p ?x", "k p k", "k p j"),
+        (":k :p ?y", "k p 1", "j p 1"),
+        ("?x :p 1", "k p 1", "k p 2"),
+        ("[] :p []", "k p 1", "k q 1"),
+        ("?x :p ?y FILTER(?y > 3)", "k p 4", "k p 3"),
+        ("?x :p ?y BIND(?y + 1 AS ?z) FILTER(?z > 4)", "k p 4", "k p 3"),
+    ],
+)
+def test_one_triple_is_matched_as_in_any_graph(pattern: str, fits: str, fails: str) -> None:
+    compiled = program(
+        "SEQ(A ; B)", f"DEFINE GPM A ON s {{ {pattern} }} DEFINE GPM B ON s {{ ?b :end ?e }}"
+    )
+    facts = [fails, fits, fits, fails, "k end 1", fails, fits + ", k more 1", "k end 1", "k end 2"]
+    expected = ["A@2 B@5", "A@3 B@5", "A@7 B@8"]
+    assert both_ways(compiled, facts) == (expected, expected)
+
+
 def test_an_event_counts_once_for_patterns_that_are_alike() -> None:
     compiled = program(
         "SEQ(A ; B ; C)",
