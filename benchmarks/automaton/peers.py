@@ -85,22 +85,12 @@ def asked(
 
 
 def compared(
-    workload: Workload,
-    most: int,
-    folder: Path,
-    pythons: Mapping[str, str | None],
-    repeat: int,
-    others: Sequence[Workload] = (),
+    workload: Workload, most: int, folder: Path, pythons: Mapping[str, str | None], repeat: int
 ) -> Iterator[str]:
-    """A row for each engine, this one first.
-
-    What nobody else has a query for, the `others`, is measured between the same runs and set
-    against what the engine does with the workload: that says how fast the machine was just then.
-    """
+    """A row for each engine, this one first."""
     assert workload.peer is not None
     name, policy = workload.peer
     program = spaseq.compile(workload.query)
-    beside = [(w, spaseq.compile(w.query), Runs(min(most, w.most))) for w in others]
     for engine, python in pythons.items():
         if python is None or (engine == "siddhi" and policy != "next"):
             continue
@@ -114,9 +104,6 @@ def compared(
             for _ in range(repeat):
                 fed = feeding.tallied(program, workload.events(count))
                 ours.note(fed.seconds, fed.found)
-                for other, query, runs in beside:
-                    fed = feeding.tallied(query, other.events(runs.events))
-                    runs.note(fed.seconds, fed.found)
                 for runs in (half, whole):
                     answer = asked(
                         engine, workload.peer, runs.events, Path(scratch), folder, python
@@ -133,40 +120,29 @@ def compared(
             whole,
             half if finished else None,
             DIFFERENT.get((engine, name)),
-            [(w.name, runs) for w, _, runs in beside],
         )
 
 
 def _rows(
-    name: str,
-    engine: str,
-    ours: Runs,
-    whole: Runs,
-    half: Runs | None,
-    why: str | None,
-    beside: Sequence[tuple[str, Runs]],
+    name: str, engine: str, ours: Runs, whole: Runs, half: Runs | None, why: str | None
 ) -> Iterator[str]:
     rate = ours.events / ours.median
     yield _row(name, "spaseq", ours, rate, 1)
     if half is None:
-        yield f"{'':31}{ours.events:>9,}{engine:>10}  does not end within {LIMIT} s"
+        yield f"{'':22}{ours.events:>9,}{engine:>10}  does not end within {LIMIT} s"
         return
     other = (whole.events - half.events) / max(whole.median - half.median, 1e-3)
     yield _row("", engine, whole, other, rate / other)
     if whole.matches != ours.matches:
         if why is None:
             raise SystemExit(f"{name}: {engine} finds {whole.matches} matches, not {ours.matches}")
-        yield f"{'':31}{engine}: {why}"
-    for title, runs in beside:
-        yield _row(
-            title, "spaseq", runs, runs.events / runs.median, runs.events / runs.median / other
-        )
+        yield f"{'':22}{engine}: {why}"
 
 
 def _row(name: str, engine: str, runs: Runs, rate: float, ratio: float) -> str:
     spread = f"{min(runs.seconds):.3f}–{max(runs.seconds):.3f}"
     times = f"{ratio:,.0f} x" if ratio != 1 else ""
     return (
-        f"{name:31}{runs.events:>9,}{engine:>10}{runs.median:>9.3f}{spread:>15}"
+        f"{name:22}{runs.events:>9,}{engine:>10}{runs.median:>9.3f}{spread:>15}"
         f"{rate:>12,.0f}{times:>11}{runs.matches:>11,}"
     )

@@ -31,9 +31,6 @@ from workloads import Workload
 
 import spaseq
 
-YARDSTICK, LIMITED = "W4 V next, 10 names", "V A ; B+ ; C 500, LIMIT 1 of"
-"""What others do with the first says how fast the machine was when the second was measured."""
-
 
 @dataclass
 class Series:
@@ -188,18 +185,13 @@ def beside(options: argparse.Namespace, show: Callable[[str], None]) -> None:
         return
     pythons = {"siddhi": options.python_siddhi, "flinkcep": options.python_flink}
     show(
-        f"{'beside others':31}{'events':>9}{'engine':>10}{'CPU s':>9}{'min–max':>15}"
+        f"{'beside others':22}{'events':>9}{'engine':>10}{'CPU s':>9}{'min–max':>15}"
         f"{'events/s':>12}{'spaseq is':>11}{'matches':>11}"
     )
     for workload in workloads.TALLIED:
         if workload.peer is None or not chosen(options.only, workload):
             continue
-        others = ()
-        if workload.name == YARDSTICK:
-            others = [w for w in workloads.TALLIED if w.name.startswith(("stock", LIMITED))]
-        for row in peers.compared(
-            workload, options.events, options.peers, pythons, options.repeat, others
-        ):
+        for row in peers.compared(workload, options.events, options.peers, pythons, options.repeat):
             show(row)
 
 
