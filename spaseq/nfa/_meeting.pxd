@@ -18,6 +18,7 @@ cdef class Meeting(Joins):
     cdef bint bounded               # what is less or greater than it surely is, beyond these
     cdef double low
     cdef double high
+    cdef bint integral              # it is an exact integer
     cdef uint64_t most_living       # there are no more groups and waiting matches than these
     cdef public uint64_t waited     # waiting matches there have been
 

@@ -17,7 +17,7 @@ from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._event cimport compare_row, label_straight, spend
 from spaseq.nfa._groups cimport NOBODY, Group, Groups, drop, find, group_at, hashed, latest_of, make
 from spaseq.nfa._instant cimport Pending, arrive, arrive_straight, touch
-from spaseq.nfa._order cimport Order, Rank, Span, class_of, next_of, rank_at
+from spaseq.nfa._order cimport Order, Rank, Span, class_of, is_integral, next_of, rank_at
 from spaseq.nfa._sums cimport Sum, sum_of
 from spaseq.nfa._tables cimport (
     CLOSING,
@@ -35,6 +35,7 @@ from spaseq.nfa._tables cimport (
 from spaseq.nfa._tecs cimport added, extended, instant_t, piece_of
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._memory cimport prefetch
+from spaseq.rdf._terms cimport TermRecord
 
 # More than rounding to a float moves a number: of its size, and where it is hardly any.
 cdef double ROUNDING = 2.0 ** -20
@@ -111,9 +112,11 @@ cdef inline int _take_first(
 
 cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
     """Note how a column of the row at hand is compared."""
+    cdef TermRecord* record = record_of(self.batch, self.row[column])
     cdef double margin
     self.measured, self.value = column, 0
-    self.rank = rank_at(record_of(self.batch, self.row[column]), &self.value)
+    self.rank = rank_at(record, &self.value)
+    self.integral = is_integral(record, self.value)
     self.bounded = self.rank == Rank.NUMERIC and fabs(self.value) < INFINITY
     margin = ROUNDING * fabs(self.value) + LEAST_FLOAT
     self.low, self.high = self.value - margin, self.value + margin
@@ -139,7 +142,14 @@ cdef inline int _take_those(
             return 0
         if self.measured != edge.compared:
             _measure(self, edge.compared)
-        if self.bounded:
+        if self.integral and order.integral and edge.decided and not edge.whole:
+            # Of integers, the range has those that fit and no others.
+            if edge.relation == Relation.LESS:
+                least = self.value + 0.5 * edge.strict
+            else:
+                most = self.value - 0.5 * edge.strict
+            below = INFINITY
+        elif self.bounded:
             if edge.relation != Relation.GREATER or edge.whole:
                 least = self.low
             if edge.relation != Relation.LESS or edge.whole:

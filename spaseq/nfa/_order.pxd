@@ -1,6 +1,7 @@
 """Groups in the order of one register's value; see _order.pyx."""
 
 cimport cython
+from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
 from spaseq.nfa._tecs cimport Cell, instant_t
@@ -47,14 +48,27 @@ cdef inline Rank rank_at(TermRecord* record, double* value) noexcept nogil:
     return rank_of(record, value)
 
 
-cdef inline Rank rank_in(Registers registers, term_t term, double* value) noexcept nogil:
-    """How a register's term is compared."""
-    value[0] = 0
+cdef inline bint is_integral(const TermRecord* record, double value) noexcept nogil:
+    """Whether the value that `rank_at` found is an integer, and exact, as what is half-way is."""
+    return <int>(record.kind == Kind.INTEGER) & <int>(fabs(value) < 2.0 ** 51)
+
+
+cdef inline Rank rank_in(
+    Registers registers, term_t term, double* value, bint* integral
+) noexcept nogil:
+    """How a register's term is compared; `integral`: if it is with numbers, it `is_integral`."""
+    cdef TermRecord* record
+    cdef Rank rank
+    value[0], integral[0] = 0, True
     if term == 0:
         return Rank.UNBOUND
     if term & WINDOWED:
-        return rank_at(&registers.window.store.records[term ^ WINDOWED], value)
-    return rank_at(&registers.dictionary.permanent.records[term], value)
+        record = &registers.window.store.records[term ^ WINDOWED]
+    else:
+        record = &registers.dictionary.permanent.records[term]
+    rank = rank_at(record, value)
+    integral[0] = <int>(rank != Rank.NUMERIC) | <int>is_integral(record, value[0])
+    return rank
 
 
 # Where a group is.
@@ -152,6 +166,7 @@ cdef extern from *:
 @cython.final
 cdef class Order:
     cdef Place* places          # per group
+    cdef bint integral          # all numbers there have ever been in it were
     cdef Subtotal* subtotals    # per block; NULL: nobody has asked for any
     cdef uint32_t* roots        # by hash: mask + 1 of them
     cdef uint32_t mask
@@ -198,11 +213,12 @@ cdef inline Block* block_at(Order order, uint32_t number) noexcept nogil:
 
 
 cdef inline int enter(
-    Order order, uint32_t group, uint32_t hash, Rank rank, double value
+    Order order, uint32_t group, uint32_t hash, Rank rank, double value, bint integral
 ) except -1 nogil:
-    """A group that is not there comes in."""
+    """A group that is not there comes in; see `rank_in`."""
     cdef Place* place = &order.places[group]
     cdef uint32_t* root
+    order.integral &= integral
     place.alike, place.value = class_of(hash, rank), value
     root = root_of(order, place.alike)
     if root[0] != NOBODY:

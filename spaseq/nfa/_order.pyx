@@ -93,6 +93,9 @@ cdef inline bint _precedes(const Block* one, const Block* other) noexcept nogil:
 cdef class Order:
     """The groups of one place."""
 
+    def __cinit__(self):
+        self.integral = True
+
     def __dealloc__(self):
         give_back(self.blocks.block)
         give_back(self.places)

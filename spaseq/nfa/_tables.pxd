@@ -112,6 +112,7 @@ cdef struct Edge:
     Relation relation   # what it must be to the register
     bint whole          # rows take all groups that surely fit as one
     bint decided        # what the ordered index surely finds needs no filter
+    bint strict         # ... and what is equal does not fit
     bint straight       # see spaseq.nfa.native_straight
     uint32_t agreement_first
     uint32_t agreement_end

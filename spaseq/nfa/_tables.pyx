@@ -39,7 +39,7 @@ cdef class Tables:
                 self.edges[i].link_first, self.edges[i].link_end, self.edges[i].index,
                 self.edges[i].key_first, self.edges[i].key_end,
                 self.edges[i].compared, relation, self.edges[i].whole,
-                self.edges[i].decided,
+                self.edges[i].decided, self.edges[i].strict,
             ) = entry
             self.edges[i].relation = <Relation><int>relation
         for i, entry in enumerate(rows.straight.edges):

@@ -38,7 +38,7 @@ class CoreTables:
     edges: list[tuple[int, ...]] = field(default_factory=list)
     """(occurrence or, of several graph patterns, the greatest number, effects, links, index or 0,
     key columns, column that an ordered index compares, how (in `RELATIONS`), `joins_whole`,
-    `order_decides`)."""
+    whether there is a `deciding_operator`, whether equal ones do not fit it)."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
     bounds: list[tuple[int, int, int]] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)

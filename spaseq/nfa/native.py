@@ -10,7 +10,7 @@ from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place, Sighting
 from spaseq.nfa.core_tables import CLOSING, RELATIONS, CoreTables, Index, Range
 from spaseq.nfa.native_registers import NativeRegisters, bound_by
 from spaseq.nfa.native_straight import Binding
-from spaseq.nfa.native_unions import joins_whole, order_decides
+from spaseq.nfa.native_unions import deciding_operator, joins_whole
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places, windows_back
 from spaseq.plan.logical import QueryPlan
@@ -273,6 +273,7 @@ class _Writing:
             indexes.append(([place.live.index(register) for register, _ in keys], ordered))
             index = len(indexes)
         variables = self._plan.gpms[self._plan.occurrences[atom.occurrences[0]].gpm].variables
+        operator = deciding_operator(self._plan, self._automaton, number, position)
         compared = -1 if ordered < 0 or order is None else variables.index(order[1])
         key_columns = self._listed([variables.index(name) for _, name in keys])
         return (
@@ -286,7 +287,8 @@ class _Writing:
             compared,
             0 if order is None else RELATIONS.index(order[2]),
             joins_whole(self._plan, self._automaton, number, position),
-            order_decides(self._plan, self._automaton, number, position),
+            operator is not None,
+            operator in ("<", ">"),
         )
 
     def _link(self, link: Link) -> tuple[int, int, int]:

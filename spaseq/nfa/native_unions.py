@@ -1,7 +1,8 @@
 """An edge of an automaton → what an order of its groups alone decides.
 
 Where one comparison is all that a row has to fulfil, it is true of every group that lies in the
-range by more than rounding, and nobody has to work it out. Where what the partial matches remember
+range by more than rounding, and nobody has to work it out; of integers, it is true of all in the
+range, and of no others. Where what the partial matches remember
 plays no part beyond it either, those that surely fit need no visit: their union is extended by one
 node, whatever number of groups it spans, see `spaseq.nfa._sums`.
 """
@@ -15,8 +16,10 @@ from spaseq.plan.logical import QueryPlan
 _ORDERED = frozenset(("<", "<=", ">", ">="))
 
 
-def order_decides(plan: QueryPlan, automaton: Automaton, number: int, position: int) -> bool:
-    """Whether the comparison that the order of an edge serves is the only filter there is.
+def deciding_operator(
+    plan: QueryPlan, automaton: Automaton, number: int, position: int
+) -> str | None:
+    """The comparison that the order of an edge serves, where it is the only filter there is.
 
     What an edge compares with is known where it has an order: a register, also for `PREV`.
     """
@@ -25,11 +28,13 @@ def order_decides(plan: QueryPlan, automaton: Automaton, number: int, position: 
     order = None if place.start else place.orders[position]
     occurrence = plan.occurrences[atom.occurrences[0]]
     if order is None or order[2] == "equal" or order[0] not in place.live:
-        return False
+        return None
     if occurrence.assignments or len(occurrence.residual) != 1:
-        return False
+        return None
     compared = occurrence.residual[0].expression
-    return isinstance(compared, ast.Binary) and compared.operator in _ORDERED
+    if not isinstance(compared, ast.Binary) or compared.operator not in _ORDERED:
+        return None
+    return compared.operator
 
 
 def joins_whole(plan: QueryPlan, automaton: Automaton, number: int, position: int) -> bool:
@@ -38,7 +43,7 @@ def joins_whole(plan: QueryPlan, automaton: Automaton, number: int, position: in
     edge = place.edges[position]
     atom = automaton.atoms[edge.atom]
     if (
-        not order_decides(plan, automaton, number, position)
+        deciding_operator(plan, automaton, number, position) is None
         or place.operator != ":"
         or plan.partition
         or plan.emit == "STRICT"

@@ -12,7 +12,7 @@ from engine_runs import EX, S, program
 from oracle import comparable, timestamp
 
 import spaseq
-from spaseq.nfa.native_unions import order_decides
+from spaseq.nfa.native_unions import deciding_operator
 from spaseq.rdf.event import NUMBER, Event
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -104,7 +104,7 @@ def test_one_comparison_alone_is_decided_by_its_order(filters: str, decided: boo
     gpms = f"DEFINE GPM A ON s {{ ?k :a ?x }} DEFINE GPM B ON s {{ ?k :b ?y {filters} }}"
     (query,) = program("SEQ(A ; B+)", gpms, clauses="WITHIN 40 SECONDS").queries
     assert decided == any(
-        order_decides(query.plan, query.automaton, number, position)
+        deciding_operator(query.plan, query.automaton, number, position)
         for number, place in enumerate(query.automaton.places)
         for position in range(len(place.edges))
     )
@@ -125,6 +125,43 @@ def test_what_does_not_fit_is_not_visited() -> None:
         list(run.push_batch(encoded(run, low)))
         seen.append(visited(run) - before)
     assert seen[0] == seen[1] == 50  # all that are less at once, and the one that equals
+
+
+SMALL = [0, 1, -1, 2, 7]
+LARGE = [sign * (2**n + d) for n in (51, 53) for d in (-1, 0, 1) for sign in (1, -1)]
+
+
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
+@pytest.mark.parametrize("numbers", [SMALL, SMALL + LARGE, [*SMALL, 10**18, 10**18 + 1]])
+def test_integers_small_and_large_are_compared_as_without_an_index(
+    operator: str, numbers: list[int]
+) -> None:
+    chance = random.Random(2)
+    events = [
+        event(n, chance.choice("aab"), "k", ox.Literal(chance.choice(numbers))) for n in range(300)
+    ]
+    # From here on there are others in the order, too.
+    events[200] = event(200, "a", "k", ox.Literal("1.5", datatype=ox.NamedNode(f"{XSD}decimal")))
+    for seq in ("SEQ(A : B)", "SEQ(A ; B)"):
+        compiled = program(seq, gpms(operator), clauses="WITHIN 40 SECONDS")
+        found = results(compiled.start(), events, True)
+        assert found == results(in_python(compiled), events, False)
+        assert found
+
+
+@pytest.mark.parametrize(
+    ("operator", "others", "fitting"), [("<", "", 3), ("<=", "", 4), ("<", "decimal", 4)]
+)
+def test_of_integers_those_that_fit_are_visited(operator: str, others: str, fitting: int) -> None:
+    run = program("SEQ(A ; B)", gpms(operator), clauses="WITHIN 99 SECONDS").start()
+    waiting = [event(n, "a", "k", ox.Literal(n)) for n in range(10)]
+    if others:
+        waiting.append(event(10, "a", "j", ox.Literal("0", datatype=ox.NamedNode(XSD + others))))
+    list(run.push_batch(encoded(run, waiting)))
+    before = visited(run)
+    found = list(run.push_batch(encoded(run, [event(20, "b", "k", ox.Literal(6))])))
+    assert visited(run) - before == fitting
+    assert len(found) == 3 + (operator == "<=")
 
 
 @pytest.mark.parametrize("seed", range(3))
