@@ -28,6 +28,10 @@ INVERSE, SAME, EQUAL_CLASS, EQUAL_PROPERTY, SYMMETRIC, TRANSITIVE, CHAIN = (
 )  # fmt: skip
 
 Facts = frozenset[Fact]
+GIVEN: Facts = frozenset(
+    ((EQUAL_CLASS, SUBPROPERTY, SUBCLASS), (EQUAL_PROPERTY, SUBPROPERTY, SUBPROPERTY))
+)
+"""What `owl-ql` knows of its own properties."""
 
 
 def closed_kb(graphs: Mapping[str, Iterable[Fact]], regime: str) -> dict[str, Facts]:
@@ -68,14 +72,21 @@ def _once(facts: Facts, schema: Facts, pairs: Facts, regime: str) -> Facts:
         made |= set(_owl(facts, schema))
         for first, second, result in _chains(schema):
             made |= set(_joined(facts, pairs, first, second, result))
+        schema |= GIVEN
     for name in (SUBCLASS, SUBPROPERTY):
         made |= set(_joined(facts, schema, name, name, name))
     return frozenset(fact for fact in made if not isinstance(fact[0], ox.Literal))
 
 
+def _axioms(schema: Facts) -> list[Fact]:
+    """Those that do not have a literal for a class, a property or an individual."""
+    return [fact for fact in schema if not isinstance(fact[2], ox.Literal)]
+
+
 def _rdfs(facts: Facts, schema: Facts) -> Iterator[Fact]:
+    axioms = _axioms(schema)
     for s, p, o in facts:
-        for term, axiom, other in schema:
+        for term, axiom, other in axioms:
             if axiom == SUBCLASS and p == TYPE and term == o:
                 yield s, TYPE, other
             elif axiom == SUBPROPERTY and term == p:
@@ -88,12 +99,13 @@ def _rdfs(facts: Facts, schema: Facts) -> Iterator[Fact]:
 
 def _owl(facts: Facts, schema: Facts) -> Iterator[Fact]:
     above = {EQUAL_CLASS: SUBCLASS, EQUAL_PROPERTY: SUBPROPERTY}
+    axioms = _axioms(schema)
     for s, p, o in facts:
         if p in above:
             yield s, above[p], o
         if p in (EQUAL_CLASS, EQUAL_PROPERTY, INVERSE, SAME):
             yield o, p, s
-        for term, axiom, other in schema:
+        for term, axiom, other in axioms:
             if axiom == INVERSE and p in (term, other):
                 yield o, other if p == term else term, s
                 if term == other == p:
@@ -107,7 +119,7 @@ def _owl(facts: Facts, schema: Facts) -> Iterator[Fact]:
 
 
 def _chains(schema: Facts) -> Iterator[tuple[Term, Term, Term]]:
-    for term, axiom, other in schema:
+    for term, axiom, other in _axioms(schema):
         if axiom == TYPE and other == TRANSITIVE:
             yield term, term, term
         elif axiom == CHAIN:
@@ -130,7 +142,7 @@ def _joined(facts: Facts, pairs: Facts, first: Term, second: Term, result: Term)
 def _equalled(facts: Facts, schema: Facts) -> Facts:
     """The triples with one term replaced by another that is the same."""
     made = set()
-    for term, axiom, other in schema:
+    for term, axiom, other in _axioms(schema):
         if axiom == SAME:
             for s, p, o in facts:
                 for old, new in ((term, other), (other, term)):
