@@ -3,7 +3,8 @@
 
 A reader is a pattern that reads a stream, for all GPMs that are that pattern. It wants an event
 that has the views without which it has no row, where somebody waits for its rows. Events that no
-reader wants leave nothing but the time behind, so a stretch of them is gone through in one loop.
+reader wants leave nothing but the time behind, so a stretch of them is gone through in one loop. An
+event of one triple, wanted by patterns that are one, is fed to them as it lies in its batch.
 
 Invariants: between two calls of `attend` nobody comes to wait for a pattern for which nobody
 waited, and the last one does not go. What is counted per pattern is brought up to date by

@@ -345,8 +345,8 @@ cdef int cast(Operand* a, const Datatype* datatype, Arena* scratch) except -2 no
         decode_text(&record, datatype, a.text, a.size)
         set_computed(a, ERROR if record.kind == Kind.OTHER else record.kind)
         a.exact = record.exact
-        a.real = record.real
-        a.months = record.months
+        a.real = record.further.real
+        a.months = record.further.months
         a.form = record.form
         a.zone = record.zone
     elif kind == Kind.POINT or kind == Kind.SPAN:

@@ -124,16 +124,16 @@ cdef class Expression:
         """
         cdef const TermRecord* first = self._number(batch, row, 0)
         cdef const TermRecord* second = self._number(batch, row, 1)
+        cdef double one, other
         if first == NULL or second == NULL or first.kind != second.kind:
             return -1
         if first.kind == Kind.INTEGER or first.kind == Kind.DECIMAL:
             if self.comparing == Operation.LESS:
                 return first.exact < second.exact
             return first.exact <= second.exact
-        if first.kind == Kind.DOUBLE and first.real == first.real and second.real == second.real:
-            if self.comparing == Operation.LESS:
-                return first.real < second.real
-            return first.real <= second.real
+        one, other = first.further.real, second.further.real
+        if first.kind == Kind.DOUBLE and one == one and other == other:
+            return one < other if self.comparing == Operation.LESS else one <= other
         return -1
 
     cdef const TermRecord* _number(

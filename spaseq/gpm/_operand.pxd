@@ -44,8 +44,8 @@ cdef inline void load_record(Operand* to, TermRecord* record, term_t term) noexc
     if record.kind == UNDECODED:
         decode_record(record)
     to.exact = record.exact
-    to.real = record.real
-    to.months = record.months
+    to.real = record.further.real
+    to.months = record.further.months
     to.whole = record.text
     to.text = record.text + (2 if record.kind == Kind.BLANK else 1)
     to.whole_size = record.size

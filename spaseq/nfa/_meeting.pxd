@@ -15,9 +15,6 @@ cdef class Meeting(Joins):
     cdef int32_t measured           # a column of the row at hand, -1: none yet
     cdef Rank rank                  # how it is compared, and its value
     cdef double value
-    cdef bint bounded               # what is less or greater than it surely is, beyond these
-    cdef double low
-    cdef double high
     cdef bint integral              # it is an exact integer
     cdef uint64_t most_living       # there are no more groups and waiting matches than these
     cdef public uint64_t waited     # waiting matches there have been

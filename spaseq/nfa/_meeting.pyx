@@ -113,13 +113,9 @@ cdef inline int _take_first(
 cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
     """Note how a column of the row at hand is compared."""
     cdef TermRecord* record = record_of(self.batch, self.row[column])
-    cdef double margin
     self.measured, self.value = column, 0
     self.rank = rank_at(record, &self.value)
     self.integral = is_integral(record, self.value)
-    self.bounded = self.rank == Rank.NUMERIC and fabs(self.value) < INFINITY
-    margin = ROUNDING * fabs(self.value) + LEAST_FLOAT
-    self.low, self.high = self.value - margin, self.value + margin
     return 0
 
 
@@ -135,6 +131,7 @@ cdef inline int _take_those(
     cdef bint ordered = edge.compared >= 0, found = False
     cdef double least = -INFINITY, most = INFINITY
     cdef double below = -INFINITY, above = INFINITY     # what lies beyond surely fits
+    cdef double margin
     cdef Span span
     cdef uint32_t i, group, hash = 0, visited = 0
     if ordered:
@@ -149,13 +146,14 @@ cdef inline int _take_those(
             else:
                 most = self.value - 0.5 * edge.strict
             below = INFINITY
-        elif self.bounded:
+        elif self.rank == Rank.NUMERIC and fabs(self.value) < INFINITY:
+            margin = ROUNDING * fabs(self.value) + LEAST_FLOAT
             if edge.relation != Relation.GREATER or edge.whole:
-                least = self.low
+                least = self.value - margin
             if edge.relation != Relation.LESS or edge.whole:
-                most = self.high
+                most = self.value + margin
             if edge.decided:
-                below, above = self.low, self.high
+                below, above = self.value - margin, self.value + margin
             if edge.whole:
                 found = self._take_whole(way, width, label, least, most)
         elif self.rank == Rank.TEXT and edge.relation == Relation.EQUAL:
@@ -254,7 +252,8 @@ cdef class Meeting(Joins):
         while ways < last:
             way, own = ways[0], NULL
             ways += 1
-            # A row that a match begins with is compared with none, and mostly kept at once.
+            # To begin a match a row is compared with no group, and mostly it is kept at once; who
+            # looks back at it has compared it before, see `_feed_one`.
             if not self.row_kept and way.at.operator:
                 compare_row(self, way.gpm)
             if way.taken.occurrence == NOBODY:

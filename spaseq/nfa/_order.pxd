@@ -43,7 +43,7 @@ cdef inline Rank rank_at(TermRecord* record, double* value) noexcept nogil:
         value[0] = <double><int64_t>record.exact
         return Rank.NUMERIC
     if record.kind == Kind.DECIMAL:
-        value[0] = record.real
+        value[0] = record.further.real
         return Rank.NUMERIC
     return rank_of(record, value)
 
@@ -239,7 +239,9 @@ cdef inline int leave(Order order, uint32_t group) noexcept nogil:
 cdef inline uint32_t next_of(Order order, Span* span) noexcept nogil:
     """Another group that `seek` and this have not given yet, or NOBODY."""
     cdef uint32_t entry
-    if span.block == NULL or (span.left == 0 and not order.more(span)):
+    if span.block == NULL or (
+        span.left == 0 and (span.block.after == NOBODY or not order.more(span))
+    ):
         return NOBODY
     entry = first_bit(span.left)
     span.left &= span.left - 1

@@ -40,7 +40,7 @@ cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil:
         return Rank.TEXT
     if record.kind < Kind.INTEGER or record.kind > Kind.DOUBLE:
         return Rank.OTHERWISE
-    value[0] = <double><int64_t>record.exact if record.kind == Kind.INTEGER else record.real
+    value[0] = <double><int64_t>record.exact if record.kind == Kind.INTEGER else record.further.real
     if isnan(value[0]):
         value[0] = 0  # what is in an order must have one
         return Rank.OTHERWISE

@@ -134,11 +134,11 @@ cdef void decode_text(
     if kind == Kind.FLOAT or kind == Kind.DOUBLE:
         if not is_real(text, size):
             return
-        if not read_real(text, size, &to.real):
+        if not read_real(text, size, &to.further.real):
             _decode_slowly(to, datatype, text, size)
             return
         if kind == Kind.FLOAT:
-            to.real = <float>to.real
+            to.further.real = <float>to.further.real
         to.kind = kind
         return
     if size == 0 or size > LONGEST_NUMBER:
@@ -146,7 +146,7 @@ cdef void decode_text(
     if kind == Kind.INTEGER:
         good = read_integer(text, size, &to.exact)
     elif kind == Kind.DECIMAL:
-        good = read_decimal(text, size, &to.exact, &to.real)
+        good = read_decimal(text, size, &to.exact, &to.further.real)
     elif kind == Kind.BOOLEAN:
         good = read_boolean(text, size, &to.exact)
     elif datatype.form == Form.DATE_TIME or datatype.form == Form.DATE:
@@ -176,10 +176,10 @@ cdef void _decode_slowly(
         to.form = datatype.form
     elif value.kind == Kind.SPAN:
         to.exact = value.number
-        to.months = value.extra
+        to.further.months = value.extra
         to.form = datatype.form
     else:
-        to.real = value.real
+        to.further.real = value.real
     to.kind = value.kind
 
 
@@ -592,8 +592,8 @@ def decoded(EventBatch batch not None, term_t term):
     return (
         kind,
         <object>record.exact if timed or Kind.BOOLEAN <= kind <= Kind.DECIMAL else None,
-        record.real if kind == Kind.FLOAT or kind == Kind.DOUBLE else None,
+        record.further.real if kind == Kind.FLOAT or kind == Kind.DOUBLE else None,
         form_name(record.form) if timed else None,
         record.zone if kind == Kind.POINT and record.zone != NO_ZONE else None,
-        record.months if kind == Kind.SPAN else None,
+        record.further.months if kind == Kind.SPAN else None,
     )

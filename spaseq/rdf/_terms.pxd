@@ -95,6 +95,11 @@ cdef enum:
     UNDECODED = 100             # the kind of a typed literal nobody has asked for yet
     NO_ZONE = 32767
 
+# What else there is of a value.
+cdef union Further:
+    double real         # FLOAT, DOUBLE: the value; DECIMAL: the same as a double
+    int64_t months      # SPAN
+
 cdef struct TermRecord:
     uint64_t hash       # of text[:size]
     const char* text    # as in N-Quads, escapes resolved: <iri>, _:label, "form", "form"@tag,
@@ -106,8 +111,8 @@ cdef struct TermRecord:
     int16_t zone        # POINT: minutes, or NO_ZONE
     uint32_t epoch      # windowed terms: the epoch that last used the term; terms of a batch:
                         # the number it was last given for the window
-    double real         # FLOAT, DOUBLE: the value; DECIMAL: the same as a double
-    int64_t months      # SPAN
+    uint64_t given      # when a window gave that number, see WindowTerms; 0: it did not, or took it
+    Further further
     int128 exact        # BOOLEAN, INTEGER: the number; DECIMAL: times 10**18; else atto-seconds
 
 cdef extern from *:

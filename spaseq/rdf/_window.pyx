@@ -9,7 +9,9 @@ more here than what one and a half horizons have brought, however long the strea
 
 Invariant: a number is valid until the stream is one horizon past its last use; no reader
 may hold it longer. Each epoch lists every term that it was the last to use. Cost: entering is a
-look-up, and a copy of the text once per epoch; dropping an epoch is linear in those it lists.
+look-up, and a copy of the text once per epoch; dropping an epoch is linear in those it lists. A
+term of a batch remembers its number and the stamp under which that was given: the number is its
+own as long as the record has the same stamp, for there are new ones whenever numbers come free.
 """
 
 from cpython.ref cimport Py_CLEAR, Py_INCREF, PyObject
@@ -53,6 +55,16 @@ cdef enum:
     EPOCHS = 8      # in the ring: those of one and a half horizons, and the current one
 
 cdef uint32_t FREE = 0xFFFFFFFFu
+cdef uint64_t NEVER = 1     # before any stamp
+
+cdef uint64_t _taken = 0
+
+
+cdef uint64_t _stamps():
+    """The first of 2**32 stamps that no window has had."""
+    global _taken
+    _taken += 1
+    return _taken << 32
 
 
 cdef inline bint _is(WindowTerms self, uint32_t number, const TermRecord* wanted) noexcept nogil:
@@ -77,19 +89,14 @@ cdef inline uint32_t _number(
 ) noexcept nogil:
     """The number of a term that is the batch's own; or 0, and where in the table it would be.
 
-    The term remembers what it was last given for, which may have gone since, or have been
-    given by another window. The cache is asked for what it takes to find those that come next:
-    terms are numbered as they come, so most are looked for soon. That is written here, for a
-    call of a function that does nothing else may be left out by compilers.
+    The cache is asked for what it takes to find those that come next: terms are numbered as they
+    come, so most are looked for soon. That is written here, for a call of a function that does
+    nothing else may be left out by compilers.
     """
     cdef TermRecord* wanted = record_of(batch, term)
-    cdef uint32_t number = wanted.epoch
+    cdef uint32_t number
     cdef uint32_t next = (term ^ LOCAL) + 1
     cdef const TermRecord* record
-    if number and number < self.store.count and (
-        self.store.records[number].epoch != FREE and _is(self, number, wanted)
-    ):
-        return number
     if self.known.mask > FAR and next + AHEAD < batch.local.count:
         record = &batch.local.records[next + AHEAD]
         prefetch(&self.known.slots[<uint32_t>record.hash & self.known.mask])
@@ -97,7 +104,9 @@ cdef inline uint32_t _number(
         prefetch(&self.store.records[
             self.known.slots[<uint32_t>record.hash & self.known.mask].term
         ])
-    wanted.epoch = number = _find(self, wanted, place)
+    number = _find(self, wanted, place)
+    if number:
+        wanted.epoch, wanted.given = number, self.store.records[number].given
     return number
 
 
@@ -136,12 +145,13 @@ cdef inline uint32_t _new(
     cdef uint32_t number
     number = self.unused
     if number:
-        self.unused = <uint32_t>self.store.records[number].months
+        self.unused = self.store.records[number].size
     else:
         number = store_new(&self.store)
         if number == 0:
             no_room(b"another term of the window")
     self.store.records[number] = wanted[0]
+    self.store.records[number].given = self.stamp
     _place(self, number, wanted.text)
     slots_put_at(&self.known, place, <uint32_t>wanted.hash, number)
     self.live += 1
@@ -159,6 +169,9 @@ cdef class WindowTerms:
     def __cinit__(self, int64_t horizon):
         store_init(&self.store)
         slots_init(&self.known, 256)
+        # A term that was never given a number does not take this for its own.
+        self.store.records[0].given = NEVER
+        self.stamp = _stamps()
         self.horizon = horizon
         self.epochs = <Epoch*>take(EPOCHS * sizeof(Epoch))
         if self.epochs == NULL:
@@ -212,19 +225,17 @@ cdef class WindowTerms:
         cdef int64_t length = self.horizon // 4 + 1
         return position + length if position < INT64_MAX - length else INT64_MAX
 
-    cdef term_t keep(self, EventBatch batch, term_t term) except 0 nogil:
-        """The number of a term of a batch from now on: permanent ones keep theirs."""
-        cdef TermRecord* wanted
-        cdef uint32_t number, place
-        if not term & LOCAL:
-            return term
-        wanted = record_of(batch, term)
-        self.entered += 1
-        number = _number(self, batch, term, &place)
+    cdef term_t give(self, EventBatch batch, term_t term, uint32_t number) except 0 nogil:
+        """As `keep`, for a term of a batch with a number that it is known to have, or 0."""
+        cdef TermRecord* wanted = record_of(batch, term)
+        cdef uint32_t place
+        if number == 0:
+            number = _number(self, batch, term, &place)
         if number:
             _use(self, number)
         else:
-            wanted.epoch = number = _new(self, wanted, place)
+            number = _new(self, wanted, place)
+            wanted.epoch, wanted.given = number, self.stamp
         return WINDOWED | number
 
     cdef int use(self, uint32_t number) except -1 nogil:
@@ -247,16 +258,10 @@ cdef class WindowTerms:
         record_shape(&wanted)
         return WINDOWED | _new(self, &wanted, place)
 
-    cdef term_t seek(self, EventBatch batch, term_t term) noexcept nogil:
-        """The number that `keep` would give, where the window has the term; else its own.
-
-        Good for comparing: terms that differ have numbers that differ. For the present event.
-        """
-        cdef uint32_t number, place
-        if not term & LOCAL:
-            return term
-        number = _number(self, batch, term, &place)
-        return WINDOWED | number if number else term
+    cdef uint32_t find(self, EventBatch batch, term_t term) noexcept nogil:
+        """The number that a term of a batch has, by its text, or 0."""
+        cdef uint32_t place
+        return _number(self, batch, term, &place)
 
     cdef int _drop(self, uint32_t up_to) except -1 nogil:
         """Forget the terms of all epochs before `up_to`."""
@@ -275,12 +280,16 @@ cdef class WindowTerms:
                     continue
                 slots_remove(&self.known, <uint32_t>record.hash, number)
                 record.epoch = FREE
-                record.months = self.unused
+                record.given, record.size = 0, self.unused
                 self.unused = number
                 self.live -= 1
             arena_reset(&epoch.bytes)
             epoch.count = 0
         self.oldest = up_to
+        self.stamp += 1
+        if <uint32_t>self.stamp == 0:
+            with gil:
+                self.stamp = _stamps()
         return 0
 
     cdef object term(self, term_t number):

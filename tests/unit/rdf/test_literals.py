@@ -104,6 +104,16 @@ def test_nasty_texts(name):
         check(literal(text, name))
 
 
+def test_integers_of_every_length():
+    chance = random.Random(1)
+    for size in range(1, 21):
+        text = "".join(chance.choice("0123456789") for _ in range(size))
+        check(literal(text, "integer"))
+        for place in range(size):
+            for other in "/:;?@p \x0f\x7fé-+.":
+                check(literal(text[:place] + other + text[place + 1 :], "integer"))
+
+
 def test_the_table_of_the_values():
     for term in (*TYPED, *OTHERS):
         check(term)
