@@ -32,6 +32,15 @@ cdef struct Reader:
     uint64_t read       # of the events that are not settled
     PyObject* matcher   # NativeMatcher; NULL: it is in Python or recalls, and wants every event
 
+# Those of a stream; where there are at most WORD, also as bits.
+cdef struct Audible:
+    Reader* first
+    Reader* end
+    uint64_t lone       # which of them are lone
+    uint64_t open       # which are open
+    uint64_t* of_view   # by the bit of the only view that has triples, or WORD for none: which
+                        # have all that they need; NULL: there are more
+
 
 cdef class Readers:
     cdef readonly AutomatonCore core
@@ -40,9 +49,10 @@ cdef class Readers:
     cdef EventBatch batch           # that of the event at hand
     cdef uint32_t stream            # which stream it is of
     cdef uint32_t index             # of that event in its batch
-    cdef Reader* readers            # those of a stream: readers[first[s]:first[s + 1]]
-    cdef uint32_t* reader_first
-    cdef uint64_t* lone             # per stream, those that are lone as bits, of at most WORD
+    cdef Reader* readers
+    cdef Audible* streams           # per stream
+    cdef uint64_t* of_views         # room for what they have by view
+    cdef Audible here               # that of the stream at hand
     cdef uint32_t* gpms
     cdef uint32_t* awaited          # room for those of all audiences, and for their ways
     cdef Way** ways
@@ -58,20 +68,29 @@ cdef class Readers:
 
 
 cdef inline uint64_t wanted(
-    Readers self, uint64_t present, uint32_t first, uint32_t end
+    const Reader* reader, const Reader* last, uint64_t present
 ) noexcept nogil:
-    """Which of the readers from `first` on may have rows that somebody waits for.
+    """Which of some readers, at most WORD, may have rows that somebody waits for: a bit for each.
 
-    A bit for each of at most 64. There is no branch for each: which of them it is cannot be
-    foreseen.
+    There is no branch for each: which of them it is cannot be foreseen.
     """
-    cdef const Reader* reader = self.readers + first
-    cdef const Reader* last = self.readers + min(end, first + WORD)
     cdef uint64_t found = 0, bit = 1, absent = ~present
     while reader < last:
         found |= bit * <uint64_t>(<int>(reader.needed & absent == 0) & reader.open)
         bit <<= 1
         reader += 1
+    return found
+
+
+cdef inline uint64_t _wanted_by_any(Readers self, uint64_t present) noexcept nogil:
+    """As `wanted` for all of a stream; beyond WORD, several share a bit."""
+    cdef Reader* first = self.here.first
+    cdef Reader* last
+    cdef uint64_t found = 0
+    while first < self.here.end:
+        last = first + min(WORD, self.here.end - first)
+        found |= wanted(first, last, present)
+        first = last
     return found
 
 
@@ -87,29 +106,27 @@ cdef inline uint32_t pass_by(
     """
     cdef const EventRecord* event = self.batch.events + index
     cdef const EventRecord* last = self.batch.events + self.batch.event_count
-    cdef const Reader* reader
-    cdef const Reader* end = self.readers + self.reader_first[self.stream + 1]
     cdef int64_t micros = self.core.micros if self.core.now >= 0 else INT64_MIN
-    cdef uint64_t absent, bit, found = 0
+    cdef uint64_t view, found = 0
     cdef uint32_t first = index
-    present[0] = ANY
     if self.core.turned or not self.attentive:
         self.attend()
     while event < last and event.domain == domain and event.ordinal == 0 and (
         event.micros > micros
     ):
-        absent = ~present_in(self.graph, self.batch, event)
-        reader = self.readers + self.reader_first[self.stream]
-        bit = 1
-        while reader < end:
-            found |= bit * <uint64_t>(<int>(reader.needed & absent == 0) & reader.open)
-            bit = bit << 1 | bit >> (WORD - 1)
-            reader += 1
+        found = present_in(self.graph, self.batch, event)
+        present[0] = found
+        view = found & ~<uint64_t>self.graph.whole
+        if view & (view - 1) == 0 and self.here.of_view != NULL:
+            found = self.here.open & self.here.of_view[lowest_bit(view) if view else WORD]
+        else:
+            found = _wanted_by_any(self, found)
         if found:
-            present[0] = ~absent
             break
         micros = event.micros
         event += 1
+    if not found:
+        present[0] = ANY
     readers[0] = found
     index = <uint32_t>(event - self.batch.events)
     self.unsettled += index - first
@@ -120,7 +137,7 @@ cdef inline uint32_t pass_by(
 
 cdef inline bint are_lone(Readers self, uint64_t readers, const EventRecord* event) noexcept nogil:
     """Whether some readers, and at least one, ask for no more of an event than its triple."""
-    return readers != 0 and readers & ~self.lone[self.stream] == 0 and (
+    return readers != 0 and readers & ~self.here.lone == 0 and (
         event.end - event.first == 1
     )
 
@@ -138,12 +155,11 @@ cdef inline int read_lone(
     Readers self, uint32_t index, uint32_t file, uint64_t readers
 ) except -1 nogil:
     """Feed the rows of an event of one triple to readers for whom that `are_lone`."""
-    cdef Reader* first = self.readers + self.reader_first[self.stream]
     cdef Reader* reader
     self.index = index
     self.core.present(self.batch, index, self.stream, file)
     while readers:
-        reader = first + lowest_bit(readers)
+        reader = self.here.first + lowest_bit(readers)
         reader.read += 1
         feed_lone(self, reader, <NativeMatcher>reader.matcher)
         readers &= readers - 1

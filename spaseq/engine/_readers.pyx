@@ -12,6 +12,7 @@ waited, and the last one does not go. What is counted per pattern is brought up 
 Cost of an event: a comparison for each reader, and a look at each triple.
 """
 
+from spaseq.gpm._graph cimport bit_of
 from spaseq.nfa._clock cimport tick
 from spaseq.rdf._memory cimport give_back, zeroed
 
@@ -21,38 +22,41 @@ cdef class Readers:
 
     def __dealloc__(self):
         give_back(self.readers)
-        give_back(self.reader_first)
+        give_back(self.streams)
+        give_back(self.of_views)
         give_back(self.gpms)
         give_back(self.awaited)
         give_back(self.ways)
         give_back(self.waits)
-        give_back(self.lone)
 
     cdef int list_readers(self, readers, matchers) except -1:
         """Let each stream have the GPMs of a list.
 
         `matchers` has the NativeMatcher of each GPM, None where more than that reads the event.
         """
-        cdef uint32_t i, reader_at, count = 0, listed = 0, ways = 0
+        cdef uint32_t i, bit, listed = 0, ways = 0
+        cdef uint64_t present
         cdef Reader* reader
+        cdef Audible* stream
         cdef size_t most = sum(map(len, readers))
         self.readers = <Reader*>zeroed(most, sizeof(Reader))
-        self.reader_first = <uint32_t*>zeroed(len(readers) + 1, sizeof(uint32_t))
+        self.streams = <Audible*>zeroed(len(readers), sizeof(Audible))
+        self.of_views = <uint64_t*>zeroed(len(readers) * (WORD + 1), sizeof(uint64_t))
         self.gpms = <uint32_t*>zeroed(most, sizeof(uint32_t))
         self.awaited = <uint32_t*>zeroed(most, sizeof(uint32_t))
         self.ways = <Way**>zeroed(
             sum([self.core.way_count(gpm) for gpms in readers for gpm in gpms]), sizeof(Way*)
         )
         self.waits = <bint*>zeroed(most, sizeof(bint))
-        self.lone = <uint64_t*>zeroed(len(readers), sizeof(uint64_t))
+        reader = self.readers
         for i, gpms in enumerate(readers):
+            stream = &self.streams[i]
+            stream.first = reader
             alike = {}
             for gpm in gpms:
                 matcher = matchers[gpm]
                 alike.setdefault(gpm if matcher is None else matcher, []).append(gpm)
             for together in alike.values():
-                reader = &self.readers[count]
-                count += 1
                 matcher = matchers[together[0]]
                 if matcher is not None:
                     reader.matcher = <PyObject*>matcher
@@ -66,27 +70,39 @@ cdef class Readers:
                     listed += 1
                     ways += self.core.way_count(gpm)
                 reader.end = listed
-            self.reader_first[i + 1] = count
-            if count - self.reader_first[i] <= WORD:
-                for reader_at in range(self.reader_first[i], count):
-                    self.lone[i] |= <uint64_t>self.readers[reader_at].lone << (
-                        reader_at - self.reader_first[i]
-                    )
+                if reader - stream.first < WORD:
+                    stream.lone |= <uint64_t>reader.lone << (reader - stream.first)
+                reader += 1
+            stream.end = reader
+            if stream.end - stream.first > WORD:
+                stream.lone = 0
+                continue
+            stream.of_view = self.of_views + i * (WORD + 1)
+            for bit in range(WORD + 1):
+                present = self.graph.whole
+                if bit < WORD:
+                    present |= bit_of(bit)
+                for place in range(stream.end - stream.first):
+                    if stream.first[<uint32_t>place].needed & ~present == 0:
+                        stream.of_view[bit] |= bit_of(place)
         return 0
 
     cdef int attend(self) noexcept nogil:
         """Note whose rows somebody waits for."""
-        cdef Reader* reader = self.readers + self.reader_first[self.stream]
-        cdef Reader* last = self.readers + self.reader_first[self.stream + 1]
+        cdef Reader* reader = self.here.first
         cdef uint32_t i
+        cdef uint64_t bit = 1
         cdef bint waits
-        while reader < last:
+        self.here.open = 0
+        while reader < self.here.end:
             for i in range(reader.first, reader.end):
                 waits = self.core.waits(self.gpms[i])
                 if waits != self.waits[i]:
                     self.settle()
                     self.waits[i] = waits
             self._list_awaited(reader)
+            self.here.open |= bit * <uint64_t>reader.open
+            bit <<= 1
             reader += 1
         self.attentive = True
         return 0
@@ -109,10 +125,9 @@ cdef class Readers:
 
         They lack what these patterns need, or came when nobody waited for them.
         """
-        cdef Reader* reader = self.readers + self.reader_first[self.stream]
-        cdef Reader* last = self.readers + self.reader_first[self.stream + 1]
+        cdef Reader* reader = self.here.first
         cdef uint32_t i
-        while reader < last:
+        while reader < self.here.end:
             for i in range(reader.first, reader.end):
                 if not self.waits[i]:
                     self.core.came_early(self.gpms[i], self.unsettled)

@@ -378,7 +378,7 @@ cdef class NativeStep(Readers):
     cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1:
         """Events of a batch and a stream come; nobody else may use the run until `_turn_away`."""
         self.at_rest()
-        self.batch, self.stream = batch, stream
+        self.batch, self.stream, self.here = batch, stream, self.streams[stream]
         batch.window = &self.window.store
         return 0
 
@@ -397,8 +397,9 @@ cdef class NativeStep(Readers):
         `present`: the views it has triples of, see `bit_of`, or `ANY`. `again`: it is at hand,
         and has been taken back.
         """
-        cdef uint32_t first, end = self.reader_first[stream + 1]
         cdef uint64_t readers
+        cdef Reader* first
+        cdef Reader* last
         cdef Reader* reader
         cdef bint presented
         cdef const EventRecord* event = &self.batch.events[index]
@@ -408,23 +409,23 @@ cdef class NativeStep(Readers):
             self.core.count()
         while True:
             presented = False
-            first = self.reader_first[stream]
+            last = self.here.first
             if self.core.turned or self.core.lazy or not self.attentive:
                 self.attend()
-            while first < end:
-                readers = wanted(self, present, first, end)
+            while last < self.here.end:
+                first, last = last, last + min(WORD, self.here.end - last)
+                readers = wanted(first, last, present)
                 if readers and not presented:
                     self.core.present(self.batch, index, stream, file)
                     presented = True
                 while readers:
-                    reader = &self.readers[first + lowest_bit(readers)]
+                    reader = first + lowest_bit(readers)
                     reader.read += not again
                     if single and reader.lone:
                         feed_lone(self, reader, <NativeMatcher>reader.matcher)
                     else:
                         self.feed_loaded(reader)
                     readers &= readers - 1
-                first += WORD
             self.unsettled += not again
             if not presented or not self.core.spent:
                 return 0
@@ -493,14 +494,15 @@ cdef class NativeStep(Readers):
         cdef EventRecord* event
         cdef uint64_t present, readers
         cdef uint8_t domain
-        cdef bint lone, known = self.graph.deriver is None and self.is_current(self.batch)
+        cdef bint known = self.graph.deriver is None and self.is_current(self.batch)
+        cdef bint lone, steady = known and self.steady
         self.reached = first
         if first >= self.batch.event_count:
             return first
         domain = self.batch.events[first].domain
         while index < self.batch.event_count:
             present, readers = ANY, 0
-            if known and self.steady and self.core.awaited_count == 0:
+            if steady and self.core.awaited_count == 0:
                 index = pass_by(self, index, domain, &present, &readers)
                 self.reached = index
                 if index == self.batch.event_count:

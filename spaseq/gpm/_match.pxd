@@ -63,7 +63,7 @@ cdef class NativeMatcher:
     cdef const term_t* seed
     cdef term_t time
     cdef Arena scratch                  # indexes of one evaluation
-    cdef Rows* result                   # the rows of the last event
+    cdef Rows* result                   # the rows of the last event: those of the last node
     cdef uint64_t serial                # of the batch of that event, 0: there is no result
     cdef uint32_t event
     cdef uint8_t* passed                # per row: whether it passed the local filters
@@ -99,7 +99,6 @@ cdef class NativeMatcher:
         if not self.plain:
             self._look_at_one(batch, event)
             return self.result.count > 0 and self.passed[0]
-        self.result = &self.nodes[self.node_count - 1].rows
         self.result.count = 1
         take_both(
             &self.basic.steps[self.nodes[self.node_count - 1].first],

@@ -140,6 +140,7 @@ cdef class NativeMatcher:
     ) except -1:
         self.nodes = <Node*>zeroed(nodes, sizeof(Node))
         self.node_count = nodes
+        self.result = &self.nodes[nodes - 1].rows
         self.operands = <uint32_t*>zeroed(operands, sizeof(uint32_t))
         self.tests = <PyObject**>zeroed(tests, sizeof(PyObject*))
         self.existences = <Existence*>zeroed(tests, sizeof(Existence))
@@ -297,7 +298,6 @@ cdef class NativeMatcher:
         cdef Node* root = &self.nodes[self.node_count - 1]
         self.serial, self.batch = 0, <PyObject*>batch
         self.tried += 1
-        self.result = &root.rows
         root.rows.count = 0
         self.found += match_one(self.basic, root.first, triple, &root.rows)
         if self.local_first < self.local_end or self.passed_room == 0:
@@ -356,14 +356,13 @@ cdef class NativeMatcher:
 
     cdef int run(self, uint32_t event) except -1 nogil:
         """The distinct rows of the event in `result`."""
-        cdef Rows* rows
+        cdef Rows* rows = self.result
         cdef term_t* row
         cdef uint32_t i, kept = 0
         cdef Node* root = &self.nodes[self.node_count - 1]
         self.tried += 1
         arena_reset(&self.scratch)
         if self.straight:
-            self.result = rows = &root.rows
             rows.count = 0
             if self.basic.match_singly(root.first, root.end, rows):
                 self.found += rows.count
@@ -372,7 +371,6 @@ cdef class NativeMatcher:
             with gil:
                 self.reorder()
         self.seed = self.empty
-        self.result = rows = &root.rows
         if self.needed & ~self.graph.present or (
             (<EventBatch>self.batch).events[event].statements == 0
         ):
