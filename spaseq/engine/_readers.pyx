@@ -10,7 +10,7 @@ Invariants: between two calls of `attend` nobody comes to wait for a pattern for
 waited, and the last one does not go. What is counted per pattern is brought up to date by
 `settle`: when that changes, and before anybody else may look.
 Cost of an event: a look at each triple; a comparison for each reader, unless all triples that are
-looked at are of one view: then a look-up.
+looked at are of one view, and there are at most `WORD` readers: then a look-up.
 """
 
 from spaseq.gpm._graph cimport bit_of

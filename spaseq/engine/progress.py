@@ -15,6 +15,7 @@ from spaseq.engine.notation import STRATEGIES, Notation
 from spaseq.engine.query_run import QueryRun
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.native import joins_strictly
+from spaseq.nfa.native_unions import deciding_operator
 from spaseq.nfa.standing import PlaceStanding
 from spaseq.plan.logical import Occurrence
 
@@ -173,9 +174,15 @@ class _Inquiry:
     def _index(self, state: PlaceStanding) -> str:
         edges = range(len(state.place.edges))
         names = [name for edge in edges for name in self.notation.index(state.number, edge)]
-        for order in filter(None, state.place.orders):
-            register = self.notation.register(self.query.plan.registers[order[0]])
-            names.append(f"?{order[1]} {_SIGNS[order[2]]} {register}")
+        plan, automaton = self.query.plan, self.notation.automaton
+        for position, order in enumerate(state.place.orders):
+            if order is None:
+                continue
+            # Without its filter an order may leave equal ones out, where these are integers.
+            decides = deciding_operator(plan, automaton, state.number, position)
+            sign = _SIGNS[order[2]][: 1 if decides in ("<", ">") else None]
+            register = self.notation.register(plan.registers[order[0]])
+            names.append(f"?{order[1]} {sign} {register}")
         return ", ".join(dict.fromkeys(names))
 
     def _needed(self, state: PlaceStanding, edge: Edge, index: list[str]) -> str:

@@ -108,11 +108,21 @@ def test_a_local_filter_was_never_true() -> None:
 def test_a_residual_filter_was_never_true() -> None:
     run = program(gpms=FILTERED).start()
     push(run, 1, "k a 7")
-    for time in range(2, 6):
-        push(run, time, f"k b {time}")
+    for time, value in enumerate((2, 3, 6, 7), 2):
+        push(run, time, f"k b {value}")
     lines = told(run)
     assert "B: 4 rows in the events" in lines
-    assert "4 rows agreed with nobody waiting on ?k, ?y >= ?x" in lines
+    assert "4 rows agreed with nobody waiting on ?k, ?y > ?x" in lines
+
+
+def test_an_order_that_is_not_the_whole_filter_is_told_with_equal_ones() -> None:
+    run = program(gpms=FILTERED.replace("?y > ?x", "?y > ?x && ?y < 9")).start()
+    push(run, 1, "k a 7")
+    push(run, 2, "k b 6")
+    push(run, 3, "k b 7")
+    lines = told(run)
+    assert "1 row agreed with nobody waiting on ?k, ?y >= ?x" in lines
+    assert "B: FILTER(?y > ?x && ?y < 9) was not true 1 time" in lines
 
 
 def test_a_residual_filter_that_no_index_serves_was_never_true() -> None:
