@@ -405,7 +405,7 @@ cdef class MatchMaker:
         if recent.label == label:
             return <Taken>recent.taken
         taken = Taken.__new__(Taken)
-        taken.edge = self.core.places[label.place].edge_first + label.position
+        taken.edge = label.edge
         taken.micros = label.micros
         taken.ordinal = label.ordinal
         taken.domain = label.domain

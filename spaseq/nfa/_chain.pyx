@@ -34,7 +34,7 @@ from spaseq.nfa._kept cimport (
     rows_new,
 )
 from spaseq.nfa._tables cimport Occurrence, bind
-from spaseq.nfa._tecs cimport Node, added, extended
+from spaseq.nfa._tecs cimport Node, added, extended, size_of_label
 from spaseq.rdf._memory cimport give_back, zeroed
 
 from spaseq.nfa.limits import NO_LIMIT
@@ -122,8 +122,8 @@ cdef class Chain(Meeting):
         if not self.row_kept:
             self.keep_row(width)
         label[0] = self.tecs.label(width)
-        memcpy(label[0], &self.event, sizeof(Label) - sizeof(term_t))
-        label[0].place, label[0].position, label[0].width = way.place, way.position, width
+        memcpy(label[0], &self.event, size_of_label(0))
+        label[0].edge, label[0].width = way.edge, width
         memcpy(label[0].row, self.row, width * sizeof(term_t))
         rows = self.step_rows[step]
         rows_forget(rows, self.bound)
@@ -135,14 +135,13 @@ cdef class Chain(Meeting):
     cdef int put_step(self, uint32_t gpm, Label* label) except -1 nogil:
         """Put a row back that `step_rows` had, of an instant not before that of the last one."""
         cdef uint32_t i, step
-        cdef size_t size = sizeof(Label) + label.width * sizeof(term_t)
         cdef Label* copy
         for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
             step = self.step_at[self.ways[i].place]
             if step + 1 < self.chain_length:
                 copy = self.tecs.label(label.width)
-                memcpy(copy, label, size - sizeof(term_t))
-                copy.place, copy.position = self.ways[i].place, self.ways[i].position
+                memcpy(copy, label, size_of_label(label.width))
+                copy.edge = self.ways[i].edge
                 rows_add(self.step_rows[step], copy, True)
         return 0
 

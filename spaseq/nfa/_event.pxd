@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa._clock cimport Clock
 from spaseq.nfa._tables cimport Binding, More, Occurrence, Way
-from spaseq.nfa._tecs cimport Label, Tecs, piece_of
+from spaseq.nfa._tecs cimport Label, Tecs, piece_of, size_of_label
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._terms cimport LOCAL, copy_row, term_t
 from spaseq.rdf._window cimport WindowTerms
@@ -95,8 +95,9 @@ cdef inline int label_straight(
     if not hand.row_kept:
         hand.keep_row(width)
     if label[0] == NULL:
-        label[0] = <Label*>piece_of(hand.tecs, sizeof(Label) + width * sizeof(term_t))
+        # At least as much as a whole one, which is copied.
+        label[0] = <Label*>piece_of(hand.tecs, size_of_label(max(width, 2)))
         label[0][0] = hand.event
-        label[0].place, label[0].position, label[0].width = way.place, way.position, width
+        label[0].edge, label[0].width = way.edge, width
         copy_row(label[0].row, hand.row, width)
     return 0

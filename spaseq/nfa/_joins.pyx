@@ -21,7 +21,7 @@ from spaseq.nfa._guards cimport NEVER, earlier
 from spaseq.nfa._instant cimport arrive, touch
 from spaseq.nfa._search cimport Search
 from spaseq.nfa._tables cimport Edge, Manner, Occurrence
-from spaseq.nfa._tecs cimport added, extended
+from spaseq.nfa._tecs cimport added, extended, size_of_label
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 cdef const char* LACKING = b"another beginning"
@@ -243,14 +243,14 @@ cdef class Joins(OpenInstant):
             occurrence = &self.occurrences[seek.parts[i].occurrence]
             assigned = occurrence.assigned_end - occurrence.binding_end
             label = self.tecs.label(kept.width + assigned)
-            memcpy(label, kept, sizeof(Label) + kept.width * sizeof(term_t) - sizeof(term_t))
+            memcpy(label, kept, size_of_label(kept.width))
             if assigned:
                 label.width += assigned
                 memcpy(
                     label.row + kept.width, seek.assigned + i * self.most_assigned,
                     assigned * sizeof(term_t),
                 )
-            label.place, label.position = way.place, way.position
+            label.edge = way.edge
             label.part, label.parts = <uint8_t>seek.parts[i].part, <uint8_t>seek.count
             j = i
             while j and self.step[j - 1].instant > label.instant:

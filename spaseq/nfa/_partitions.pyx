@@ -182,8 +182,7 @@ cdef class Partitions:
         return tuple([self.key[i] for i in range(self.keys.width)])
 
     cdef bint _key_of(self, const Label* label) noexcept nogil:
-        cdef uint32_t edge = self.clock.places[label.place].edge_first + label.position
-        cdef uint32_t gpm = self.gpm_of[self.gpm_first[edge] + label.part]
+        cdef uint32_t gpm = self.gpm_of[self.gpm_first[label.edge] + label.part]
         cdef uint32_t* columns = self.columns + self.column_first[gpm]
         cdef uint32_t i
         for i in range(self.keys.width):

@@ -41,10 +41,15 @@ cdef class CoreParts:
         many events, terms), terms by their numbers.
         """
         cdef Label* label = <Label*>address
+        cdef uint32_t place = self.core.place_count - 1
+        cdef const Place* places = self.core.places
+        # Those where matches wait come last, and no edges are theirs.
+        while places[place].operator == CLOSING or places[place].edge_first > label.edge:
+            place -= 1
         return (
-            label.place, label.position, label.instant, label.micros, label.domain, label.line,
-            label.stream, label.file, label.ordinal, label.name, label.stamp, label.part,
-            label.parts, [label.row[i] for i in range(label.width)],
+            place, label.edge - places[place].edge_first, label.instant, label.micros,
+            label.domain, label.line, label.stream, label.file, label.ordinal, label.name,
+            label.stamp, label.part, label.parts, [label.row[i] for i in range(label.width)],
         )
 
     def label(self, size_t address):
@@ -297,7 +302,8 @@ cdef class CoreParts:
     ):
         """The address of a new label of these `fields`."""
         cdef Label* label = self.core.tecs.label(<uint32_t>len(row))
-        label.place, label.position, label.instant, label.micros = place, position, instant, micros
+        label.edge = self.core.places[place].edge_first + position
+        label.instant, label.micros = instant, micros
         label.domain, label.line, label.stream, label.file = domain, line, stream, file
         label.ordinal, label.name, label.stamp = ordinal, name, stamp
         label.part, label.parts = part, parts
@@ -394,8 +400,7 @@ cdef class CoreParts:
         """Let the step of a node begin something when the instant closes."""
         cdef Way way
         cdef uint32_t i
-        way.place, way.position = place, (<Node*>node).label.position
-        way.edge = self.core.places[place].edge_first + way.position
+        way.place, way.edge = place, (<Node*>node).label.edge
         for i, value in enumerate(values):
             self.core.env[i] = value
         self.core.put_off(&way, <Node*>node)

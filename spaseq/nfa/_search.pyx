@@ -27,6 +27,7 @@ from spaseq.nfa._kept cimport (
     rows_new,
 )
 from spaseq.nfa._tables cimport Occurrence, assign, bind, enter, numbers_of
+from spaseq.nfa._tecs cimport size_of_label
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 from spaseq.nfa.limits import LimitReached
@@ -111,7 +112,7 @@ cdef class Search(EventAtHand):
         cdef uint32_t i, j
         if self.whole[gpm] and not self.row_kept:
             self.keep_row(width)
-        memcpy(label, &self.event, sizeof(Label) - sizeof(term_t))
+        memcpy(label, &self.event, size_of_label(0))
         label.width = width
         if self.whole[gpm]:
             memcpy(label.row, self.row, width * sizeof(term_t))

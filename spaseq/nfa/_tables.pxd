@@ -175,7 +175,6 @@ cdef struct Place:
 cdef struct Way:
     uint32_t gpm
     uint32_t place
-    uint32_t position
     uint32_t edge
     Place* at           # the same place and edge
     Edge* taken

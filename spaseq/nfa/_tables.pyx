@@ -105,8 +105,8 @@ cdef class Tables:
         self.ways = <Way*>zeroed(len(rows.ways), sizeof(Way))
         for i, entry in enumerate(rows.ways):
             (
-                self.ways[i].place, self.ways[i].position, self.ways[i].edge,
-                self.ways[i].index, self.ways[i].key_first, self.ways[i].key_end,
+                self.ways[i].place, self.ways[i].edge, self.ways[i].index,
+                self.ways[i].key_first, self.ways[i].key_end,
             ) = entry
             self.ways[i].at = &self.places[self.ways[i].place]
             self.ways[i].taken = &self.edges[self.ways[i].edge]

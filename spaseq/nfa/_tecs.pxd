@@ -22,10 +22,9 @@ cdef struct Label:
     uint16_t domain     # 0: the time is a number, 1: a date
     uint8_t part        # which of the events of the step it is of, by their patterns
     uint8_t parts       # how many events the step has
-    uint32_t place      # the place whose edge was taken, and the edge's position there
-    uint32_t position
+    uint32_t edge       # that was taken
     uint32_t width
-    term_t row[1]       # `width` of them
+    term_t row[2]       # `width` of them: of two, the label is as long as a line of the cache
 
 # Invariant: whatever hangs on a reference that has a `latest` below the bound of the window
 # may be freed; so it is looked at before the reference is followed.
@@ -115,6 +114,11 @@ cdef class Walk:
     cdef int _push(self, Cell* cell) except -1 nogil
     cdef int _heighten(self) except -1 nogil
     cdef int _deepen(self) except -1 nogil
+
+
+cdef inline size_t size_of_label(uint32_t width) noexcept nogil:
+    """The bytes of a label with a row of so many terms."""
+    return sizeof(Label) + width * sizeof(term_t) - 2 * sizeof(term_t)
 
 
 cdef inline void* piece_of(Tecs tecs, size_t size) except NULL nogil:

@@ -147,7 +147,7 @@ cdef class Tecs:
 
     cdef Label* label(self, uint32_t width) except NULL nogil:
         """A label with room for a row."""
-        cdef size_t size = sizeof(Label) + width * sizeof(term_t)
+        cdef size_t size = size_of_label(width)
         cdef Label* label = <Label*>piece_of(self, size)
         memset(label, 0, size)
         label.width = width

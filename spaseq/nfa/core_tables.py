@@ -50,8 +50,8 @@ class CoreTables:
     registers as a range of `numbers`, whether the window has its rows before they are bound,
     whether there are residual filters)."""
     numbers: list[int] = field(default_factory=list)
-    ways: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
-    """(place, position of the edge, edge) by GPM."""
+    ways: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    """(place, edge, index of a conjunction and its columns as a range) by GPM."""
     way_first: list[int] = field(default_factory=list)
     required: list[int] = field(default_factory=list)
     """Columns that a row must bind, by GPM."""

@@ -195,7 +195,6 @@ class _Writing:
             self.tables.ways += [
                 (
                     place,
-                    position,
                     self._edges[place, position],
                     *self._joint.get((place, position, gpm), (0, 0, 0)),
                 )

@@ -146,18 +146,15 @@ cdef class RowMaker(MatchMaker):
         cdef uint32_t column
         if not self.columns:
             return True
-        for column in self.columns[self._edge(label)]:
+        for column in self.columns[label.edge]:
             seed = key_with(seed, self.record(label, column + 2))
         return part_of_key(seed, self.parts_there) == self.part
-
-    cdef uint32_t _edge(self, Label* label) noexcept:
-        return self.core.places[label.place].edge_first + label.position
 
     # ---------------------------------------------------------------- events
 
     cdef int _add_event(self, Label* label, uint32_t step) except -1:
         """What a step took; where its blank nodes must be named, `spelt` gets its terms."""
-        cdef uint32_t edge = self._edge(label)
+        cdef uint32_t edge = label.edge
         cdef bytes gpm = <bytes>self.gpm_names[edge]
         cdef bytes stream = <bytes>self.stream_names[label.stream]
         self.reading.go_on(step, edge, label.row)
@@ -265,7 +262,7 @@ cdef class RowMaker(MatchMaker):
             put_bytes(&self.digest, <bytes>self.variables[number])
             put(&self.digest, b" ", 1)
         if self.spelt and origin.step - 1 in self.spelt:
-            _, names = self.reading.steps[self._edge(label)]
+            _, names = self.reading.steps[label.edge]
             text, plain = self.spelt[origin.step - 1][names[origin.column]]
             if self.bound:
                 self.items.add(text, len(text))
