@@ -9,6 +9,7 @@ from spaseq.nfa._earliest cimport Earliest
 from spaseq.nfa._tables cimport Tables
 from spaseq.nfa._tecs cimport Label
 from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport TermRecord
 from spaseq.results._json cimport Text
 from spaseq.results._match cimport Match
@@ -76,6 +77,7 @@ cdef class MatchMaker:
     cdef Recent* recent         # labels that were taken, RECENT places by the label's address
     cdef uint64_t epoch         # the oldest of the core when these were last emptied
     cdef readonly uint64_t made
+    cdef Numeral numeral        # that was spelt last
 
     cdef Match match(self, object version)
     cdef bint pauses(self) noexcept

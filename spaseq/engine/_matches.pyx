@@ -26,6 +26,7 @@ from spaseq.nfa._tecs cimport Label, instant_t
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary, written_term
 from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._numerals cimport is_numeral, spell
 from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
 from spaseq.results._json cimport (
     Text,
@@ -448,10 +449,15 @@ cdef class MatchMaker:
         return texts
 
     cdef const TermRecord* record(self, Label* label, uint32_t place) noexcept:
-        """The record of a term, by its place among those of a `Taken`; 0 is an empty one."""
+        """The record of a term, by its place among those of a `Taken`; 0 is an empty one.
+
+        Good until the next one is asked for.
+        """
         cdef term_t term = (
             label.stamp if place == 0 else label.name if place == 1 else label.row[place - 2]
         )
+        if is_numeral(term):
+            return spell(&self.numeral, term)
         if term & WINDOWED:
             return &self.core.window.store.records[term ^ WINDOWED]
         return &self.dictionary.permanent.records[term]

@@ -92,7 +92,7 @@ cdef class Expression:
         self, EventBatch batch, const term_t* row, Existence* exists, term_t* result
     ) except -2 nogil
     cdef const TermRecord* _number(
-        self, EventBatch batch, const term_t* row, int place
+        self, EventBatch batch, const term_t* row, int place, TermRecord* numerals
     ) noexcept nogil
     cdef int _compare(self, EventBatch batch, const term_t* row) noexcept nogil
     cdef int _run(self, EventBatch batch, const term_t* row, Existence* exists) except -2 nogil

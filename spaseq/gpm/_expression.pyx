@@ -31,6 +31,7 @@ from spaseq.gpm._strings cimport text_is
 from spaseq.rdf._batch cimport known_term, record_of
 from spaseq.rdf._literals cimport decode_record, known_datatype
 from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, take
+from spaseq.rdf._numerals cimport integer_of, is_numeral
 from spaseq.rdf._terms cimport LOCAL, UNDECODED, hash_of
 from spaseq.rdf._values cimport Kind
 
@@ -122,8 +123,9 @@ cdef class Expression:
 
         Most filters are no more than that, and then need no operands.
         """
-        cdef const TermRecord* first = self._number(batch, row, 0)
-        cdef const TermRecord* second = self._number(batch, row, 1)
+        cdef TermRecord[2] numerals
+        cdef const TermRecord* first = self._number(batch, row, 0, numerals)
+        cdef const TermRecord* second = self._number(batch, row, 1, numerals)
         cdef double one, other
         if first == NULL or second == NULL or first.kind != second.kind:
             return -1
@@ -137,9 +139,9 @@ cdef class Expression:
         return -1
 
     cdef const TermRecord* _number(
-        self, EventBatch batch, const term_t* row, int place
+        self, EventBatch batch, const term_t* row, int place, TermRecord* numerals
     ) noexcept nogil:
-        """The record of an operand; NULL: a variable is unbound."""
+        """The record of an operand, with its value at least; NULL: a variable is unbound."""
         cdef term_t term
         cdef TermRecord* record
         if self.program[place].operation == Operation.CONSTANT:
@@ -148,6 +150,10 @@ cdef class Expression:
             term = row[self.program[place].operand]
         if term == 0:
             return NULL
+        if is_numeral(term):
+            record = &numerals[place]
+            record.kind, record.exact = Kind.INTEGER, integer_of(term)
+            return record
         record = record_of(batch, term)
         if record.kind == UNDECODED:
             decode_record(record)

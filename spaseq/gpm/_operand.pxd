@@ -5,6 +5,7 @@ from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t
 from spaseq.rdf._batch cimport EventBatch, record_of
 from spaseq.rdf._literals cimport decode_record
 from spaseq.rdf._memory cimport Arena
+from spaseq.rdf._numerals cimport integer_of, is_numeral
 from spaseq.rdf._terms cimport UNDECODED, TermRecord, int128, term_t
 from spaseq.rdf._values cimport Kind, Value
 
@@ -58,18 +59,21 @@ cdef inline void load_record(Operand* to, TermRecord* record, term_t term) noexc
         load_tag(to)
 
 
-cdef inline void load_term(Operand* to, EventBatch batch, term_t term) noexcept nogil:
-    """The value of a term of the batch, ERROR for 0."""
-    if term == 0:
-        to.kind = ERROR
-    else:
-        load_record(to, record_of(batch, term), term)
-
-
 cdef inline void set_computed(Operand* to, uint8_t kind) noexcept nogil:
     to.kind = kind
     to.term = 0
     to.whole = NULL
+
+
+cdef inline void load_term(Operand* to, EventBatch batch, term_t term) noexcept nogil:
+    """The value of a term of the batch, ERROR for 0."""
+    if term == 0:
+        to.kind = ERROR
+    elif is_numeral(term):
+        set_computed(to, Kind.INTEGER)
+        to.exact, to.term = integer_of(term), term
+    else:
+        load_record(to, record_of(batch, term), term)
 
 
 cdef inline void set_truth(Operand* to, bint truth) noexcept nogil:

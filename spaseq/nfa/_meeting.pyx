@@ -35,6 +35,7 @@ from spaseq.nfa._tables cimport (
 from spaseq.nfa._tecs cimport added, extended, instant_t, piece_of
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._memory cimport prefetch
+from spaseq.rdf._numerals cimport integer_of, is_numeral
 from spaseq.rdf._terms cimport TermRecord
 
 # More than rounding to a float moves a number: of its size, and where it is hardly any.
@@ -112,8 +113,13 @@ cdef inline int _take_first(
 
 cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
     """Note how a column of the row at hand is compared."""
-    cdef TermRecord* record = record_of(self.batch, self.row[column])
+    cdef term_t term = self.row[column]
+    cdef TermRecord* record
     self.measured, self.value = column, 0
+    if is_numeral(term):
+        self.rank, self.integral, self.value = Rank.NUMERIC, True, <double>integer_of(term)
+        return 0
+    record = record_of(self.batch, term)
     self.rank = rank_at(record, &self.value)
     self.integral = is_integral(record, self.value)
     return 0

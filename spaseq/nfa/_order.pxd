@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from spaseq.nfa._tecs cimport Cell, instant_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport LINE, Lines
+from spaseq.rdf._numerals cimport integer_of, is_numeral
 from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
 from spaseq.rdf._values cimport Kind
 from spaseq.rdf._window cimport WindowTerms
@@ -62,6 +63,9 @@ cdef inline Rank rank_in(
     value[0], integral[0] = 0, True
     if term == 0:
         return Rank.UNBOUND
+    if is_numeral(term):
+        value[0] = <double>integer_of(term)
+        return Rank.NUMERIC
     if term & WINDOWED:
         record = &registers.window.store.records[term ^ WINDOWED]
     else:

@@ -5,7 +5,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.rdf._batch cimport EventBatch, record_of
 from spaseq.rdf._memory cimport Arena
-from spaseq.rdf._terms cimport LOCAL, WINDOWED, SlotTable, TermRecord, TermStore, term_t
+from spaseq.rdf._numerals cimport is_numeral
+from spaseq.rdf._terms cimport LOCAL, OWN, WINDOWED, SlotTable, TermRecord, TermStore, term_t
 
 # Some stretch of the stream, and the bytes of the terms it used last.
 cdef struct Epoch:
@@ -47,11 +48,15 @@ cdef class WindowTerms:
         return 0
     cdef inline term_t keep(self, EventBatch batch, term_t term) except 0 nogil:
         """The number of a term of a batch from now on: permanent ones keep theirs."""
+        cdef const TermRecord* wanted
         cdef uint32_t number
         if not term & LOCAL:
             return term
         self.entered += 1
-        number = self.remembered(record_of(batch, term))
+        wanted = record_of(batch, term)
+        if wanted.given == OWN:
+            return wanted.epoch
+        number = self.remembered(wanted)
         if number and self.store.records[number].epoch == self.current:
             return WINDOWED | number
         return self.give(batch, term, number)
@@ -59,7 +64,7 @@ cdef class WindowTerms:
     cdef inline int keep_on(self, term_t term) except -1 nogil:
         """As `keep`, for a number that `seek` has just given for a term of the present event."""
         self.entered += 1
-        if self.store.records[term ^ WINDOWED].epoch == self.current:
+        if is_numeral(term) or self.store.records[term ^ WINDOWED].epoch == self.current:
             return 0
         return self.use(term ^ WINDOWED)
     cdef int use(self, uint32_t number) except -1 nogil
@@ -69,12 +74,16 @@ cdef class WindowTerms:
 
         Good for comparing: terms that differ have numbers that differ. For the present event.
         """
+        cdef const TermRecord* wanted
         cdef uint32_t number
         if not term & LOCAL:
             return term
-        number = self.remembered(record_of(batch, term)) or self.find(batch, term)
-        return WINDOWED | number if number else term
-    cdef uint32_t find(self, EventBatch batch, term_t term) noexcept nogil
+        wanted = record_of(batch, term)
+        if wanted.given == OWN:
+            return wanted.epoch
+        number = self.remembered(wanted)
+        return WINDOWED | number if number else self.find(batch, term)
+    cdef term_t find(self, EventBatch batch, term_t term) noexcept nogil
     cdef int _widen_objects(self) except -1
     cdef int _drop_objects(self, const Epoch* epoch, uint32_t present) except -1
     cdef int64_t _end(self, int64_t position) noexcept nogil

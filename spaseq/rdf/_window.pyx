@@ -3,15 +3,17 @@
 
 Terms of a batch die with it. Those that a row of a match keeps are entered here: equal terms
 of different events get one number and one Python object. A term belongs to the epoch that
-used it last; an epoch is a stretch of the stream a quarter of the horizon long, and goes,
-with its bytes and numbers, when the stream is a horizon past its end. So there is never
-more here than what one and a half horizons have brought, however long the stream is.
+used it last; an epoch is a stretch of the stream a quarter of the horizon long, or as much longer
+as it takes to bring some hundred terms, and goes, with its bytes and numbers, when the stream is a
+horizon past its end. So there is never more here than those and what one and a half horizons have
+brought, however long the stream is.
 
 Invariant: a number is valid until the stream is one horizon past its last use; no reader
 may hold it longer. Each epoch lists every term that it was the last to use. Cost: entering is a
 look-up, and a copy of the text once per epoch; dropping an epoch is linear in those it lists. A
 term of a batch remembers its number and the stamp under which that was given: the number is its
 own as long as the record has the same stamp, for there are new ones whenever numbers come free.
+Small integers are their own numbers (_numerals.pyx).
 """
 
 from cpython.ref cimport Py_CLEAR, Py_INCREF, PyObject
@@ -30,8 +32,10 @@ from spaseq.rdf._memory cimport (
     prefetch,
     take,
 )
+from spaseq.rdf._numerals cimport Numeral, is_numeral, numeral_of, spell
 from spaseq.rdf._terms cimport (
     LOCAL,
+    OWN,
     PLACE,
     WINDOWED,
     TermRecord,
@@ -53,6 +57,7 @@ cdef enum:
     AHEAD = 8           # so many terms ahead of that which is looked for
     FAR = 1 << 14       # a table of more slots is not all near: these have 128 KB
     EPOCHS = 8      # in the ring: those of one and a half horizons, and the current one
+    FEWEST = 256    # terms of an epoch that ends: what comes again and again is copied for each
 
 cdef uint32_t FREE = 0xFFFFFFFFu
 cdef uint64_t NEVER = 1     # before any stamp
@@ -108,6 +113,15 @@ cdef inline uint32_t _number(
     if number:
         wanted.epoch, wanted.given = number, self.store.records[number].given
     return number
+
+
+cdef inline bint _is_own(TermRecord* wanted) noexcept nogil:
+    """Whether a term is a numeral; then that is noted, for good."""
+    cdef term_t numeral = numeral_of(wanted)
+    if not numeral:
+        return False
+    wanted.epoch, wanted.given = numeral, OWN
+    return True
 
 
 cdef inline int _place(WindowTerms self, uint32_t number, const char* text) except -1 nogil:
@@ -205,6 +219,7 @@ cdef class WindowTerms:
         self.epochs[self.current % EPOCHS].last = position
         if position < self.cut:
             return 0
+        self.cut = self._end(position)
         gone = self.oldest
         # The ring must have room for one more epoch, whatever the positions are.
         while gone < self.current and (
@@ -216,9 +231,10 @@ cdef class WindowTerms:
             gone += 1
         if gone > self.oldest:
             self._drop(gone)
+        if self.epochs[self.current % EPOCHS].count < FEWEST:
+            return 0
         self.current += 1
         self.epochs[self.current % EPOCHS].last = position
-        self.cut = self._end(position)
         return 0
 
     cdef int64_t _end(self, int64_t position) noexcept nogil:
@@ -230,6 +246,8 @@ cdef class WindowTerms:
         cdef TermRecord* wanted = record_of(batch, term)
         cdef uint32_t place
         if number == 0:
+            if _is_own(wanted):
+                return wanted.epoch
             number = _number(self, batch, term, &place)
         if number:
             _use(self, number)
@@ -251,17 +269,23 @@ cdef class WindowTerms:
         wanted.text = text
         wanted.size = size
         self.entered += 1
+        record_shape(&wanted)
+        if _is_own(&wanted):
+            return wanted.epoch
         number = _find(self, &wanted, &place)
         if number:
             _use(self, number)
             return WINDOWED | number
-        record_shape(&wanted)
         return WINDOWED | _new(self, &wanted, place)
 
-    cdef uint32_t find(self, EventBatch batch, term_t term) noexcept nogil:
-        """The number that a term of a batch has, by its text, or 0."""
-        cdef uint32_t place
-        return _number(self, batch, term, &place)
+    cdef term_t find(self, EventBatch batch, term_t term) noexcept nogil:
+        """As `seek`, for a term of a batch that is not remembered."""
+        cdef TermRecord* wanted = record_of(batch, term)
+        cdef uint32_t number, place
+        if _is_own(wanted):
+            return wanted.epoch
+        number = _number(self, batch, term, &place)
+        return WINDOWED | number if number else term
 
     cdef int _drop(self, uint32_t up_to) except -1 nogil:
         """Forget the terms of all epochs before `up_to`."""
@@ -298,7 +322,11 @@ cdef class WindowTerms:
         What is dead, but not yet swept away, may still name it.
         """
         cdef uint32_t i = number & PLACE
-        cdef TermRecord* record
+        cdef const TermRecord* record
+        cdef Numeral numeral
+        if is_numeral(number):
+            record = spell(&numeral, number)
+            return term_of(record.text[:record.size], record.lexical)
         if i < self.object_room and self.objects[i] != NULL:
             return <object>self.objects[i]
         record = &self.store.records[i]

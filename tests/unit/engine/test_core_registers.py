@@ -213,10 +213,10 @@ def test_what_aggregates_remember_goes_with_the_window() -> None:
     run = program("SEQ(B{1,2} : C)", gpms, clauses="WITHIN 20 SECONDS").start()
     terms = native(run).matchers.window
     live = []
-    for number in range(400):
+    for number in range(1200):
         push(run, number, f"k b {number}")
         live.append(terms.live)
-    assert max(live[200:]) <= max(live[:100])
+    assert max(live[600:]) <= max(live[:600])
     assert terms.entered > 10 * terms.live
 
 

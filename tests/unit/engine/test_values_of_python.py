@@ -129,10 +129,10 @@ def test_the_terms_of_a_window_that_counts_for_one_query_alone_go_with_it() -> N
     held = []
     counted = next(q.native for q in run.queries if q.plan.window.kind == "events")
     assert counted is not None
-    for time in range(2_000):
+    for time in range(4_000):
         push(run, time, f"k{time} a {time}")
         held.append(counted.step.window.bytes)
-    assert max(held[1_000:]) <= max(held[:200])
+    assert max(held[2_000:]) <= max(held[:2_000])
 
 
 def test_encoded_batches_of_a_program_whose_windows_differ() -> None:
