@@ -79,8 +79,10 @@ class _TakingOut:
         self._native, self._parts = native, native.parts
         self._registers = _Registers(native)
         self._terms = Terms(native.parts.term)
-        self._places: dict[int, int] = {}
-        """Labels, nodes and unions by address: where they stand."""
+        self._labels: dict[int, int] = {}
+        """Labels by address: where they stand."""
+        self._graph: dict[tuple[int, bool], int] = {}
+        """The same of nodes and unions. A union of one node has its address: True says the node."""
         self._state = AutomatonState(
             ClockState(*native.parts.clock()),
             native.core.skipped,
@@ -140,9 +142,9 @@ class _TakingOut:
         ]
 
     def _label(self, address: int) -> int:
-        place = self._places.get(address)
+        place = self._labels.get(address)
         if place is None:
-            place = self._places[address] = len(self._state.labels)
+            place = self._labels[address] = len(self._state.labels)
             label, terms = LabelState(*self._parts.fields(address)), self._terms
             self._state.labels.append(
                 label._replace(
@@ -163,8 +165,8 @@ class _TakingOut:
         """A node or union and all below it, deepest first and without recursion."""
         todo = [(top, is_node)]
         while todo:
-            address, a_node = todo[-1]
-            if address in self._places:
+            address, a_node = each = todo[-1]
+            if each in self._graph:
                 todo.pop()
                 continue
             if a_node:
@@ -173,19 +175,19 @@ class _TakingOut:
             else:
                 latest, node, left, right = self._parts.union(address)
                 below = [(node, True), (left, False), (right, False)]
-            missing = [each for each in below if each[0] and each[0] not in self._places]
+            missing = [part for part in below if part[0] and part not in self._graph]
             if missing:
                 todo += missing
                 continue
-            where = [self._places.get(each, NOTHING) for each, _ in below]
+            where = [self._graph.get(part, NOTHING) for part in below]
             made = (
                 NodeState(self._label(label), where[0], start)
                 if a_node
                 else UnionState(latest, where[0], where[1], where[2])
             )
-            self._places[address] = len(self._state.graph)
+            self._graph[each] = len(self._state.graph)
             self._state.graph.append(made)
-        return self._places[top]
+        return self._graph[top, is_node]
 
 
 class _PuttingBack:

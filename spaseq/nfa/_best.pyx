@@ -21,7 +21,7 @@ ones, times what each of them keeps; never in the matches left out.
 from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._tecs cimport Cell, Node, instant_t
+from spaseq.nfa._tecs cimport UNION, Cell, Node, cell_of, instant_t
 
 from spaseq.nfa.limits import LimitReached
 
@@ -135,15 +135,15 @@ cdef class Best:
         cdef list parts
         if is_node:
             node = <Node*>address
-            if node.before == NULL or node.before_latest < self.bound:
+            if node.before == 0 or node.before_latest < self.bound:
                 return []
-            return [(<size_t>node.before, False)]
-        cell = <Cell*>address
+            return [(node.before, not node.before & UNION)]
+        cell = cell_of(address)
         parts = [(<size_t>cell.node, True)] if cell.node != NULL else []
-        if cell.left != NULL and cell.left_latest >= self.bound:
-            parts.append((<size_t>cell.left, False))
-        if cell.right != NULL and cell.right_latest >= self.bound:
-            parts.append((<size_t>cell.right, False))
+        if cell.left != 0 and cell.left_latest >= self.bound:
+            parts.append((cell.left, not cell.left & UNION))
+        if cell.right != 0 and cell.right_latest >= self.bound:
+            parts.append((cell.right, not cell.right & UNION))
         return parts
 
     cdef list _extended(self, size_t address, list parts):
@@ -169,7 +169,7 @@ cdef class Best:
     cdef object _removed(self, size_t address, key):
         """What `_added` was given; None where the node is a start."""
         cdef Node* node = <Node*>address
-        if node.before == NULL:
+        if node.before == 0:
             return None
         if self.mode == "MAX":
             return key & ~(1 << self.bits[node.label.instant, node.label.stream])

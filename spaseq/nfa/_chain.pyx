@@ -332,12 +332,12 @@ cdef class Chain(Meeting):
             return 2 if self.one else 1
         if self.chain_labels[last] == NULL:
             self.label_row(self.chain_way, self.chain_width, &self.chain_labels[last])
-        node = extended(self.tecs, self.chain_labels[0], NULL, self.chain_labels[0].instant)
+        node = extended(self.tecs, self.chain_labels[0], 0, self.chain_labels[0].instant)
         for i in range(1, self.chain_length):
             node = extended(
                 self.tecs,
                 self.chain_labels[i],
-                added(self.tecs, NULL, -1, node, self.bound),
+                added(self.tecs, 0, -1, node, self.bound),
                 node.latest,
             )
         self.accept(node)

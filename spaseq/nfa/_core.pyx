@@ -121,7 +121,7 @@ cdef class AutomatonCore(Chain):
                 drop(groups, groups.alive[i])
             else:
                 group.latest = ~group.latest
-                group.members = NULL
+                group.members = 0
                 if groups.dated:
                     groups.dates[groups.alive[i]].newest = NULL
         return 0

@@ -4,7 +4,7 @@ cimport cython
 from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._tecs cimport Cell, Label, Node, Walk, instant_t
+from spaseq.nfa._tecs cimport Label, Node, Walk, instant_t
 
 # A list of instants, from the last one back: equal lists are one.
 cdef struct Trail:
@@ -40,7 +40,7 @@ cdef class Earliest:
     cdef uint32_t most          # how many lists of instants are kept
     cdef uint64_t left          # matches that may still be listed
     cdef instant_t bound        # no match may start before it
-    # What is known of nodes, by their addresses, and of unions, by these with a bit set.
+    # What is known of nodes and unions, each by its `union_t`.
     cdef Known* known
     cdef uint32_t known_count, known_room, stamp
     cdef Trail* trails

@@ -17,7 +17,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._tecs cimport Cell, Label, Node, Walk, instant_t
+from spaseq.nfa._tecs cimport UNION, Cell, Label, Node, Walk, cell_of, instant_t
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 from spaseq.nfa.limits import LimitReached
@@ -25,8 +25,6 @@ from spaseq.nfa.limits import LimitReached
 cdef const char* LACKING = b"another choice among matches"
 
 cdef uint32_t NONE = 0xFFFFFFFFu
-# Of an address: it is that of a union, not of a node.
-cdef size_t UNION = 1
 
 
 cdef class Earliest:
@@ -160,19 +158,17 @@ cdef class Earliest:
         cdef Cell* cell
         cdef uint32_t count = 0
         if not address & UNION:
-            if (<Node*>address).before == NULL:
-                return 0
-            below[0] = <size_t>(<Node*>address).before | UNION
-            return 1
-        cell = <Cell*>(address ^ UNION)
+            below[0] = (<Node*>address).before
+            return <uint32_t>(below[0] != 0)
+        cell = cell_of(address)
         if cell.node != NULL:
             below[count] = <size_t>cell.node
             count += 1
-        if cell.left != NULL and cell.left_latest >= self.bound:
-            below[count] = <size_t>cell.left | UNION
+        if cell.left != 0 and cell.left_latest >= self.bound:
+            below[count] = cell.left
             count += 1
-        if cell.right != NULL and cell.right_latest >= self.bound:
-            below[count] = <size_t>cell.right | UNION
+        if cell.right != 0 and cell.right_latest >= self.bound:
+            below[count] = cell.right
             count += 1
         return count
 

@@ -6,14 +6,14 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from spaseq.nfa._order cimport NOBODY, Order, Rank, Registers, enter, leave, rank_in
-from spaseq.nfa._tecs cimport Cell, Node, Tecs, instant_t
+from spaseq.nfa._tecs cimport Node, Tecs, instant_t, union_t
 from spaseq.rdf._memory cimport Lines
 from spaseq.rdf._terms cimport copy_row, term_t
 
 # The members of a group whose last event came at one instant. See _tecs.pxd for `latest`.
 cdef struct Stretch:
     instant_t last
-    Cell* members
+    union_t members
     instant_t latest
     Stretch* older      # those of the instant before
     instant_t older_latest
@@ -35,7 +35,7 @@ cdef struct Standing:
 # All partial matches of the place with the same live registers, in a line of the cache where these
 # are three at most: to look for a group is to wait for the memory, once more for each line.
 cdef struct Group:
-    Cell* members
+    union_t members
     instant_t latest    # their greatest start; stands beside `members`, see _tecs.pxd
     uint64_t serial     # no other group of the place ever has the same
     instant_t taken     # the instant at which a `;` place took them, -1: never
@@ -212,7 +212,7 @@ cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFF
         memset(&groups.dates[group], 0, sizeof(Dates))
         groups.dates[group].floor = groups.dates[group].taken = -1
     groups.made += 1
-    made.members = NULL
+    made.members = 0
     made.serial = groups.made
     made.taken = made.latest = -1
     made.alive = True
@@ -251,7 +251,7 @@ cdef inline int drop(Groups groups, uint32_t group) except -1 nogil:
     groups.alive[gone.place] = last
     group_at(groups, last).place = gone.place
     gone.alive = False
-    gone.members = NULL
+    gone.members = 0
     gone.place = groups.free
     groups.free = group
     return 0

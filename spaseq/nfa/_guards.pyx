@@ -13,7 +13,7 @@ from spaseq.nfa._clock cimport bound_at
 from spaseq.nfa._frontier cimport Frontier, frontier_clear, frontier_free, frontier_push
 from spaseq.nfa._groups cimport NOBODY
 from spaseq.nfa._search cimport ranges_of
-from spaseq.nfa._tables cimport bind, enter, numbers_of, open_to
+from spaseq.nfa._tables cimport Link, bind, enter, numbers_of, open_to
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 
@@ -208,19 +208,23 @@ cdef class Guards(Search):
 
     cdef int go_on(self, Seek* seek, instant_t high, Frontier* frontier) except -1 nogil:
         """Follow the links of an edge inside a guard: 1 where the unit is over."""
-        cdef Edge* edge = &self.edges[seek.edge]
-        cdef Place* place
+        cdef const Edge* edge = &self.edges[seek.edge]
+        cdef const Link* link
+        cdef const Place* place
         cdef uint32_t i
-        for i in range(edge.link_first, edge.link_end):
-            if not open_to(self, &self.links[i], seek.env):
+        for i in range(<uint32_t>(edge.link_end - edge.link)):
+            link = edge.link + i
+            if not open_to(self, link, seek.env):
                 continue
-            if self.links[i].target == DONE:
-                if not self.forbids(self.link_checks[i], seek.env, seek.last, high):
+            if link.target == DONE:
+                if not self.forbids(
+                    self.link_checks[link - self.links], seek.env, seek.last, high
+                ):
                     return 1
                 continue
-            place = &self.places[self.links[i].target]
+            place = &self.places[link.target]
             frontier_push(
-                frontier, self.links[i].target, seek.last, seek.env,
+                frontier, link.target, seek.last, seek.env,
                 self.numbers + place.live_first, place.live_end - place.live_first,
             )
         return 0

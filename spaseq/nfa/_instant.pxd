@@ -87,16 +87,14 @@ cdef inline int wait(OpenInstant brought, uint32_t target, Node* node) except -1
 
 cdef inline int arrive(OpenInstant brought, const Edge* edge, Node* node) except -1 nogil:
     """Follow the links of an edge that was taken."""
-    cdef uint32_t i
-    cdef Link* link
-    for i in range(edge.link_first, edge.link_end):
-        link = &brought.links[i]
-        if not open_to(brought, link, brought.env):
-            continue
-        if link.target >= 0:
-            wait(brought, link.target, node)
-        else:
-            brought.accept(node)
+    cdef const Link* link = edge.link
+    while link < edge.link_end:
+        if open_to(brought, link, brought.env):
+            if link.target >= 0:
+                wait(brought, link.target, node)
+            else:
+                brought.accept(node)
+        link += 1
     return 0
 
 
@@ -104,10 +102,9 @@ cdef inline int arrive_straight(
     OpenInstant brought, const Edge* edge, const term_t* remembered, Node* node
 ) except -1 nogil:
     """Follow the links of a straight edge that was taken from a group with these registers."""
-    cdef const Link* link = brought.links + edge.link_first
-    cdef const Link* last = brought.links + edge.link_end
+    cdef const Link* link = edge.link
+    cdef const Link* last = edge.link_end
     cdef const Source* source
-    cdef const Source* end
     cdef term_t* values
     while link < last:
         if link.target < 0:
@@ -115,9 +112,9 @@ cdef inline int arrive_straight(
             link += 1
             continue
         values = waiting(brought, link.target, node)
-        brought.value_count += link.source_end - link.source_first
-        source, end = brought.sources + link.source_first, brought.sources + link.source_end
-        while source < end:
+        source = link.source
+        brought.value_count += <uint32_t>(link.source_end - source)
+        while source < link.source_end:
             if source.origin == Origin.ROW:
                 values[0] = brought.row[source.number]
             elif source.origin == Origin.GROUP:

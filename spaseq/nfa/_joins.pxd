@@ -6,7 +6,7 @@ from spaseq.nfa._groups cimport Groups
 from spaseq.nfa._instant cimport OpenInstant
 from spaseq.nfa._search cimport Seek
 from spaseq.nfa._tables cimport Place, Way
-from spaseq.nfa._tecs cimport Cell, Label, Node, instant_t
+from spaseq.nfa._tecs cimport Label, Node, instant_t, union_t
 from spaseq.rdf._terms cimport term_t
 
 # A way to begin a match that can be decided only when all events of its instant are counted.
@@ -40,7 +40,7 @@ cdef class Joins(OpenInstant):
     cdef int _follow(
         self, Way* way, uint32_t number, Seek* seek, instant_t needed, Groups groups
     ) except -1 nogil
-    cdef Node* _node(self, Way* way, Seek* seek, Cell* before, instant_t start) except NULL nogil
+    cdef Node* _node(self, Way* way, Seek* seek, union_t before, instant_t start) except NULL nogil
     cdef int _label_step(self, Way* way, Seek* seek) except -1 nogil
     cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1 nogil
     cdef int put_off(self, Way* way, Node* node) except -1 nogil

@@ -73,10 +73,10 @@ cdef class Joins(OpenInstant):
                 touch(self, way.place, number, group)
             return self._join(way, number, &seek)
         if self.counted and place.manner & Manner.GUARDED:
-            return self.put_off(way, extended(self.tecs, label[0], NULL, self.now))
+            return self.put_off(way, extended(self.tecs, label[0], 0, self.now))
         place.joined += 1
         return arrive(
-            self, way.taken, extended(self.tecs, label[0], NULL, self.now)
+            self, way.taken, extended(self.tecs, label[0], 0, self.now)
         )
 
     cdef int conjoin(self, Way* way) except -1 nogil:
@@ -143,11 +143,11 @@ cdef class Joins(OpenInstant):
         self.step_count = 0
         if place.manner & Manner.GUARDED:
             if self.counted:
-                return self.put_off(way, self._node(way, seek, NULL, seek.first))
+                return self.put_off(way, self._node(way, seek, 0, seek.first))
             if self._preceded(way.edge, place, seek.first):
                 return 0
         place.joined += 1
-        return arrive(self, way.taken, self._node(way, seek, NULL, seek.first))
+        return arrive(self, way.taken, self._node(way, seek, 0, seek.first))
 
     cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1 nogil:
         """A step fits a group: it is joined to those members that nothing keeps away."""
@@ -219,7 +219,7 @@ cdef class Joins(OpenInstant):
         place.forbidden += not joined
         return 0
 
-    cdef Node* _node(self, Way* way, Seek* seek, Cell* before, instant_t start) except NULL nogil:
+    cdef Node* _node(self, Way* way, Seek* seek, union_t before, instant_t start) except NULL nogil:
         """A step on top of what it follows."""
         cdef Node* node
         cdef uint32_t i
@@ -228,7 +228,7 @@ cdef class Joins(OpenInstant):
         node = extended(self.tecs, self.step[0], before, start)
         for i in range(1, self.step_count):
             node = extended(
-                self.tecs, self.step[i], added(self.tecs, NULL, -1, node, self.bound), node.latest
+                self.tecs, self.step[i], added(self.tecs, 0, -1, node, self.bound), node.latest
             )
         return node
 

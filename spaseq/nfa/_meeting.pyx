@@ -32,7 +32,7 @@ from spaseq.nfa._tables cimport (
     bind,
     enter,
 )
-from spaseq.nfa._tecs cimport added, extended, instant_t, piece_of
+from spaseq.nfa._tecs cimport added, extended, instant_t, piece_of, start_of, top_of
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._memory cimport prefetch
 from spaseq.rdf._numerals cimport integer_of, is_numeral
@@ -47,7 +47,7 @@ cdef inline bint _is_passed_over(Meeting self, Place* place, const Group* group)
     """Whether contiguity is asked for, and another event came since."""
     if group.latest < 0 or self.tracked and place.operator == c"," and not (
         place.manner & CONJOINED
-    ) and group.members.node.label.instant < self.partitions.before:
+    ) and top_of(group.members).label.instant < self.partitions.before:
         place.passed_over += 1
         return True
     return False
@@ -60,13 +60,13 @@ cdef inline int _take(
     cdef Edge* edge = way.taken
     cdef Place* place = way.at
     cdef Group* group = group_at(groups, number)
-    prefetch(group.members)  # they are followed soon, if this ends a match
+    prefetch(<void*>group.members)  # they are followed soon, if this ends a match
     place.visited += 1
     if latest_of(group) < self.since:
         return self.take_outside(way, number, group)
     if not spend(self, way.place):
         return 0
-    if not edge.straight or place.manner or not agrees(self, edge, self.row, group.values) or (
+    if not edge.straight or place.manner or not agrees(edge, self.row, group.values) or (
         not sure and self.occurrences[edge.occurrence].more & More.TESTS
     ):
         return self.take_any(way, number, width, label, groups, sure)
@@ -94,12 +94,12 @@ cdef inline int _take_first(
     if (
         edge.straight and not place.manner
         and not self.occurrences[edge.occurrence].more & More.TESTS
-        and agrees(self, edge, self.row, NULL)
+        and agrees(edge, self.row, NULL)
     ):
         label_straight(self, way, width, label)
         place.joined += 1
         return arrive_straight(
-            self, edge, NULL, extended(self.tecs, label[0], NULL, self.now)
+            self, edge, NULL, extended(self.tecs, label[0], 0, self.now)
         )
     memset(self.env, 0, self.cells * sizeof(term_t))
     if not self._fits(edge, width, False):
@@ -108,7 +108,7 @@ cdef inline int _take_first(
         return self.take_guarded(way, NOBODY, width, label)
     self.label_row(way, width, label)
     place.joined += 1
-    return arrive(self, edge, extended(self.tecs, label[0], NULL, self.now))
+    return arrive(self, edge, extended(self.tecs, label[0], 0, self.now))
 
 
 cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
@@ -122,6 +122,40 @@ cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
     record = record_of(self.batch, term)
     self.rank = rank_at(record, &self.value)
     self.integral = is_integral(record, self.value)
+    return 0
+
+
+cdef inline uint32_t _key_hash(Meeting self, const Edge* edge) noexcept nogil:
+    """The hash of the row's columns that an index reads."""
+    cdef const uint32_t* column = edge.key
+    cdef uint32_t hash = 0
+    while column < edge.key_end:
+        hash = hashed(hash, self.row[column[0]])
+        column += 1
+    return hash
+
+
+cdef int _take_exact(
+    Meeting self, Way* way, uint32_t width, Label** label, Groups groups, Order order
+) except -1 nogil:
+    """A row meets the groups whose integers are in the range that fits it: nothing is left to ask.
+
+    The same that `_take_those` does, where what is compared has been measured.
+    """
+    cdef const Edge* edge = way.taken
+    cdef double least = -INFINITY, most = INFINITY
+    cdef Span span
+    cdef uint32_t group
+    if edge.relation == Relation.LESS:
+        least = self.value + 0.5 * edge.strict
+    else:
+        most = self.value - 0.5 * edge.strict
+    group = order.seek(&span, _key_hash(self, edge), Rank.NUMERIC, least, most)
+    if group == NOBODY:
+        way.at.unjoined += groups.living > 0
+    while group != NOBODY:
+        _take(self, way, group, width, label, groups, True)
+        group = next_of(order, &span)
     return 0
 
 
@@ -145,14 +179,9 @@ cdef inline int _take_those(
             return 0
         if self.measured != edge.compared:
             _measure(self, edge.compared)
-        if self.integral and order.integral and edge.decided and not edge.whole:
-            # Of integers, the range has those that fit and no others.
-            if edge.relation == Relation.LESS:
-                least = self.value + 0.5 * edge.strict
-            else:
-                most = self.value - 0.5 * edge.strict
-            below = INFINITY
-        elif self.rank == Rank.NUMERIC and fabs(self.value) < INFINITY:
+        if edge.exact and self.integral and order.integral:
+            return _take_exact(self, way, width, label, groups, order)
+        if self.rank == Rank.NUMERIC and fabs(self.value) < INFINITY:
             margin = ROUNDING * fabs(self.value) + LEAST_FLOAT
             if edge.relation != Relation.GREATER or edge.whole:
                 least = self.value - margin
@@ -164,13 +193,12 @@ cdef inline int _take_those(
                 found = self._take_whole(way, width, label, least, most)
         elif self.rank == Rank.TEXT and edge.relation == Relation.EQUAL:
             least = most = self.value
-        for i in range(edge.key_first, edge.key_end):
-            hash = hashed(hash, self.row[self.numbers[i]])
+        hash = _key_hash(self, edge)
         # Others may have the hash of the key.
         group = order.seek(&span, hash, self.rank, least, most)
     elif edge.index:
-        for i in range(edge.key_first, edge.key_end):
-            self.key[i - edge.key_first] = self.row[self.numbers[i]]
+        for i in range(<uint32_t>(edge.key_end - edge.key)):
+            self.key[i] = self.row[edge.key[i]]
         group = groups.first(edge.index, self.key)
     else:
         group = groups.alive[0] if groups.living else NOBODY
@@ -213,12 +241,12 @@ cdef inline int _enter(
         self.await_each(target, number, node)
     else:
         if (
-            self.tracked and place.operator == c"," and group.members != NULL
+            self.tracked and place.operator == c"," and group.members != 0
             and not place.manner & CONJOINED
-            and group.members.node.label.instant < node.label.instant
+            and top_of(group.members).label.instant < node.label.instant
         ):
             # An event of their partition has passed over the others.
-            group.members, group.latest = NULL, -1
+            group.members, group.latest = 0, -1
             if groups.dated:
                 groups.dates[number].newest = NULL
         group.members = added(self.tecs, group.members, group.latest, node, self.bound)
@@ -226,8 +254,8 @@ cdef inline int _enter(
         group.latest = node.latest
     if groups.dated:
         groups.date(self.tecs, number, node, self.bound)
-    assert group.members == NULL or group.latest < self.bound or (
-        group.members.latest == group.latest
+    assert group.members == 0 or group.latest < self.bound or (
+        start_of(group.members) == group.latest
     )
     place.reached += 1
     return 0
@@ -285,7 +313,7 @@ cdef class Meeting(Joins):
         wanted.above = edge.relation == Relation.LESS
         wanted.bound = most if wanted.above else least
         sum_of(<Groups>self.groups_at[way.place], edge.index, self.tecs, self.since, &wanted)
-        if wanted.cell == NULL or not spend(self, way.place):
+        if wanted.members == 0 or not spend(self, way.place):
             return 0
         memset(self.env, 0, self.cells * sizeof(term_t))
         if occurrence.more & More.KEEPS and not self.row_kept:
@@ -295,7 +323,7 @@ cdef class Meeting(Joins):
         self.label_row(way, width, label)
         place.visited += 1
         place.joined += 1
-        arrive(self, edge, extended(self.tecs, label[0], wanted.cell, wanted.latest))
+        arrive(self, edge, extended(self.tecs, label[0], wanted.members, wanted.latest))
         return 1
 
     cdef int take_any(

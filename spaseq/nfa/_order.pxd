@@ -4,7 +4,7 @@ cimport cython
 from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
-from spaseq.nfa._tecs cimport Cell, instant_t
+from spaseq.nfa._tecs cimport instant_t, union_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport LINE, Lines
 from spaseq.rdf._numerals cimport integer_of, is_numeral
@@ -103,7 +103,7 @@ cdef enum:
 
 # The union of some groups, see _sums.pyx.
 cdef struct Union:
-    Cell* cell          # NULL: nobody
+    union_t members     # 0: nobody
     instant_t latest
     bint stale
 

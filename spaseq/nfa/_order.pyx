@@ -225,7 +225,10 @@ cdef class Order:
     cdef uint32_t _block_of(self, uint64_t alike, double value, uint32_t group) noexcept nogil:
         """The last block that begins at a position or before it, else the first one, or NOBODY."""
         cdef uint32_t node = root_of(self, alike)[0], before = NOBODY, after = NOBODY
-        cdef Block* block
+        cdef Block* block = block_at(self, node)
+        # Most trees are one block.
+        if node != NOBODY and block.child[0] & block.child[1] == NOBODY:
+            return node if block.alike == alike else NOBODY
         while node != NOBODY:
             block = block_at(self, node)
             if block.alike != alike:

@@ -15,7 +15,19 @@ from spaseq.nfa._instant cimport touch, wait
 from spaseq.nfa._joins cimport Beginning
 from spaseq.nfa._kept cimport KeptRows, rows_add, rows_forget
 from spaseq.nfa._tables cimport CLOSING, Place, Way
-from spaseq.nfa._tecs cimport Cell, Label, Node, added, extended, instant_t, piece_of
+from spaseq.nfa._tecs cimport (
+    UNION,
+    Cell,
+    Label,
+    Node,
+    added,
+    cell_of,
+    extended,
+    instant_t,
+    piece_of,
+    start_of,
+    union_t,
+)
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport WINDOWED, term_t
 
@@ -127,7 +139,7 @@ cdef class CoreParts:
                         continue  # all have been taken
                 values = [values_of(groups, number)[k] for k in range(groups.width)]
                 taken = group.taken == self.core.now and self.core.touched_count > 0
-                yield i, values, <size_t>group.members, taken, dates
+                yield i, values, group.members, taken, dates
 
     cdef tuple _dates(self, Dates* dates, bint over):
         cdef Stretch* stretch = dates.newest
@@ -136,7 +148,7 @@ cdef class CoreParts:
         stretches = []
         while stretch != NULL:
             if stretch.latest >= self.core.bound:
-                stretches.append((stretch.last, stretch.latest, <size_t>stretch.members))
+                stretches.append((stretch.last, stretch.latest, stretch.members))
             stretch = stretch.older if stretch.older_latest >= self.core.bound else NULL
         return (
             dates.oldest, max(dates.floor, dates.taken) if before else dates.floor,
@@ -282,17 +294,20 @@ cdef class CoreParts:
     def node(self, size_t address):
         """(label, union before it or 0, greatest start) of a node."""
         cdef Node* node = <Node*>address
-        alive = node.before != NULL and node.before_latest >= self.core.bound
-        return <size_t>node.label, <size_t>node.before if alive else 0, node.latest
+        alive = node.before != 0 and node.before_latest >= self.core.bound
+        return <size_t>node.label, node.before if alive else 0, node.latest
 
     def union(self, size_t address):
         """(greatest start, node or 0, left side or 0, right side or 0) of a union."""
-        cdef Cell* cell = <Cell*>address
-        left = cell.left != NULL and cell.left_latest >= self.core.bound
-        right = cell.right != NULL and cell.right_latest >= self.core.bound
+        cdef Cell* cell
+        if not address & UNION:
+            return (<Node*>address).latest, address, 0, 0
+        cell = cell_of(address)
+        left = cell.left != 0 and cell.left_latest >= self.core.bound
+        right = cell.right != 0 and cell.right_latest >= self.core.bound
         return (
-            cell.latest, <size_t>cell.node, <size_t>cell.left if left else 0,
-            <size_t>cell.right if right else 0,
+            cell.latest, <size_t>cell.node, cell.left if left else 0,
+            cell.right if right else 0,
         )
 
     def put_label(
@@ -313,26 +328,29 @@ cdef class CoreParts:
 
     def put_node(self, size_t label, size_t before, instant_t start):
         """The address of a new node on top of a union (0: of nothing)."""
-        return <size_t>extended(self.core.tecs, <Label*>label, <Cell*>before, start)
+        return <size_t>extended(self.core.tecs, <Label*>label, before, start)
 
     def put_union(self, instant_t latest, size_t node, size_t left, size_t right):
         """The address of a new union, of what `union` gives."""
-        cdef Cell* cell = <Cell*>piece_of(self.core.tecs, sizeof(Cell))
+        cdef Cell* cell
+        if not left and not right:
+            return node
+        cell = <Cell*>piece_of(self.core.tecs, sizeof(Cell))
         cell.latest, cell.node = latest, <Node*>node
-        cell.left, cell.right = <Cell*>left, <Cell*>right
-        cell.left_latest = cell.left.latest if left else -1
-        cell.right_latest = cell.right.latest if right else -1
-        return <size_t>cell
+        cell.left, cell.right = left, right
+        cell.left_latest = start_of(left) if left else -1
+        cell.right_latest = start_of(right) if right else -1
+        return <size_t>cell | UNION
 
     def put_group(self, uint32_t place, values, size_t union, bint taken, dates):
         """A group of which `groups` has told, none of whose place has its registers yet."""
         cdef Groups groups = <Groups>self.core.groups_at[place]
-        cdef Cell* members = <Cell*>union
         cdef uint32_t number
         self._set_key(values)
         find(groups, self.core.key)  # what `make` asks for
         number = make(groups, self.core.key)
-        group_at(groups, number).members, group_at(groups, number).latest = members, members.latest
+        group_at(groups, number).members = union
+        group_at(groups, number).latest = start_of(union)
         self.core.most_living += 1
         if dates is not None:
             self._put_dates(&groups.dates[number], dates)
@@ -346,7 +364,7 @@ cdef class CoreParts:
         for last, latest, union in reversed(stretches):
             stretch = <Stretch*>piece_of(self.core.tecs, sizeof(Stretch))
             stretch.last, stretch.latest = last, latest
-            stretch.members, stretch.older = <Cell*><size_t>union, newest
+            stretch.members, stretch.older = union, newest
             stretch.older_latest = -1
             if newest != NULL:
                 stretch.older_latest = max(newest.latest, newest.older_latest)
@@ -370,10 +388,10 @@ cdef class CoreParts:
     def put_awaited(self, uint32_t place, values, instant_t start, labels):
         """A match that waits for its window to close; those of one start in their order."""
         cdef Node* node = NULL
-        cdef Cell* before = NULL
+        cdef union_t before = 0
         for label in labels:
             if node != NULL:
-                before = added(self.core.tecs, NULL, -1, node, self.core.bound)
+                before = added(self.core.tecs, 0, -1, node, self.core.bound)
             node = extended(self.core.tecs, <Label*><size_t>label, before, start)
         self.put_pended(place, values, <size_t>node)
         self.core.show(self.core.pending_count - 1)

@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa._groups cimport Groups
 from spaseq.nfa._order cimport Rank
-from spaseq.nfa._tecs cimport Cell, Tecs, instant_t
+from spaseq.nfa._tecs cimport Tecs, instant_t, union_t
 
 # What is asked for: groups with a hash and a rank whose value lies beyond a bound, and what has
 # been found of them.
@@ -12,7 +12,7 @@ cdef struct Sum:
     uint64_t alike
     double bound
     bint above          # values greater than the bound, not less
-    Cell* cell          # NULL: nobody
+    union_t members     # 0: nobody
     instant_t latest
 
 cdef int sum_of(

@@ -30,7 +30,7 @@ from spaseq.nfa._order cimport (
 cdef int sum_of(
     Groups groups, uint32_t index, Tecs tecs, instant_t since, Sum* wanted
 ) except -1 nogil:
-    """Put the union of the groups that are wanted in `wanted.cell`; `since` bounds the window."""
+    """Put the union of the wanted groups in `wanted.members`; `since` bounds the window."""
     return _sum_in(groups, <Order>groups.orders_at[index], tecs, since, wanted)
 
 
@@ -40,13 +40,13 @@ cdef int _sum_in(
     cdef uint32_t found = root_of(order, wanted.alike)[0]
     cdef Group* group
     cdef Place* place
-    wanted.cell = NULL
+    wanted.members = 0
     wanted.latest = -1
     if found != NOBODY and found & LONE:
         group = group_at(groups, found ^ LONE)
         place = &order.places[found ^ LONE]
         if place.alike == wanted.alike and _is_wanted(wanted, place.value):
-            _add(tecs, since, &wanted.cell, &wanted.latest, group.members, group.latest)
+            _add(tecs, since, &wanted.members, &wanted.latest, group.members, group.latest)
         return 0
     order.keep_subtotals()
     groups.summed = True
@@ -68,7 +68,7 @@ cdef int _gather(
     if no_less and no_greater:
         _settle(groups, order, tecs, since, number)
         found = &order.subtotals[block.serial].subtree
-        return _add(tecs, since, &wanted.cell, &wanted.latest, found.cell, found.latest)
+        return _add(tecs, since, &wanted.members, &wanted.latest, found.members, found.latest)
     if block.alike < wanted.alike:
         return _gather(groups, order, tecs, since, wanted, block.child[1], no_less, no_greater)
     if block.alike > wanted.alike:
@@ -78,12 +78,12 @@ cdef int _gather(
     if some == block.count:
         _settle_own(groups, order, tecs, since, block)
         found = &order.subtotals[block.serial].own
-        _add(tecs, since, &wanted.cell, &wanted.latest, found.cell, found.latest)
+        _add(tecs, since, &wanted.members, &wanted.latest, found.members, found.latest)
     elif some:
         for i in range(block.count):
             if _is_wanted(wanted, values_in(block)[i]):
                 group = group_at(groups, groups_in(block)[i])
-                _add(tecs, since, &wanted.cell, &wanted.latest, group.members, group.latest)
+                _add(tecs, since, &wanted.members, &wanted.latest, group.members, group.latest)
     # What comes before a block is no greater than where it begins, what comes after no less than
     # any of it.
     if not wanted.above or block.low > wanted.bound:
@@ -103,11 +103,12 @@ cdef inline bint _is_wanted(const Sum* wanted, double value) noexcept nogil:
 
 
 cdef inline int _add(
-    Tecs tecs, instant_t since, Cell** sum, instant_t* latest, Cell* cell, instant_t cell_latest
+    Tecs tecs, instant_t since, union_t* sum, instant_t* latest, union_t more,
+    instant_t more_latest,
 ) except -1 nogil:
-    if cell != NULL and cell_latest >= since:
-        sum[0] = tecs.unite(sum[0], latest[0], cell, cell_latest)
-        latest[0] = max(latest[0], cell_latest)
+    if more and more_latest >= since:
+        sum[0] = tecs.unite(sum[0], latest[0], more, more_latest)
+        latest[0] = max(latest[0], more_latest)
     return 0
 
 
@@ -122,15 +123,15 @@ cdef int _settle(
     if not all.stale:
         return 0
     _settle_own(groups, order, tecs, since, block)
-    all.cell, all.latest, all.stale = NULL, -1, False
+    all.members, all.latest, all.stale = 0, -1, False
     # It may have been settled when the window still reached it.
     part = &order.subtotals[block.serial].own
-    _add(tecs, since, &all.cell, &all.latest, part.cell, part.latest)
+    _add(tecs, since, &all.members, &all.latest, part.members, part.latest)
     for i in range(2):
         if block.child[i] != NOBODY:
             _settle(groups, order, tecs, since, block.child[i])
             part = &order.subtotals[block_at(order, block.child[i]).serial].subtree
-            _add(tecs, since, &all.cell, &all.latest, part.cell, part.latest)
+            _add(tecs, since, &all.members, &all.latest, part.members, part.latest)
     return 0
 
 
@@ -143,8 +144,8 @@ cdef int _settle_own(
     cdef uint32_t i
     if not own.stale:
         return 0
-    own.cell, own.latest, own.stale = NULL, -1, False
+    own.members, own.latest, own.stale = 0, -1, False
     for i in range(block.count):
         group = group_at(groups, groups_in(block)[i])
-        _add(tecs, since, &own.cell, &own.latest, group.members, group.latest)
+        _add(tecs, since, &own.members, &own.latest, group.members, group.latest)
     return 0

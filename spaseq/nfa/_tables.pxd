@@ -67,13 +67,6 @@ cdef struct Bound:
     uint32_t least
     uint32_t below
 
-cdef struct Link:
-    int32_t target      # a place, -1: the match is complete, -2: the guarded unit has occurred
-    uint32_t bound_first
-    uint32_t bound_end
-    uint32_t source_first   # of a straight edge: what the target remembers
-    uint32_t source_end
-
 cdef enum:
     ANY = 0xFFFFFFFFu
 
@@ -93,6 +86,13 @@ cdef struct Source:
     Origin origin
     uint32_t number
 
+cdef struct Link:
+    int32_t target      # a place, -1: the match is complete, -2: the guarded unit has occurred
+    uint32_t bound_first
+    uint32_t bound_end
+    const Source* source        # of a straight edge: what the target remembers
+    const Source* source_end
+
 # As in spaseq.nfa.core_tables: less and greater may be equal too.
 cdef enum Relation:
     LESS
@@ -103,19 +103,20 @@ cdef struct Edge:
     uint32_t occurrence # NOBODY: the edge takes several events
     uint32_t effect_first
     uint32_t effect_end
-    uint32_t link_first
-    uint32_t link_end
+    const Link* link
+    const Link* link_end
     uint32_t index      # of the groups' indexes, 0: all groups are visited
-    uint32_t key_first  # the row's columns that the index reads
-    uint32_t key_end
+    const uint32_t* key # the row's columns that the index reads
+    const uint32_t* key_end
     int32_t compared    # the row's column that an ordered index compares, -1: there is none
     Relation relation   # what it must be to the register
     bint whole          # rows take all groups that surely fit as one
     bint decided        # what the ordered index surely finds needs no filter
     bint strict         # ... and what is equal does not fit
+    bint exact          # of integers, the ordered index surely finds those that fit and no others
     bint straight       # see spaseq.nfa.native_straight
-    uint32_t agreement_first
-    uint32_t agreement_end
+    const Agreement* agreement
+    const Agreement* agreement_end
 
 # A column of a row, the register that takes its value, and those that follow that.
 cdef struct Binding:
@@ -275,13 +276,12 @@ cdef inline int bind(
 
 
 cdef inline bint agrees(
-    Tables tables, const Edge* edge, const term_t* row, const term_t* values
+    const Edge* edge, const term_t* row, const term_t* values
 ) noexcept nogil:
     """Whether a straight edge may be taken as such by a row and a group with these registers."""
-    cdef const Agreement* agreement = tables.agreements + edge.agreement_first
-    cdef const Agreement* last = tables.agreements + edge.agreement_end
+    cdef const Agreement* agreement = edge.agreement
     cdef term_t value
-    while agreement < last:
+    while agreement < edge.agreement_end:
         value = row[agreement.column]
         if value == 0 or (
             agreement.position != ANY and values[agreement.position] != value

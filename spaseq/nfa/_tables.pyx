@@ -22,6 +22,7 @@ cdef class Tables:
         self.firsts = numbers_of([n for pair in rows.firsts for n in pair])
         self.first_count = <uint32_t>len(rows.firsts)
         self._enter(rows)
+        self._enter_edges(rows)
 
     def _enter(self, rows):
         cdef uint32_t i
@@ -33,31 +34,6 @@ cdef class Tables:
             self.places[i].live_first = first
             self.places[i].live_end = end
         self.edges = <Edge*>zeroed(len(rows.edges), sizeof(Edge))
-        for i, entry in enumerate(rows.edges):
-            (
-                self.edges[i].occurrence, self.edges[i].effect_first, self.edges[i].effect_end,
-                self.edges[i].link_first, self.edges[i].link_end, self.edges[i].index,
-                self.edges[i].key_first, self.edges[i].key_end,
-                self.edges[i].compared, relation, self.edges[i].whole,
-                self.edges[i].decided, self.edges[i].strict,
-            ) = entry
-            self.edges[i].relation = <Relation><int>relation
-        for i, entry in enumerate(rows.straight.edges):
-            (
-                self.edges[i].straight, self.edges[i].agreement_first,
-                self.edges[i].agreement_end,
-            ) = entry
-        self.agreements = <Agreement*>zeroed(len(rows.straight.agreements), sizeof(Agreement))
-        for i, entry in enumerate(rows.straight.agreements):
-            self.agreements[i].column, self.agreements[i].position = entry
-        self.sources = <Source*>zeroed(len(rows.straight.sources), sizeof(Source))
-        for i, (origin, number) in enumerate(rows.straight.sources):
-            self.sources[i] = Source(<Origin><int>origin, number)
-        self.links = <Link*>zeroed(len(rows.links), sizeof(Link))
-        for i, entry in enumerate(rows.links):
-            self.links[i].target, self.links[i].bound_first, self.links[i].bound_end = entry
-        for i, entry in enumerate(rows.straight.links):
-            self.links[i].source_first, self.links[i].source_end = entry
         self.bounds = <Bound*>zeroed(len(rows.bounds), sizeof(Bound))
         for i, entry in enumerate(rows.bounds):
             self.bounds[i].register, self.bounds[i].least, self.bounds[i].below = entry
@@ -113,6 +89,40 @@ cdef class Tables:
         for gpm in range(len(rows.way_first) - 1):
             for i in range(self.way_first[<uint32_t>gpm], self.way_first[<uint32_t>gpm + 1]):
                 self.ways[i].gpm = gpm
+
+    def _enter_edges(self, rows):
+        cdef uint32_t i, first, end, key_first, key_end
+        self.agreements = <Agreement*>zeroed(len(rows.straight.agreements), sizeof(Agreement))
+        for i, entry in enumerate(rows.straight.agreements):
+            self.agreements[i].column, self.agreements[i].position = entry
+        self.sources = <Source*>zeroed(len(rows.straight.sources), sizeof(Source))
+        for i, (origin, number) in enumerate(rows.straight.sources):
+            self.sources[i] = Source(<Origin><int>origin, number)
+        self.links = <Link*>zeroed(len(rows.links), sizeof(Link))
+        for i, entry in enumerate(rows.links):
+            self.links[i].target, self.links[i].bound_first, self.links[i].bound_end = entry
+        for i, (first, end) in enumerate(rows.straight.links):
+            self.links[i].source, self.links[i].source_end = (
+                self.sources + first, self.sources + end
+            )
+        for i, entry in enumerate(rows.edges):
+            (
+                self.edges[i].occurrence, self.edges[i].effect_first, self.edges[i].effect_end,
+                first, end, self.edges[i].index, key_first, key_end,
+                self.edges[i].compared, relation, self.edges[i].whole,
+                self.edges[i].decided, self.edges[i].strict,
+            ) = entry
+            self.edges[i].link, self.edges[i].link_end = self.links + first, self.links + end
+            self.edges[i].key, self.edges[i].key_end = (
+                self.numbers + key_first, self.numbers + key_end
+            )
+            self.edges[i].relation = <Relation><int>relation
+            self.edges[i].exact = self.edges[i].decided and not self.edges[i].whole
+        for i, (straight, first, end) in enumerate(rows.straight.edges):
+            self.edges[i].straight = straight
+            self.edges[i].agreement, self.edges[i].agreement_end = (
+                self.agreements + first, self.agreements + end
+            )
 
     def __dealloc__(self):
         give_back(self.places)

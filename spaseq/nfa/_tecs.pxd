@@ -26,13 +26,17 @@ cdef struct Label:
     uint32_t width
     term_t row[2]       # `width` of them: of two, the label is as long as a line of the cache
 
-# Invariant: whatever hangs on a reference that has a `latest` below the bound of the window
+# A union of nodes: the node itself where it is of one, else the address of a Cell and a bit; 0 is
+# nobody. Invariant: whatever hangs on a reference that has a `latest` below the bound of the window
 # may be freed; so it is looked at before the reference is followed.
+ctypedef size_t union_t
+cdef enum:
+    UNION = 1
 
 # All partial matches that end with `label`.
 cdef struct Node:
     Label* label
-    Cell* before        # what they end with before it; NULL: it is their first
+    union_t before      # what they end with before it; 0: it is their first
     instant_t before_latest
     instant_t latest    # their greatest start
 
@@ -41,9 +45,9 @@ cdef struct Node:
 cdef struct Cell:
     Node* node
     instant_t latest    # of all
-    Cell* left
+    union_t left
     instant_t left_latest
-    Cell* right
+    union_t right
     instant_t right_latest
 
 # Some consecutive instants, and the memory of what they made.
@@ -63,7 +67,7 @@ cdef class Tecs:
     cdef size_t epoch_bytes         # as many end the current one
     cdef size_t chunk_bytes         # what a new chunk has
     cdef char* next                 # what is left of the chunk that is being filled
-    cdef size_t left
+    cdef char* end
     cdef readonly uint64_t made     # nodes so far
 
     cdef inline int begin(self, instant_t now, instant_t bound) except -1 nogil:
@@ -79,26 +83,26 @@ cdef class Tecs:
         return &self.epochs[self.current & (self.room - 1)]
     cdef inline size_t filled(self) noexcept nogil:
         """The bytes that have been made in the current epoch."""
-        return self.current_epoch().size - self.left
+        return self.current_epoch().size - <size_t>(self.end - self.next)
     cdef size_t _live(self) noexcept nogil
     cdef int _measure(self, size_t live) noexcept nogil
     cdef int forget(self, instant_t bound) noexcept nogil
     cdef int next_epoch(self) except -1 nogil
     cdef int next_chunk(self, size_t size) except -1 nogil
     cdef Label* label(self, uint32_t width) except NULL nogil
-    cdef Cell* insert(
-        self, Cell* cell, Cell* heap, instant_t heap_latest, instant_t bound
-    ) except NULL nogil
-    cdef Cell* unite(
-        self, Cell* one, instant_t one_latest, Cell* other, instant_t other_latest
-    ) except NULL nogil
+    cdef union_t insert(
+        self, Cell* cell, union_t heap, instant_t heap_latest, instant_t bound
+    ) except 0 nogil
+    cdef union_t unite(
+        self, union_t one, instant_t one_latest, union_t other, instant_t other_latest
+    ) except 0 nogil
 
 
 @cython.final
 cdef class Walk:
     cdef Node* node             # where the next match is, NULL: on top of the stack
     cdef instant_t bound
-    cdef Cell** stack           # unions still to be entered, and the depth of each
+    cdef union_t* stack         # unions still to be entered, and the depth of each
     cdef uint32_t* depths
     cdef uint32_t count
     cdef uint32_t stack_room
@@ -110,10 +114,25 @@ cdef class Walk:
 
     cdef int begin(self, Node* end, instant_t bound) noexcept nogil
     cdef int advance(self) except -1 nogil
-    cdef Node* _enter(self, Cell* cell) except NULL nogil
-    cdef int _push(self, Cell* cell) except -1 nogil
+    cdef Node* _enter(self, union_t members) except NULL nogil
+    cdef int _push(self, union_t members) except -1 nogil
     cdef int _heighten(self) except -1 nogil
     cdef int _deepen(self) except -1 nogil
+
+
+cdef inline Cell* cell_of(union_t members) noexcept nogil:
+    """The cell of a union of several."""
+    return <Cell*>(members ^ UNION)
+
+
+cdef inline Node* top_of(union_t members) noexcept nogil:
+    """A node of a union, which nobody has united with another one."""
+    return cell_of(members).node if members & UNION else <Node*>members
+
+
+cdef inline instant_t start_of(union_t members) noexcept nogil:
+    """The greatest start of a union."""
+    return cell_of(members).latest if members & UNION else (<Node*>members).latest
 
 
 cdef inline size_t size_of_label(uint32_t width) noexcept nogil:
@@ -123,27 +142,26 @@ cdef inline size_t size_of_label(uint32_t width) noexcept nogil:
 
 cdef inline void* piece_of(Tecs tecs, size_t size) except NULL nogil:
     """Memory that is there as long as the window may need what is made now."""
-    cdef void* piece
+    cdef char* piece
     size = (size + 15) & ~<size_t>15
-    if tecs.left < size:
+    if <size_t>(tecs.end - tecs.next) < size:
         tecs.next_chunk(size)
     piece = tecs.next
-    tecs.next += size
-    tecs.left -= size
+    tecs.next = piece + size
     return piece
 
 
 # Functions that return pointers cannot assert without the GIL themselves (Cython 3.1).
 cdef inline int assert_above(
-    const Label* label, const Cell* before, instant_t start
+    const Label* label, union_t before, instant_t start
 ) except -1 nogil:
     assert start <= label.instant
-    assert before == NULL or before.latest == start
+    assert before == 0 or start_of(before) == start
     return 0
 
 
 cdef inline Node* extended(
-    Tecs tecs, Label* label, Cell* before, instant_t start
+    Tecs tecs, Label* label, union_t before, instant_t start
 ) except NULL nogil:
     """The matches of a union with one more event; the event alone where there is none.
 
@@ -153,24 +171,25 @@ cdef inline Node* extended(
     assert_above(label, before, start)
     node.label = label
     node.before = before
-    node.before_latest = start if before != NULL else -1
+    node.before_latest = start if before else -1
     node.latest = start
     tecs.made += 1
     return node
 
 
-cdef inline Cell* added(
-    Tecs tecs, Cell* heap, instant_t heap_latest, Node* node, instant_t bound
-) except NULL nogil:
-    """The union of a heap (maybe NULL) and a node."""
-    cdef Cell* cell = <Cell*>piece_of(tecs, sizeof(Cell))
+cdef inline union_t added(
+    Tecs tecs, union_t heap, instant_t heap_latest, Node* node, instant_t bound
+) except 0 nogil:
+    """The union of a heap (maybe of nobody) and a node."""
+    cdef Cell* cell
+    if heap == 0 or heap_latest < bound:
+        return <union_t>node
+    cell = <Cell*>piece_of(tecs, sizeof(Cell))
     cell.node, cell.latest = node, node.latest
-    cell.left = cell.right = NULL
+    cell.left = cell.right = 0
     cell.left_latest = cell.right_latest = 0
-    if heap == NULL or heap_latest < bound:
-        return cell
     # The heap itself is not looked at: it may be as old as the window.
     if heap_latest > node.latest:
         return tecs.insert(cell, heap, heap_latest, bound)
     cell.left, cell.left_latest = heap, heap_latest
-    return cell
+    return <union_t>cell | UNION

@@ -32,8 +32,8 @@ cdef size_t MIDDLE = 1 << 18
 cdef size_t LARGEST = 1 << 21
 
 
-cdef inline int _assert_latest(const Cell* cell, instant_t latest) except -1 nogil:
-    assert cell.latest == latest
+cdef inline int _assert_latest(union_t members, instant_t latest) except -1 nogil:
+    assert start_of(members) == latest
     return 0
 
 
@@ -65,7 +65,7 @@ cdef class Tecs:
     @property
     def bytes(self):
         """The bytes that nodes, unions and labels take now."""
-        return self._live() - self.left
+        return self._live() - <size_t>(self.end - self.next)
 
     @property
     def reserved(self):
@@ -117,8 +117,8 @@ cdef class Tecs:
         """An epoch for the instants that come."""
         cdef Epoch* grown
         cdef uint64_t i
-        self.current_epoch().size -= self.left
-        self.left = 0
+        self.current_epoch().size = self.filled()
+        self.next = self.end
         self._measure(self._live())
         if self.current - self.oldest + 1 == self.room:
             grown = <Epoch*>zeroed(2 * self.room, sizeof(Epoch))
@@ -140,9 +140,10 @@ cdef class Tecs:
             chunk = chunk_new(max(self.chunk_bytes - sizeof(Chunk), size))
             if chunk == NULL:
                 no_room(b"another partial match")
-        epoch.size += chunk.size - self.left
+        epoch.size += chunk.size - <size_t>(self.end - self.next)
         chunk.next, epoch.chunks = epoch.chunks, chunk
-        self.next, self.left = <char*>(chunk + 1), chunk.size
+        self.next = <char*>(chunk + 1)
+        self.end = self.next + chunk.size
         return 0
 
     cdef Label* label(self, uint32_t width) except NULL nogil:
@@ -153,49 +154,46 @@ cdef class Tecs:
         label.width = width
         return label
 
-    cdef Cell* insert(
-        self, Cell* cell, Cell* heap, instant_t heap_latest, instant_t bound
-    ) except NULL nogil:
+    cdef union_t insert(
+        self, Cell* cell, union_t heap, instant_t heap_latest, instant_t bound
+    ) except 0 nogil:
         """The union of a heap and the node of a cell, which starts before another one does."""
         cdef Cell* top
         cdef Cell* copy
-        cdef Cell** where = NULL
+        cdef union_t first = 0
+        cdef union_t* where = &first
         cdef instant_t* where_latest = NULL
-        cdef Cell* first = NULL
         _assert_latest(heap, heap_latest)
         # Walk down the right spine, copied, to where the node belongs; each copy changes its
         # sides, so that the heap stays balanced on average (a skew heap).
-        while heap != NULL and heap_latest >= bound and heap.latest > cell.latest:
-            top = heap
+        while heap and heap_latest >= bound and heap_latest > cell.latest:
             copy = <Cell*>piece_of(self, sizeof(Cell))
-            _assert_latest(top, max(top.left_latest, top.right_latest, top.latest))
-            copy[0] = top[0]
-            copy.right = top.left
-            copy.right_latest = top.left_latest
-            if first == NULL:
-                first = copy
-            else:
-                where[0] = copy
-                where_latest[0] = copy.latest
-            where = &copy.left
-            where_latest = &copy.left_latest
-            heap = top.right
-            heap_latest = top.right_latest
-        if heap != NULL and heap_latest >= bound:
-            cell.left = heap
-            cell.left_latest = heap_latest
-        if first == NULL:
-            return cell
-        where[0] = cell
-        where_latest[0] = cell.latest
+            where[0] = <union_t>copy | UNION
+            if where_latest != NULL:
+                where_latest[0] = heap_latest
+            where, where_latest = &copy.left, &copy.left_latest
+            copy.latest = heap_latest
+            if not heap & UNION:
+                copy.node, copy.right, copy.right_latest = <Node*>heap, 0, 0
+                heap = 0
+                break
+            top = cell_of(heap)
+            _assert_latest(heap, max(top.left_latest, top.right_latest, top.latest))
+            copy.node, copy.right, copy.right_latest = top.node, top.left, top.left_latest
+            heap, heap_latest = top.right, top.right_latest
+        if heap and heap_latest >= bound:
+            cell.left, cell.left_latest = heap, heap_latest
+        where[0] = <union_t>cell | UNION
+        if where_latest != NULL:
+            where_latest[0] = cell.latest
         return first
 
-    cdef Cell* unite(
-        self, Cell* one, instant_t one_latest, Cell* other, instant_t other_latest
-    ) except NULL nogil:
-        """The union of two that share nothing; `one` may be NULL."""
+    cdef union_t unite(
+        self, union_t one, instant_t one_latest, union_t other, instant_t other_latest
+    ) except 0 nogil:
+        """The union of two that share nothing; `one` may be nobody."""
         cdef Cell* cell
-        if one == NULL:
+        if one == 0:
             return other
         _assert_latest(one, one_latest)
         _assert_latest(other, other_latest)
@@ -204,7 +202,7 @@ cdef class Tecs:
         cell.left, cell.left_latest = one, one_latest
         cell.right, cell.right_latest = other, other_latest
         cell.latest = max(one_latest, other_latest)
-        return cell
+        return <union_t>cell | UNION
 
 
 cdef class Walk:
@@ -215,7 +213,7 @@ cdef class Walk:
 
     def __cinit__(self):
         self.stack_room = self.path_room = 64
-        self.stack = <Cell**>zeroed(self.stack_room, sizeof(Cell*))
+        self.stack = <union_t*>zeroed(self.stack_room, sizeof(union_t))
         self.depths = <uint32_t*>zeroed(self.stack_room, sizeof(uint32_t))
         self.path = <Label**>zeroed(self.path_room, sizeof(Label*))
 
@@ -249,50 +247,52 @@ cdef class Walk:
             assert self.depth == 0 or node.label.instant <= self.path[self.depth - 1].instant
             self.path[self.depth] = node.label
             self.depth += 1
-            if node.before == NULL:
+            if node.before == 0:
                 break
-            node = self._enter(node.before)
+            node = self._enter(node.before) if node.before & UNION else <Node*>node.before
         assert node.latest >= self.bound
         self.node = NULL
         self.length = self.depth
         self.start = node.latest
         return 1
 
-    cdef Node* _enter(self, Cell* cell) except NULL nogil:
+    cdef Node* _enter(self, union_t members) except NULL nogil:
         """A node of a union; what else it holds comes later, at the same depth."""
+        cdef Cell* cell
         cdef bint left, right
-        while True:
-            left = cell.left != NULL and cell.left_latest >= self.bound
-            right = cell.right != NULL and cell.right_latest >= self.bound
+        while members & UNION:
+            cell = cell_of(members)
+            left = cell.left != 0 and cell.left_latest >= self.bound
+            right = cell.right != 0 and cell.right_latest >= self.bound
             if cell.node != NULL:
-                break
+                if left:
+                    self._push(cell.left)
+                if right:
+                    self._push(cell.right)
+                return cell.node
             if left and right:
                 self._push(cell.right)
-            cell = cell.left if left else cell.right
-        if left:
-            self._push(cell.left)
-        if right:
-            self._push(cell.right)
-        return cell.node
+            members = cell.left if left else cell.right
+        return <Node*>members
 
-    cdef int _push(self, Cell* cell) except -1 nogil:
+    cdef int _push(self, union_t members) except -1 nogil:
         if self.count == self.stack_room:
             self._heighten()
-        self.stack[self.count] = cell
+        self.stack[self.count] = members
         self.depths[self.count] = self.depth
         self.count += 1
         return 0
 
     cdef int _heighten(self) except -1 nogil:
         cdef size_t room = 2 * <size_t>self.stack_room
-        cdef Cell** cells = <Cell**>resized(self.stack, room * sizeof(Cell*))
+        cdef union_t* unions = <union_t*>resized(self.stack, room * sizeof(union_t))
         cdef uint32_t* depths
-        if cells != NULL:
-            self.stack = cells
+        if unions != NULL:
+            self.stack = unions
         depths = <uint32_t*>resized(self.depths, room * sizeof(uint32_t))
         if depths != NULL:
             self.depths = depths
-        if cells == NULL or depths == NULL:
+        if unions == NULL or depths == NULL:
             with gil:
                 raise MemoryError("no room for the matches still to be enumerated")
         self.stack_room = <uint32_t>room
