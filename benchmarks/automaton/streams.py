@@ -20,11 +20,12 @@ from spaseq.rdf._batch import EventBatch
 
 EX = "http://example.org/"
 STREAM = EX + "s"
+DECIMAL = "http://www.w3.org/2001/XMLSchema#decimal"
 SECOND = 1_000_000
 BATCH = 1000
 
-Happening = tuple[str, int, int]
-"""(kind, key, value) of an event."""
+Happening = tuple[str, int, float]
+"""(kind, key, value) of an event; a value that is no integer has two places."""
 
 NOISE = [f"B{number}" for number in range(1, 7)]
 SEEDS = {"w1_3": 1000, "w1_5": 1001, "w1_7": 1002, "w1_9": 1003, "w2": 1004, "w3": 1005, "w4": 1006}
@@ -61,6 +62,16 @@ def dealing(names: int, count: int) -> Sequence[Happening]:
         prices[name] = min(130, max(70, price))
         found.append((chance.choice(("BUY", "SELL")), name, prices[name]))
     return found
+
+
+@cache
+def dealing_in_parts(names: int, count: int) -> Sequence[Happening]:
+    """The same with hundredths of a price, each as likely."""
+    chance = random.Random(6)
+    return [
+        (kind, name, round(price + chance.randrange(100) / 100, 2))
+        for kind, name, price in dealing(names, count)
+    ]
 
 
 @cache
@@ -120,12 +131,18 @@ def _uniform(kinds: Sequence[str], seed: int, count: int) -> Sequence[Happening]
 # ------------------------------------------------------------------ for the engine
 
 
+def _literal(value: float) -> ox.Literal:
+    if isinstance(value, int):
+        return ox.Literal(value)
+    return ox.Literal(f"{value:.2f}", datatype=ox.NamedNode(DECIMAL))
+
+
 class Triples:
     """The triple of an event; terms that come again are made once."""
 
     def __init__(self) -> None:
         self.predicate = cache(lambda kind: ox.NamedNode(EX + kind))
-        self.value = cache(ox.Literal)
+        self.value = cache(_literal)
 
     def of(self, event: Happening) -> tuple[ox.NamedNode, ox.NamedNode, ox.Literal]:
         kind, key, value = event

@@ -109,7 +109,7 @@ def _repeated() -> Workload:
     )
 
 
-def _dips(policy: str, names: int) -> Workload:
+def _dips(policy: str, names: int, parts: bool = False) -> Workload:
     patterns = {
         "A": "?n :SELL ?p1",
         "B": "?n :SELL ?p2 FILTER(?p2 < ?p1)",
@@ -118,11 +118,11 @@ def _dips(policy: str, names: int) -> Workload:
     # As many events of a name are in a window, however many names there are.
     window = 10 * names
     return Workload(
-        f"W4 V {policy}, {names:,} names",
+        f"W4 V {policy}, {names:,} names" + ", decimals" * parts,
         query(f" {OPERATORS[policy]} ".join("ABC"), patterns, window),
-        partial(streams.dealing, names),
+        partial(streams.dealing_in_parts if parts else streams.dealing, names),
         partial(counts.dips, window=window, nearest_only=policy == "next"),
-        peer=("w4v", policy) if names == 10 else None,
+        peer=("w4v", policy) if names == 10 and not parts else None,
     )
 
 
@@ -137,7 +137,7 @@ def _peaks(window: int) -> Workload:
         query("A ; B ; C", patterns, window),
         partial(streams.prices, 10),
         partial(counts.peaks, window=window),
-        most=50_000 if window > 1000 else 100_000,
+        most=100_000,
     )
 
 
@@ -303,6 +303,7 @@ TALLIED = [
     *_unfinished(),
     _repeated(),
     *(_dips(policy, names) for names in (10, 10_000) for policy in ("all", "next")),
+    *(_dips(policy, 10, parts=True) for policy in ("all", "next")),
     *(_peaks(window) for window in (100, 1000, 10_000)),
     *(_hard(window) for window in (100, 1000, 10_000)),
     JOIN,

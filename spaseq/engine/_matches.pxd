@@ -7,7 +7,7 @@ from spaseq.engine._step cimport NativeStep
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._earliest cimport Earliest
 from spaseq.nfa._tables cimport Tables
-from spaseq.nfa._tecs cimport Label
+from spaseq.nfa._tecs cimport Label, instant_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport TermRecord
@@ -62,9 +62,12 @@ cdef class Taken:
     cdef object witness(self, Reading reading)
 
 
-# A label, and the `Taken` made of it; NULL: none.
+# A label and the `Taken` made of it; NULL: none. And its event: later, the label of another one may
+# lie there.
 cdef struct Recent:
     const Label* label
+    instant_t instant
+    uint32_t stream
     PyObject* taken
 
 

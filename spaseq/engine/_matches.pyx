@@ -403,7 +403,9 @@ cdef class MatchMaker:
         cdef Recent* recent = &self.recent[
             (<size_t>label >> 4) * <size_t>0x9E3779B97F4A7C15u >> 64 - RECENT_BITS
         ]
-        if recent.label == label:
+        if recent.label == label and recent.instant == label.instant and (
+            recent.stream == label.stream
+        ):
             return <Taken>recent.taken
         taken = Taken.__new__(Taken)
         taken.edge = label.edge
@@ -416,6 +418,7 @@ cdef class MatchMaker:
         Py_INCREF(taken)
         Py_XDECREF(recent.taken)
         recent.label, recent.taken = label, <PyObject*>taken
+        recent.instant, recent.stream = label.instant, label.stream
         return taken
 
     cdef int forget(self) noexcept:

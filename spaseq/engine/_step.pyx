@@ -15,8 +15,10 @@ from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._graph cimport present_in
 from spaseq.gpm._operand cimport ERROR, Operand, write_term
 from spaseq.gpm._rows cimport row_at
+from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._earliest cimport Earliest
 from spaseq.nfa._tables cimport OPENED, VOID
+from spaseq.nfa._tecs cimport Node
 from spaseq.rdf._batch cimport EventRecord
 from spaseq.rdf._dictionary cimport text_of
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -580,12 +582,15 @@ cdef class NativeStep(Readers):
         """How many matches are complete; they go."""
         cdef uint64_t found = 0
         cdef uint32_t i
+        cdef Node* end
         self.core.turn += 1
         for i in range(self.core.accepted_count):
+            end = self.core.accepted[i]
             self.core.walk.begin(
-                self.core.accepted[i], self.core.since_at(self.core.accepted[i])
+                end, self.core.since_at(end) if self.core.apart else since_of(self.core)
             )
-            while self.core.walk.advance():
+            while self.core.walk.goes_on():
+                self.core.walk.advance()
                 found += 1
         if skip:
             self.core.skip_past(self.core.accepted_count)

@@ -31,7 +31,7 @@ from spaseq.gpm._strings cimport text_is
 from spaseq.rdf._batch cimport known_term, record_of
 from spaseq.rdf._literals cimport decode_record, known_datatype
 from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, take
-from spaseq.rdf._numerals cimport integer_of, is_numeral
+from spaseq.rdf._numerals cimport exact_of, is_numeral, places_of
 from spaseq.rdf._terms cimport LOCAL, UNDECODED, hash_of
 from spaseq.rdf._values cimport Kind
 
@@ -152,7 +152,8 @@ cdef class Expression:
             return NULL
         if is_numeral(term):
             record = &numerals[place]
-            record.kind, record.exact = Kind.INTEGER, integer_of(term)
+            record.kind = Kind.DECIMAL if places_of(term) else Kind.INTEGER
+            record.exact = exact_of(term)
             return record
         record = record_of(batch, term)
         if record.kind == UNDECODED:

@@ -5,7 +5,7 @@ from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t
 from spaseq.rdf._batch cimport EventBatch, record_of
 from spaseq.rdf._literals cimport decode_record
 from spaseq.rdf._memory cimport Arena
-from spaseq.rdf._numerals cimport integer_of, is_numeral
+from spaseq.rdf._numerals cimport exact_of, is_numeral, places_of
 from spaseq.rdf._terms cimport UNDECODED, TermRecord, int128, term_t
 from spaseq.rdf._values cimport Kind, Value
 
@@ -70,8 +70,8 @@ cdef inline void load_term(Operand* to, EventBatch batch, term_t term) noexcept 
     if term == 0:
         to.kind = ERROR
     elif is_numeral(term):
-        set_computed(to, Kind.INTEGER)
-        to.exact, to.term = integer_of(term), term
+        set_computed(to, Kind.DECIMAL if places_of(term) else Kind.INTEGER)
+        to.exact, to.term = exact_of(term), term
     else:
         load_record(to, record_of(batch, term), term)
 

@@ -49,6 +49,7 @@ cdef class Best:
 
     def __cinit__(self, AutomatonCore core not None, str mode, uint32_t streams):
         self.core = core
+        core.lasting = True
         self.mode = mode
         self.streams = streams
 
@@ -135,7 +136,7 @@ cdef class Best:
         cdef list parts
         if is_node:
             node = <Node*>address
-            if node.before == 0 or node.before_latest < self.bound:
+            if node.before == 0 or node.latest < self.bound:
                 return []
             return [(node.before, not node.before & UNION)]
         cell = cell_of(address)

@@ -37,6 +37,7 @@ cdef class Earliest:
 
     def __cinit__(self, AutomatonCore core not None, uint32_t most):
         self.core = core
+        core.lasting = True
         self.most = most
         self.known_room = 64
         self.known = <Known*>zeroed(self.known_room, sizeof(Known))

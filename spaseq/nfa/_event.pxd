@@ -12,6 +12,8 @@ from spaseq.rdf._window cimport WindowTerms
 
 cdef class EventAtHand(Clock):
     cdef readonly Tecs tecs
+    cdef readonly Tecs passing  # what ends matches, and has no part in others
+    cdef bint lasting           # that is in `tecs` too, for somebody remembers addresses
     cdef WindowTerms window
     cdef uint64_t turn          # changes whenever what has been accepted may go
     cdef const term_t* given    # the row at hand, and a copy of it whose terms
@@ -89,14 +91,14 @@ cdef inline int compare_row(EventAtHand hand, uint32_t gpm) except -1 nogil:
 
 
 cdef inline int label_straight(
-    EventAtHand hand, const Way* way, uint32_t width, Label** label
+    EventAtHand hand, Tecs tecs, const Way* way, uint32_t width, Label** label
 ) except -1 nogil:
     """As `label_row`, where no register has been bound and the row is its pattern's alone."""
     if not hand.row_kept:
         hand.keep_row(width)
     if label[0] == NULL:
         # At least as much as a whole one, which is copied.
-        label[0] = <Label*>piece_of(hand.tecs, size_of_label(max(width, 2)))
+        label[0] = <Label*>piece_of(tecs, size_of_label(max(width, 2)))
         label[0][0] = hand.event
         label[0].edge, label[0].width = way.edge, width
         copy_row(label[0].row, hand.row, width)

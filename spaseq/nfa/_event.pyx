@@ -17,7 +17,7 @@ cdef class EventAtHand(Clock):
     """`window` keeps the terms."""
 
     def __cinit__(self, rows, WindowTerms window not None, *others):
-        self.tecs = Tecs()
+        self.tecs, self.passing = Tecs(), Tecs()
         self.window = window
         self.most_steps = self.steps_left = NO_LIMIT
         self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
@@ -84,4 +84,4 @@ cdef class EventAtHand(Clock):
             width += occurrence.assigned_end - occurrence.binding_end
             if label[0] != NULL and memcmp(label[0].row, self.row, width * sizeof(term_t)) != 0:
                 label[0] = NULL
-        return label_straight(self, way, width, label)
+        return label_straight(self, self.tecs, way, width, label)

@@ -198,7 +198,7 @@ cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFF
     cdef Chains* chains
     cdef Rank rank
     cdef double value
-    cdef bint integral
+    cdef bint distinct
     assert find(groups, values) == NOBODY
     if group != NOBODY:
         groups.free = group_at(groups, group).place
@@ -225,9 +225,9 @@ cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFF
     for i in range(1, groups.chain_count):
         chains = &groups.chains[i]
         if chains.ordered >= 0:
-            rank = rank_in(groups.registers, values[chains.ordered], &value, &integral)
+            rank = rank_in(groups.registers, values[chains.ordered], &value, &distinct)
             enter(
-                <Order>groups.orders_at[i], group, hash_in(chains, values), rank, value, integral
+                <Order>groups.orders_at[i], group, hash_in(chains, values), rank, value, distinct
             )
         elif not chains.same:
             enter_chain(groups, chains, group, hash_in(chains, values))

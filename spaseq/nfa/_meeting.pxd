@@ -15,7 +15,7 @@ cdef class Meeting(Joins):
     cdef int32_t measured           # a column of the row at hand, -1: none yet
     cdef Rank rank                  # how it is compared, and its value
     cdef double value
-    cdef bint integral              # it is an exact integer
+    cdef bint distinct              # no other number has the value
     cdef uint64_t most_living       # there are no more groups and waiting matches than these
     cdef public uint64_t waited     # waiting matches there have been
 

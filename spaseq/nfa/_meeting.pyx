@@ -17,12 +17,13 @@ from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._event cimport compare_row, label_straight, spend
 from spaseq.nfa._groups cimport NOBODY, Group, Groups, drop, find, group_at, hashed, latest_of, make
 from spaseq.nfa._instant cimport Pending, arrive, arrive_straight, touch
-from spaseq.nfa._order cimport Order, Rank, Span, class_of, is_integral, next_of, rank_at
+from spaseq.nfa._order cimport Order, Rank, Span, class_of, is_distinct, next_of, rank_at
 from spaseq.nfa._sums cimport Sum, sum_of
 from spaseq.nfa._tables cimport (
     CLOSING,
     CONJOINED,
     Edge,
+    Link,
     More,
     Occurrence,
     Place,
@@ -32,10 +33,10 @@ from spaseq.nfa._tables cimport (
     bind,
     enter,
 )
-from spaseq.nfa._tecs cimport added, extended, instant_t, piece_of, start_of, top_of
+from spaseq.nfa._tecs cimport Tecs, added, extended, instant_t, piece_of, start_of, top_of
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._memory cimport prefetch
-from spaseq.rdf._numerals cimport integer_of, is_numeral
+from spaseq.rdf._numerals cimport is_numeral, real_of
 from spaseq.rdf._terms cimport TermRecord
 
 # More than rounding to a float moves a number: of its size, and where it is hardly any.
@@ -51,6 +52,23 @@ cdef inline bint _is_passed_over(Meeting self, Place* place, const Group* group)
         place.passed_over += 1
         return True
     return False
+
+
+cdef inline int _complete(
+    Meeting self, Tecs passing, const Way* way, uint32_t width, Label** label, const Group* group
+) except -1 nogil:
+    """A row completes the matches of a group: what says so goes when others are complete."""
+    cdef const Link* link = way.taken.link
+    cdef Node* node
+    if label[0] == NULL:
+        if self.accepted_count == 0:
+            passing.clear()
+        label_straight(self, passing, way, width, label)
+    node = extended(passing, label[0], group.members, group.latest)
+    while link < way.taken.link_end:
+        self.accept(node)
+        link += 1
+    return 0
 
 
 cdef inline int _take(
@@ -72,11 +90,13 @@ cdef inline int _take(
         return self.take_any(way, number, width, label, groups, sure)
     if _is_passed_over(self, place, group):
         return 0
-    if label[0] == NULL:
-        label_straight(self, way, width, label)
     place.joined += 1
     if place.operator == c";" and group.taken != self.now:
         touch(self, way.place, number, group)
+    if edge.final and not self.lasting:
+        return _complete(self, self.passing, way, width, label, group)
+    if label[0] == NULL:
+        label_straight(self, self.tecs, way, width, label)
     return arrive_straight(
         self, edge, group.values, extended(self.tecs, label[0], group.members, group.latest)
     )
@@ -96,7 +116,7 @@ cdef inline int _take_first(
         and not self.occurrences[edge.occurrence].more & More.TESTS
         and agrees(edge, self.row, NULL)
     ):
-        label_straight(self, way, width, label)
+        label_straight(self, self.tecs, way, width, label)
         place.joined += 1
         return arrive_straight(
             self, edge, NULL, extended(self.tecs, label[0], 0, self.now)
@@ -117,12 +137,28 @@ cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
     cdef TermRecord* record
     self.measured, self.value = column, 0
     if is_numeral(term):
-        self.rank, self.integral, self.value = Rank.NUMERIC, True, <double>integer_of(term)
+        self.rank, self.distinct, self.value = Rank.NUMERIC, True, real_of(term)
         return 0
     record = record_of(self.batch, term)
     self.rank = rank_at(record, &self.value)
-    self.integral = is_integral(record, self.value)
+    self.distinct = is_distinct(record, self.value)
     return 0
+
+
+cdef extern from *:
+    """
+    #include <string.h>
+    /* The next greater double of one that is finite. */
+    static inline double spaseq_above(double value) {
+        int64_t bits;
+        value += 0.0;   /* no zero has a sign then */
+        memcpy(&bits, &value, 8);
+        bits += value < 0 ? -1 : 1;
+        memcpy(&value, &bits, 8);
+        return value;
+    }
+    """
+    double above "spaseq_above"(double value) noexcept nogil
 
 
 cdef inline uint32_t _key_hash(Meeting self, const Edge* edge) noexcept nogil:
@@ -138,7 +174,7 @@ cdef inline uint32_t _key_hash(Meeting self, const Edge* edge) noexcept nogil:
 cdef int _take_exact(
     Meeting self, Way* way, uint32_t width, Label** label, Groups groups, Order order
 ) except -1 nogil:
-    """A row meets the groups whose integers are in the range that fits it: nothing is left to ask.
+    """A row meets the groups whose numbers are in the range that fits it: nothing is left to ask.
 
     The same that `_take_those` does, where what is compared has been measured.
     """
@@ -147,9 +183,9 @@ cdef int _take_exact(
     cdef Span span
     cdef uint32_t group
     if edge.relation == Relation.LESS:
-        least = self.value + 0.5 * edge.strict
+        least = above(self.value) if edge.strict else self.value
     else:
-        most = self.value - 0.5 * edge.strict
+        most = -above(-self.value) if edge.strict else self.value
     group = order.seek(&span, _key_hash(self, edge), Rank.NUMERIC, least, most)
     if group == NOBODY:
         way.at.unjoined += groups.living > 0
@@ -179,7 +215,7 @@ cdef inline int _take_those(
             return 0
         if self.measured != edge.compared:
             _measure(self, edge.compared)
-        if edge.exact and self.integral and order.integral:
+        if edge.exact and self.distinct and order.distinct:
             return _take_exact(self, way, width, label, groups, order)
         if self.rank == Rank.NUMERIC and fabs(self.value) < INFINITY:
             margin = ROUNDING * fabs(self.value) + LEAST_FLOAT

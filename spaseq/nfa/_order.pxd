@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from spaseq.nfa._tecs cimport instant_t, union_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport LINE, Lines
-from spaseq.rdf._numerals cimport integer_of, is_numeral
+from spaseq.rdf._numerals cimport is_numeral, real_of
 from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
 from spaseq.rdf._values cimport Kind
 from spaseq.rdf._window cimport WindowTerms
@@ -15,6 +15,7 @@ from spaseq.rdf._window cimport WindowTerms
 cdef enum:
     NOBODY = 0xFFFFFFFF     # no group, and no block
     LONE = 0x80000000       # with a group: all there is where a tree would hang
+    DISTINCT_DIGITS = 15    # decimals of no more digits are different doubles
 
 # What of a term can be compared with numbers.
 cdef enum Rank:
@@ -49,29 +50,31 @@ cdef inline Rank rank_at(TermRecord* record, double* value) noexcept nogil:
     return rank_of(record, value)
 
 
-cdef inline bint is_integral(const TermRecord* record, double value) noexcept nogil:
-    """Whether the value that `rank_at` found is an integer, and exact, as what is half-way is."""
-    return <int>(record.kind == Kind.INTEGER) & <int>(fabs(value) < 2.0 ** 51)
+cdef inline bint is_distinct(const TermRecord* record, double value) noexcept nogil:
+    """Whether no other number that is has the value that `rank_at` found: those of few digits."""
+    if record.kind == Kind.DECIMAL:
+        return record.lexical <= DISTINCT_DIGITS
+    return <int>(record.kind == Kind.INTEGER) & <int>(fabs(value) < 1e15)
 
 
 cdef inline Rank rank_in(
-    Registers registers, term_t term, double* value, bint* integral
+    Registers registers, term_t term, double* value, bint* distinct
 ) noexcept nogil:
-    """How a register's term is compared; `integral`: if it is with numbers, it `is_integral`."""
+    """How a register's term is compared; `distinct`: if it is with numbers, it `is_distinct`."""
     cdef TermRecord* record
     cdef Rank rank
-    value[0], integral[0] = 0, True
+    value[0], distinct[0] = 0, True
     if term == 0:
         return Rank.UNBOUND
     if is_numeral(term):
-        value[0] = <double>integer_of(term)
+        value[0] = real_of(term)
         return Rank.NUMERIC
     if term & WINDOWED:
         record = &registers.window.store.records[term ^ WINDOWED]
     else:
         record = &registers.dictionary.permanent.records[term]
     rank = rank_at(record, value)
-    integral[0] = <int>(rank != Rank.NUMERIC) | <int>is_integral(record, value[0])
+    distinct[0] = <int>(rank != Rank.NUMERIC) | <int>is_distinct(record, value[0])
     return rank
 
 
@@ -170,7 +173,7 @@ cdef extern from *:
 @cython.final
 cdef class Order:
     cdef Place* places          # per group
-    cdef bint integral          # all numbers there have ever been in it were
+    cdef bint distinct          # all numbers there have ever been in it were
     cdef Subtotal* subtotals    # per block; NULL: nobody has asked for any
     cdef uint32_t* roots        # by hash: mask + 1 of them
     cdef uint32_t mask
@@ -217,12 +220,12 @@ cdef inline Block* block_at(Order order, uint32_t number) noexcept nogil:
 
 
 cdef inline int enter(
-    Order order, uint32_t group, uint32_t hash, Rank rank, double value, bint integral
+    Order order, uint32_t group, uint32_t hash, Rank rank, double value, bint distinct
 ) except -1 nogil:
     """A group that is not there comes in; see `rank_in`."""
     cdef Place* place = &order.places[group]
     cdef uint32_t* root
-    order.integral &= integral
+    order.distinct &= distinct
     place.alike, place.value = class_of(hash, rank), value
     root = root_of(order, place.alike)
     if root[0] != NOBODY:

@@ -94,7 +94,7 @@ cdef class Order:
     """The groups of one place."""
 
     def __cinit__(self):
-        self.integral = True
+        self.distinct = True
 
     def __dealloc__(self):
         give_back(self.blocks.block)

@@ -294,7 +294,7 @@ cdef class CoreParts:
     def node(self, size_t address):
         """(label, union before it or 0, greatest start) of a node."""
         cdef Node* node = <Node*>address
-        alive = node.before != 0 and node.before_latest >= self.core.bound
+        alive = node.before != 0 and node.latest >= self.core.bound
         return <size_t>node.label, node.before if alive else 0, node.latest
 
     def union(self, size_t address):

@@ -113,8 +113,9 @@ cdef struct Edge:
     bint whole          # rows take all groups that surely fit as one
     bint decided        # what the ordered index surely finds needs no filter
     bint strict         # ... and what is equal does not fit
-    bint exact          # of integers, the ordered index surely finds those that fit and no others
+    bint exact          # of distinct numbers, the ordered index finds those that fit and no others
     bint straight       # see spaseq.nfa.native_straight
+    bint final          # whoever takes it is complete
     const Agreement* agreement
     const Agreement* agreement_end
 

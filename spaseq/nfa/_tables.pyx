@@ -7,6 +7,10 @@ Invariant: nothing but counters changes once they are made.
 from spaseq.rdf._memory cimport give_back, zeroed
 
 
+cdef enum:
+    COMPLETE = -1   # the target of a link that ends a match
+
+
 cdef class Tables:
     """`rows` are `CoreTables`."""
 
@@ -113,6 +117,7 @@ cdef class Tables:
                 self.edges[i].decided, self.edges[i].strict,
             ) = entry
             self.edges[i].link, self.edges[i].link_end = self.links + first, self.links + end
+            self.edges[i].final = all([link[0] == COMPLETE for link in rows.links[first:end]])
             self.edges[i].key, self.edges[i].key_end = (
                 self.numbers + key_first, self.numbers + key_end
             )

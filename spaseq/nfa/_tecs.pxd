@@ -37,8 +37,7 @@ cdef enum:
 cdef struct Node:
     Label* label
     union_t before      # what they end with before it; 0: it is their first
-    instant_t before_latest
-    instant_t latest    # their greatest start
+    instant_t latest    # their greatest start, which is that of the union
 
 # A union of nodes, as a heap: no start below is greater than the node's own. Or, without a node
 # of its own, the union of its two sides, of which one starts as late as any.
@@ -84,6 +83,15 @@ cdef class Tecs:
     cdef inline size_t filled(self) noexcept nogil:
         """The bytes that have been made in the current epoch."""
         return self.current_epoch().size - <size_t>(self.end - self.next)
+    cdef inline int clear(self) noexcept nogil:
+        """All that was made goes, where no instant has begun."""
+        cdef Chunk* chunk = self.current_epoch().chunks
+        if chunk != NULL:
+            self.next = <char*>(chunk + 1)
+            if chunk.next != NULL:
+                self._spare_others()
+        return 0
+    cdef int _spare_others(self) noexcept nogil
     cdef size_t _live(self) noexcept nogil
     cdef int _measure(self, size_t live) noexcept nogil
     cdef int forget(self, instant_t bound) noexcept nogil
@@ -112,7 +120,15 @@ cdef class Walk:
     cdef uint32_t length
     cdef instant_t start
 
-    cdef int begin(self, Node* end, instant_t bound) noexcept nogil
+    cdef inline int begin(self, Node* end, instant_t bound) noexcept nogil:
+        """Turn to the matches that end in a node and start at `bound` or later."""
+        self.bound = bound
+        self.depth = self.count = 0
+        self.node = end if end.latest >= bound else NULL
+        return 0
+    cdef inline bint goes_on(self) noexcept nogil:
+        """Whether there is another match."""
+        return self.node != NULL or self.count != 0
     cdef int advance(self) except -1 nogil
     cdef Node* _enter(self, union_t members) except NULL nogil
     cdef int _push(self, union_t members) except -1 nogil
@@ -143,7 +159,7 @@ cdef inline size_t size_of_label(uint32_t width) noexcept nogil:
 cdef inline void* piece_of(Tecs tecs, size_t size) except NULL nogil:
     """Memory that is there as long as the window may need what is made now."""
     cdef char* piece
-    size = (size + 15) & ~<size_t>15
+    size = (size + 7) & ~<size_t>7
     if <size_t>(tecs.end - tecs.next) < size:
         tecs.next_chunk(size)
     piece = tecs.next
@@ -171,7 +187,6 @@ cdef inline Node* extended(
     assert_above(label, before, start)
     node.label = label
     node.before = before
-    node.before_latest = start if before else -1
     node.latest = start
     tecs.made += 1
     return node

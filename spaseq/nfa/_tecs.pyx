@@ -76,6 +76,17 @@ cdef class Tecs:
             found += _size_of(self.epochs[i].chunks)
         return found
 
+    cdef int _spare_others(self) noexcept nogil:
+        """All chunks of the current epoch but the one at hand wait to be used again."""
+        cdef Epoch* epoch = self.current_epoch()
+        cdef Chunk* first = epoch.chunks
+        cdef Chunk* chunk = first.next
+        first.next, epoch.size = NULL, first.size
+        while chunk != NULL:
+            first, chunk.next, self.spares = chunk.next, self.spares, chunk
+            chunk = first
+        return 0
+
     cdef size_t _live(self) noexcept nogil:
         """The bytes of all epochs, with what is left of the current one."""
         cdef uint64_t i
@@ -221,13 +232,6 @@ cdef class Walk:
         give_back(self.stack)
         give_back(self.depths)
         give_back(self.path)
-
-    cdef int begin(self, Node* end, instant_t bound) noexcept nogil:
-        """Turn to the matches that end in a node and start at `bound` or later."""
-        self.bound = bound
-        self.depth = self.count = 0
-        self.node = end if end.latest >= bound else NULL
-        return 0
 
     cdef int advance(self) except -1 nogil:
         """Come to the next match: 1, or 0 when there is none.

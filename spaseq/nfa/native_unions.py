@@ -1,10 +1,10 @@
 """An edge of an automaton → what an order of its groups alone decides.
 
 Where one comparison is all that a row has to fulfil, it is true of every group that lies in the
-range by more than rounding, and nobody has to work it out; of integers, it is true of all in the
-range, and of no others. Where what the partial matches remember plays no part beyond it either,
-those that surely fit need no visit: their union is extended by one node, whatever number of groups
-it spans, see `spaseq.nfa._sums`.
+range by more than rounding, and nobody has to work it out; of numbers of few digits, it is true of
+all in the range, and of no others. Where what the partial matches remember plays no part beyond it
+either, those that surely fit need no visit: their union is extended by one node, whatever number of
+groups it spans, see `spaseq.nfa._sums`.
 """
 
 from __future__ import annotations

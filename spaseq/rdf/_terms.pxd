@@ -65,18 +65,21 @@ cdef extern from *:
         return size - 1;
     }
 
-    /* Copy the terms of a row: most have few, and a call takes longer than these. */
+    /* Copy the terms of a row: most have few, and a call takes longer than these. One by one, as
+       they have just been written: what was written in parts is not there to be read as a whole. */
     static inline void spaseq_copy_row(uint32_t *to, const uint32_t *from, uint32_t width) {
-        uint64_t first, last;
         if (width > 4) {
             memcpy(to, from, width * sizeof(uint32_t));
-        } else if (width > 1) {
-            memcpy(&first, from, 8);
-            memcpy(&last, from + width - 2, 8);
-            memcpy(to, &first, 8);
-            memcpy(to + width - 2, &last, 8);
         } else if (width) {
-            *to = *from;
+            to[0] = from[0];
+            if (width > 1) {
+                to[1] = from[1];
+                if (width > 2) {
+                    to[2] = from[2];
+                    if (width > 3)
+                        to[3] = from[3];
+                }
+            }
         }
     }
     """

@@ -120,6 +120,22 @@ def test_nodes_go_behind_a_window_that_is_far_larger_than_an_epoch(
     assert native(run).core.tecs.reserved <= max(rest) * 9 // 8 + 3 * epoch
 
 
+def test_what_only_ends_matches_leaves_nothing_behind() -> None:
+    """More of it at once than a chunk has room for, and then again."""
+    ordered = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y FILTER(?y > ?x) }"
+    run = program("SEQ(A ; B)", ordered, clauses="WITHIN 100000 SECONDS").start()
+    reserved = []
+    for start in range(0, 20_000, 4000):
+        fed(run, [event((start + n) * SECOND, "a", "k", n) for n in range(3500)], 3500)
+        before = native(run).core.tecs.bytes
+        found = fed(run, [event((start + 3500) * SECOND, "b", "k", 3000)])
+        found += fed(run, [event((start + 3501) * SECOND, "b", "k", 4000)])
+        assert sorted(int(match.bindings["x"].value) for match in found) == list(range(3500))
+        assert native(run).core.tecs.bytes == before
+        reserved.append(native(run).core.passing.reserved)
+    assert 1 << 16 < reserved[0] == reserved[-1] <= 3 << 16
+
+
 # ------------------------------------------------------------------ more than is near
 
 

@@ -1,4 +1,4 @@
-"""Integers that are their own numbers: the same in every window, and told from all other texts."""
+"""Numbers that are their own terms: the same in every window, and told from all other texts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._window import WindowTerms
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
-LEAST, BEYOND = -(2**28), 2**28
-FORMS = ["{}", "+{}", "0{}", "-{}", "{}.0", "{} ", "-0{}"]
+LEAST, BEYOND = -(2**27), 2**27
+DIGITS = 2**24
+"""A decimal of so many digits is looked up, read as a number."""
+FORMS = ["{}", "+{}", "0{}", "-{}", "{}.0", "{} ", "-0{}", "{}.5", "-{}.05", "0.{}", ".{}", "{}.50"]
+FORMS += ["{}.", "0{}.5", " {}", "{}e0", "{}.2.5"]
 TYPES = ["integer", "int", "long", "nonNegativeInteger", "decimal", "double", "string", "integers"]
 
 
@@ -34,13 +37,32 @@ def test_an_integer_in_range_is_the_same_number_in_all_windows(number: int) -> N
 
 
 @given(
+    st.integers(-DIGITS - 3, DIGITS + 3) | st.integers(-99, 99) | st.integers(-(10**12), 10**12),
+    st.integers(1, 9),
+)
+def test_a_decimal_of_few_digits_is_the_same_number_in_all_windows(
+    digits: int, places: int
+) -> None:
+    text = f"{abs(digits):0{places + 1}}"
+    text = f"{'-' * (digits < 0)}{text[:-places]}.{text[-places:]}"
+    term = ox.Literal(text, datatype=ox.NamedNode(XSD + "decimal"))
+    window, other = WindowTerms(10), WindowTerms(10)
+    held(other, ox.Literal("somebody else"))
+    (own,), (others,) = held(window, term), held(other, term)
+    assert window.look(own) == other.look(others) == term
+    few = abs(digits) < DIGITS and places < 8 and digits % 10 != 0
+    assert (own == others) == few == (window.live == 0)
+
+
+@given(
     st.lists(
         st.builds(
             lambda form, number, kind: ox.Literal(
                 form.format(number), datatype=ox.NamedNode(XSD + kind)
             ),
             st.sampled_from(FORMS),
-            st.integers(0, 3) | st.sampled_from([BEYOND - 1, BEYOND, -LEAST, -LEAST + 1, 10**30]),
+            st.integers(0, 13)
+            | st.sampled_from([BEYOND - 1, BEYOND, -LEAST + 1, 10**30, DIGITS - 1, DIGITS, 16777]),
             st.sampled_from(TYPES),
         ),
         min_size=2,
