@@ -51,6 +51,8 @@ cdef class AutomatonCore(Chain):
         """The event whose rows are fed next; how much there is before it is known to `relieve`."""
         self.pending_before, self.values_before = self.pending_count, self.value_count
         self.touched_before, self.accepted_before = self.touched_count, self.accepted_count
+        if self.accepted_count == 0:
+            self.passing.clear()
         return show_event(self, batch, event, stream, file)
     cdef inline int feed(
         self, const Audience* those, const term_t* row, uint32_t width

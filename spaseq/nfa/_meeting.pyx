@@ -33,7 +33,7 @@ from spaseq.nfa._tables cimport (
     bind,
     enter,
 )
-from spaseq.nfa._tecs cimport Tecs, added, extended, instant_t, piece_of, start_of, top_of
+from spaseq.nfa._tecs cimport Tecs, added, extended, piece_of, start_of, top_of
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._memory cimport prefetch
 from spaseq.rdf._numerals cimport is_numeral, real_of
@@ -57,12 +57,10 @@ cdef inline bint _is_passed_over(Meeting self, Place* place, const Group* group)
 cdef inline int _complete(
     Meeting self, Tecs passing, const Way* way, uint32_t width, Label** label, const Group* group
 ) except -1 nogil:
-    """A row completes the matches of a group: what says so goes when others are complete."""
+    """A row completes the matches of a group: what says so goes when the next event comes."""
     cdef const Link* link = way.taken.link
     cdef Node* node
     if label[0] == NULL:
-        if self.accepted_count == 0:
-            passing.clear()
         label_straight(self, passing, way, width, label)
     node = extended(passing, label[0], group.members, group.latest)
     while link < way.taken.link_end:

@@ -67,7 +67,7 @@ cdef class Tecs:
     cdef size_t chunk_bytes         # what a new chunk has
     cdef char* next                 # what is left of the chunk that is being filled
     cdef char* end
-    cdef readonly uint64_t made     # nodes so far
+    cdef readonly uint64_t made     # nodes so far, here
 
     cdef inline int begin(self, instant_t now, instant_t bound) except -1 nogil:
         """An instant begins: the epochs that lie before `bound` go."""

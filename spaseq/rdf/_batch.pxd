@@ -61,7 +61,10 @@ cdef class EventBatch:
 
 
 cdef inline TermRecord* record_of(EventBatch batch, term_t term) noexcept nogil:
-    """The record of a term of the batch, permanent or of the window; interning may move it."""
+    """The record of a term of the batch, permanent or of the window, but no numeral.
+
+    Interning may move it.
+    """
     if term & LOCAL:
         return &batch.local.records[term ^ LOCAL]
     if term & WINDOWED:

@@ -1,5 +1,6 @@
 """Numbers that are their own terms; see _numerals.pyx."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t
 
 from spaseq.rdf._terms cimport NUMERAL, WINDOWED, TermRecord, int128, term_t
@@ -49,6 +50,7 @@ cdef inline int64_t digits_of(term_t numeral) noexcept nogil:
     return <int64_t>(numeral & 2 * OFFSET - 1) - OFFSET
 
 
+@cython.cdivision(True)
 cdef inline double real_of(term_t numeral) noexcept nogil:
     """The number as a double, rounded once: both are exact."""
     return <double>digits_of(numeral) / POWERS[places_of(numeral)]

@@ -79,6 +79,9 @@ cdef term_t numeral_of(TermRecord* record) noexcept nogil:
     """The number that a term of a batch has in any window, 0 where it is given one."""
     cdef int64_t number
     if record.kind == UNDECODED:
+        # Of other datatypes, the value may never be asked for.
+        if record.size != record.lexical + SUFFIX_SIZE + 1:
+            return 0
         decode_record(record)
     if record.kind == Kind.DECIMAL:
         return _decimal_of(record)

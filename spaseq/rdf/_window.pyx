@@ -4,16 +4,16 @@
 Terms of a batch die with it. Those that a row of a match keeps are entered here: equal terms
 of different events get one number and one Python object. A term belongs to the epoch that
 used it last; an epoch is a stretch of the stream a quarter of the horizon long, or as much longer
-as it takes to bring some hundred terms, and goes, with its bytes and numbers, when the stream is a
-horizon past its end. So there is never more here than those and what one and a half horizons have
-brought, however long the stream is.
+as it takes to bring some hundred terms or some kilobytes, and goes, with its bytes and numbers,
+when the stream is a horizon past its end. So there is never more here than those and what one and a
+half horizons have brought, however long the stream is.
 
 Invariant: a number is valid until the stream is one horizon past its last use; no reader
 may hold it longer. Each epoch lists every term that it was the last to use. Cost: entering is a
 look-up, and a copy of the text once per epoch; dropping an epoch is linear in those it lists. A
 term of a batch remembers its number and the stamp under which that was given: the number is its
 own as long as the record has the same stamp, for there are new ones whenever numbers come free.
-Small integers are their own numbers (_numerals.pyx).
+Small integers and decimals are their own numbers, without an object (_numerals.pyx).
 """
 
 from cpython.ref cimport Py_CLEAR, Py_INCREF, PyObject
@@ -57,7 +57,8 @@ cdef enum:
     AHEAD = 8           # so many terms ahead of that which is looked for
     FAR = 1 << 14       # a table of more slots is not all near: these have 128 KB
     EPOCHS = 8      # in the ring: those of one and a half horizons, and the current one
-    FEWEST = 256    # terms of an epoch that ends: what comes again and again is copied for each
+    FEWEST = 256            # terms of an epoch that ends, or
+    LEAST_BYTES = 1 << 15   # of its texts: what comes again and again is copied for each epoch
 
 cdef uint32_t FREE = 0xFFFFFFFFu
 cdef uint64_t NEVER = 1     # before any stamp
@@ -213,6 +214,7 @@ cdef class WindowTerms:
     cdef int move_to(self, int64_t position) except -1 nogil:
         """The stream has come to a position: epochs a horizon behind it go."""
         cdef uint32_t gone
+        cdef const Epoch* epoch
         if not self.begun:
             self.begun = True
             self.cut = self._end(position)
@@ -231,7 +233,8 @@ cdef class WindowTerms:
             gone += 1
         if gone > self.oldest:
             self._drop(gone)
-        if self.epochs[self.current % EPOCHS].count < FEWEST:
+        epoch = &self.epochs[self.current % EPOCHS]
+        if epoch.count < FEWEST and epoch.bytes.used < LEAST_BYTES:
             return 0
         self.current += 1
         self.epochs[self.current % EPOCHS].last = position

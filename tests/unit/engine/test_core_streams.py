@@ -136,6 +136,37 @@ def test_what_only_ends_matches_leaves_nothing_behind() -> None:
     assert 1 << 16 < reserved[0] == reserved[-1] <= 3 << 16
 
 
+@pytest.mark.parametrize(
+    ("seq", "gpms"),
+    [
+        # Each C ends a match of another way, too: before the others, or after them.
+        (
+            f"SEQ({either})",
+            "DEFINE GPM A ON s { ?k :c ?x } DEFINE GPM B ON s { ?k :b ?y } "
+            "DEFINE GPM C ON s { ?k :c ?z }",
+        )
+        for either in ("A | (B : C)", "(B : C) | A")
+    ]
+    + [
+        # A group that agrees only variable by variable comes before others.
+        (
+            "SEQ(B : C)",
+            "DEFINE GPM B ON s { ?k :b ?y OPTIONAL { ?k :n ?y } OPTIONAL { ?k :n ?z } } "
+            "DEFINE GPM C ON s { ?k :c ?x OPTIONAL { ?k :n ?z } }",
+        )
+    ],
+)
+def test_what_ends_matches_goes_with_the_next_event(seq: str, gpms: str) -> None:
+    run = program(seq, gpms, clauses="WITHIN 5 SECONDS").start()
+    core = native(run).core
+    held = []
+    for first in range(0, 900, 300):
+        some = range(first, first + 300)
+        assert fed(run, [event(t * SECOND, "bc"[t % 3 > 0], "k", t) for t in some])
+        held.append(core.passing.bytes)
+    assert max(held) < 2000
+
+
 # ------------------------------------------------------------------ more than is near
 
 

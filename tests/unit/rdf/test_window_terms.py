@@ -94,6 +94,15 @@ def test_memory_is_that_of_the_window_however_long_the_stream() -> None:
     assert len(dictionary) == 0
 
 
+def test_long_texts_go_with_the_window_though_they_are_few() -> None:
+    window = WindowTerms(10)
+    for position in range(100):
+        window.advance(position)
+        batch, (number,) = _batch(Dictionary(), [ox.NamedNode(f"http://e/{position:010000}")])
+        window.kept(batch, number)
+        assert window.bytes < 30 * 10_100
+
+
 def test_what_comes_again_and_again_is_copied_once() -> None:
     window = WindowTerms(4)
     terms = [ox.NamedNode(f"http://e/{n}") for n in range(FEWEST - 1)]
