@@ -178,7 +178,7 @@ class _Inquiry:
         for position, order in enumerate(state.place.orders):
             if order is None:
                 continue
-            # Without its filter an order may leave equal ones out, where these are exact.
+            # Without its filter an order may leave equal ones out, of numbers of few digits.
             decides = deciding_operator(plan, automaton, state.number, position)
             sign = _SIGNS[order[2]][: 1 if decides in ("<", ">") else None]
             register = self.notation.register(plan.registers[order[0]])
