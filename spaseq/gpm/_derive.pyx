@@ -13,9 +13,14 @@ from libc.string cimport memset
 
 from spaseq.rdf._batch cimport Triple, record_of
 from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._numerals cimport is_numeral
 
 from spaseq.errors import LimitExceeded
 from spaseq.rdf.entailment import MOST_DERIVED, Part, View
+
+cdef inline bint _is_literal(EventBatch batch, term_t term) noexcept nogil:
+    return is_numeral(term) or record_of(batch, term).text[0] == c'"'
+
 
 cdef inline uint32_t _mixed(uint32_t a, term_t b, term_t c, term_t d) noexcept nogil:
     cdef uint64_t hash = (<uint64_t>a << 32 | b) * 0x9E3779B97F4A7C15u
@@ -265,7 +270,7 @@ cdef class Deriver:
         cdef uint32_t i
         for i in range(span.first, span.end):
             emission = self.emissions[i]
-            if emission.named and record_of(batch, object).text[0] == c'"':
+            if emission.named and _is_literal(batch, object):
                 continue
             if emission.subject == THE_SUBJECT:
                 emission.subject = subject

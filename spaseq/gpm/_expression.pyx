@@ -321,6 +321,8 @@ cdef class Expression:
 cdef inline bint _known(EventBatch batch, term_t term) noexcept nogil:
     if term & LOCAL:
         return 0 < term ^ LOCAL < batch.local.count
+    if is_numeral(term):
+        return True
     return term < batch.dictionary.permanent.count
 
 

@@ -23,8 +23,9 @@ import pyoxigraph as ox
 cimport cython
 from spaseq.io._minting cimport is_blank, moved
 from spaseq.io._moments cimport moment_of
-from spaseq.rdf._batch cimport EventRecord, record_of
+from spaseq.rdf._batch cimport EventRecord, record_of, written_record
 from spaseq.rdf._memory cimport give_back, resized
+from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
 from spaseq.rdf._terms cimport LOCAL, TermRecord
 
@@ -439,7 +440,8 @@ cdef class EventReader:
         self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
     ) except -1 nogil:
         """Whether the event has a time, and which."""
-        cdef TermRecord* record
+        cdef const TermRecord* record
+        cdef Numeral numeral
         cdef int64_t other
         cdef uint8_t its
         cdef uint32_t i
@@ -454,7 +456,7 @@ cdef class EventReader:
         for i in range(count):
             if stamps[i].term == 0:
                 break
-            record = record_of(self.batch, stamps[i].term)
+            record = written_record(self.batch, stamps[i].term, &numeral)
             if not moment_of(
                 record.text, record.size, record.lexical, self.factor, &other, &its
             ):

@@ -10,24 +10,27 @@ cimport cython
 from libc.stdio cimport snprintf
 from libc.string cimport memset
 
-from spaseq.rdf._batch cimport Triple, known_term, record_of
+from spaseq.rdf._batch cimport Triple, known_term, record_of, written_record
 from spaseq.rdf._memory cimport give_back, take
+from spaseq.rdf._numerals cimport Numeral, is_numeral
 from spaseq.rdf._terms cimport LOCAL, TermRecord, hash_of
 
 
 cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 nogil:
     """The number in `target` of a term of `source`; 0 for 0."""
-    cdef TermRecord* record
+    cdef const TermRecord* record
+    cdef Numeral numeral
     cdef term_t number
-    if not term & LOCAL:
+    # Of one dictionary, a numeral may have become permanent.
+    if not term & LOCAL and (not is_numeral(term) or source.version == target.version):
         return term
-    record = record_of(source, term)
+    record = written_record(source, term, &numeral)
     number = known_term(target, record.hash, record.text, record.size)
     return number if number else target.enter(record.hash, record.text, record.size, True)
 
 
 cdef bint is_blank(EventBatch batch, term_t term) noexcept nogil:
-    return record_of(batch, term).text[0] == c"_"
+    return not is_numeral(term) and record_of(batch, term).text[0] == c"_"
 
 
 @cython.final

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.rdf._dictionary cimport Dictionary, awaited
+from spaseq.rdf._numerals cimport Numeral, is_numeral, spell
 from spaseq.rdf._terms cimport (
     LOCAL,
     WINDOWED,
@@ -72,10 +73,17 @@ cdef inline TermRecord* record_of(EventBatch batch, term_t term) noexcept nogil:
     return &batch.dictionary.permanent.records[term]
 
 
+cdef inline const TermRecord* written_record(
+    EventBatch batch, term_t term, Numeral* numeral
+) noexcept nogil:
+    """As `record_of`; where the term is a numeral, its text is written there."""
+    return spell(numeral, term) if is_numeral(term) else record_of(batch, term)
+
+
 cdef inline term_t known_term(
     EventBatch batch, uint64_t hash, const char* text, uint32_t size
 ) noexcept nogil:
-    """The number of a term the batch has already, else 0."""
+    """The number of a term the batch has already, else 0; numerals are not among them."""
     cdef uint32_t place = <uint32_t>hash
     cdef term_t term
     awaited(batch.dictionary, hash)

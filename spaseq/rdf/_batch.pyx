@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Some consecutive events of one stream, their terms encoded as numbers.
 
-A term that is permanent in the dictionary has its number there; every other one has a
-number of the batch alone (its LOCAL bit is set). Within a batch equal terms have equal
-numbers. The table that says so is small and thrown away with the batch, so it stays in the
-processor's cache however long the stream is: interning into one ever-growing table costs
-five times as much (docs/architecture.md).
+A term that is permanent in the dictionary has its number there; a small number is its own
+(_numerals.pyx); every other one has a number of the batch alone (its LOCAL bit is set). Within a
+batch equal terms have equal numbers. The table that says so is small and thrown away with the
+batch, so it stays in the processor's cache however long the stream is: interning into one
+ever-growing table costs five times as much (docs/architecture.md).
 
 Texts of local terms may lie in the buffers the events were read from, which live as long
 as the batch does. `clear` makes the batch ready for other events and keeps its memory, so
@@ -18,6 +18,7 @@ from libc.string cimport memcpy, memset
 
 from spaseq.rdf._dictionary cimport permanent_of, term_of, text_of
 from spaseq.rdf._memory cimport arena_reset, arena_take, give_back, resized, take
+from spaseq.rdf._numerals cimport Numeral, is_numeral, numeral_of, spell
 from spaseq.rdf._terms cimport (
     hash_of,
     record_shape,
@@ -37,12 +38,24 @@ from spaseq.rdf.time import from_micros
 cdef uint64_t _serials = 0
 
 
-cdef inline term_t refitted(const term_t* numbers, term_t term) noexcept nogil:
-    return numbers[term ^ LOCAL] if term & LOCAL else term
+cdef inline term_t _refitted(EventBatch self, const term_t* numbers, term_t term) noexcept nogil:
+    """The number of a term now; `numbers` has those of local ones."""
+    cdef Numeral numeral
+    cdef const TermRecord* record
+    cdef term_t known
+    if term & LOCAL:
+        return numbers[term ^ LOCAL]
+    if not is_numeral(term):
+        return term
+    record = spell(&numeral, term)
+    known = permanent_of(self.dictionary, record.hash, record.text, record.size)
+    return known if known else term
 
 
-cdef bytes _written(const TermRecord* record):
+cdef bytes _written(EventBatch batch, term_t term):
     """A term as N-Triples has it: its text, with the escapes a literal needs."""
+    cdef Numeral numeral
+    cdef const TermRecord* record = written_record(batch, term, &numeral)
     cdef bytes text = record.text[:record.size]
     cdef bytes form
     cdef uint32_t end = record.lexical + 1
@@ -140,8 +153,14 @@ cdef class EventBatch:
         Its text is kept as it lies, or `copied`, where it is in no buffer of the batch.
         """
         cdef term_t term = permanent_of(self.dictionary, hash, text, size)
+        cdef term_t numeral
         cdef TermRecord* record
         cdef char* kept
+        if term == 0 or term >= self.version:
+            # What became permanent since the batch was begun may be in it, by its own number.
+            numeral = numeral_of(text, size)
+            if numeral:
+                return numeral
         if 2 * self.known.used > self.known.mask:
             slots_grow(&self.known)
         if term == 0:
@@ -174,12 +193,13 @@ cdef class EventBatch:
 
     cpdef object term(self, term_t number):
         """The pyoxigraph term of a number of the batch."""
-        cdef TermRecord* record
-        if not number & LOCAL:
+        cdef const TermRecord* record
+        cdef Numeral numeral
+        if not number & LOCAL and not is_numeral(number):
             return self.dictionary.term(number)
-        if not 0 < number ^ LOCAL < self.local.count:
+        if number & LOCAL and not 0 < number ^ LOCAL < self.local.count:
             raise IndexError(f"no term of the batch has the number {number}")
-        record = record_of(self, number)
+        record = written_record(self, number, &numeral)
         return term_of(record.text[:record.size], record.lexical)
 
     def number(self, term) -> int:
@@ -207,13 +227,13 @@ cdef class EventBatch:
             numbers[i] = known if known else i | LOCAL
             slots_put(&self.known, <uint32_t>record.hash, numbers[i])
         for i in range(self.triple_count):
-            self.triples[i].subject = refitted(numbers, self.triples[i].subject)
-            self.triples[i].predicate = refitted(numbers, self.triples[i].predicate)
-            self.triples[i].object = refitted(numbers, self.triples[i].object)
+            self.triples[i].subject = _refitted(self, numbers, self.triples[i].subject)
+            self.triples[i].predicate = _refitted(self, numbers, self.triples[i].predicate)
+            self.triples[i].object = _refitted(self, numbers, self.triples[i].object)
         for i in range(self.event_count):
-            self.events[i].name = refitted(numbers, self.events[i].name)
-            self.events[i].stamp = refitted(numbers, self.events[i].stamp)
-            self.events[i].moment = refitted(numbers, self.events[i].moment)
+            self.events[i].name = _refitted(self, numbers, self.events[i].name)
+            self.events[i].stamp = _refitted(self, numbers, self.events[i].stamp)
+            self.events[i].moment = _refitted(self, numbers, self.events[i].moment)
         give_back(numbers)
         self.version = self.dictionary.permanent.count
         self._renew()
@@ -328,11 +348,11 @@ cdef class EventBatch:
         cdef uint32_t i
         parts = []
         for i in range(event.first, event.end):
-            parts.append(_written(record_of(self, self.triples[i].subject)))
+            parts.append(_written(self, self.triples[i].subject))
             parts.append(b" ")
-            parts.append(_written(record_of(self, self.triples[i].predicate)))
+            parts.append(_written(self, self.triples[i].predicate))
             parts.append(b" ")
-            parts.append(_written(record_of(self, self.triples[i].object)))
+            parts.append(_written(self, self.triples[i].object))
             parts.append(b" .\n")
         return b"".join(parts)
 

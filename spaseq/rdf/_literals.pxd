@@ -6,7 +6,7 @@ from libc.string cimport memcmp
 from spaseq.rdf._terms cimport TermRecord, int128
 from spaseq.rdf._values cimport Kind
 
-# The datatype of a POINT or SPAN, and more of an INTEGER: `form` of a TermRecord.
+# The datatype of a POINT or SPAN: `form` of a TermRecord.
 cdef enum Form:
     NO_FORM
     DATE_TIME           # and dateTimeStamp
@@ -20,7 +20,6 @@ cdef enum Form:
     DURATION
     YEAR_MONTH_DURATION
     DAY_TIME_DURATION
-    WHOLE               # of an INTEGER: nothing but digits, as xsd:integer, without zeros in front
 
 # A datatype whose values are understood: its kind, and its form if it is a POINT or SPAN.
 cdef struct Datatype:
@@ -107,6 +106,3 @@ cdef inline void decode_record(TermRecord* record) noexcept nogil:
         decode_typed(record)
     else:
         record.exact, record.kind = number, Kind.INTEGER
-        record.form = (
-            Form.WHOLE if record.text[1] != c'0' or record.lexical == 1 else Form.NO_FORM
-        )

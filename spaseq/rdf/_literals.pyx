@@ -18,7 +18,8 @@ from libc.math cimport INFINITY, NAN, ldexp
 from libc.stdint cimport int16_t
 from libc.string cimport memcmp, memcpy
 
-from spaseq.rdf._batch cimport EventBatch, record_of
+from spaseq.rdf._batch cimport EventBatch, written_record
+from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport NO_ZONE, UNDECODED, term_t
 from spaseq.rdf._values cimport Kind, Value
 
@@ -579,11 +580,9 @@ cdef bint _read_zone(const char* text, const char* end, int16_t* to) noexcept no
 
 
 def decoded(EventBatch batch not None, term_t term):
-    """What the record of a batch's term holds: (kind, exact, real, form, zone, months).
-
-    Fields that mean nothing for the kind are None.
-    """
-    cdef TermRecord* record = record_of(batch, term)
+    """Of a batch's term: kind, exact, real, form, zone, months; None is what its kind lacks."""
+    cdef Numeral numeral
+    cdef TermRecord* record = <TermRecord*>written_record(batch, term, &numeral)
     cdef int kind
     if record.kind == UNDECODED:
         decode_record(record)

@@ -30,7 +30,7 @@ cdef struct Numeral:
     TermRecord record
     char[NUMERAL_SIZE] text
 
-cdef term_t numeral_of(TermRecord* record) noexcept nogil
+cdef term_t numeral_of(const char* text, uint32_t size) noexcept nogil
 cdef const TermRecord* spell(Numeral* to, term_t numeral) noexcept nogil
 
 

@@ -93,12 +93,11 @@ cdef enum:
     LOCAL = 0x80000000u         # one event batch
     WINDOWED = 0x40000000u      # the window's terms of a dictionary
     PLACE = 0x3FFFFFFFu         # the rest is the number of its record; without a bit: permanent
-    NUMERAL = 0x20000000u       # of the window's, those without a record, see _numerals.pyx: no
-                                # store has as many
+    NUMERAL = 0x20000000u       # with WINDOWED: it is a number and has no record, see
+                                # _numerals.pyx; no store has as many
 
 cdef enum:
     UNDECODED = 100             # the kind of a typed literal nobody has asked for yet
-    OWN = 2                     # before any stamp of a window
     NO_ZONE = 32767
 
 # What else there is of a value.
@@ -113,12 +112,11 @@ cdef struct TermRecord:
     uint32_t size       # bytes of text
     uint32_t lexical    # bytes of the IRI, label or lexical form alone
     uint8_t kind        # a Kind of _values, or UNDECODED
-    uint8_t form        # POINT, SPAN, INTEGER: which datatype (see _literals.pxd)
+    uint8_t form        # POINT, SPAN: which datatype (see _literals.pxd)
     int16_t zone        # POINT: minutes, or NO_ZONE
     uint32_t epoch      # windowed terms: the epoch that last used the term; terms of a batch:
                         # the number it was last given for the window
-    uint64_t given      # when a window gave that number, see WindowTerms; 0: it did not, or took
-                        # it; OWN: none did, it is a numeral
+    uint64_t given      # when a window gave that number, see WindowTerms; 0: it did not, or took it
     Further further
     int128 exact        # BOOLEAN, INTEGER: the number; DECIMAL: times 10**18; else atto-seconds
 

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from spaseq.rdf._batch cimport EventBatch, record_of
 from spaseq.rdf._memory cimport Arena
 from spaseq.rdf._numerals cimport is_numeral
-from spaseq.rdf._terms cimport LOCAL, OWN, WINDOWED, SlotTable, TermRecord, TermStore, term_t
+from spaseq.rdf._terms cimport LOCAL, WINDOWED, SlotTable, TermRecord, TermStore, term_t
 
 # Some stretch of the stream, and the bytes of the terms it used last.
 cdef struct Epoch:
@@ -48,15 +48,11 @@ cdef class WindowTerms:
         return 0
     cdef inline term_t keep(self, EventBatch batch, term_t term) except 0 nogil:
         """The number of a term of a batch from now on: permanent ones keep theirs."""
-        cdef const TermRecord* wanted
         cdef uint32_t number
         if not term & LOCAL:
             return term
         self.entered += 1
-        wanted = record_of(batch, term)
-        if wanted.given == OWN:
-            return wanted.epoch
-        number = self.remembered(wanted)
+        number = self.remembered(record_of(batch, term))
         if number and self.store.records[number].epoch == self.current:
             return WINDOWED | number
         return self.give(batch, term, number)
@@ -74,14 +70,10 @@ cdef class WindowTerms:
 
         Good for comparing: terms that differ have numbers that differ. For the present event.
         """
-        cdef const TermRecord* wanted
         cdef uint32_t number
         if not term & LOCAL:
             return term
-        wanted = record_of(batch, term)
-        if wanted.given == OWN:
-            return wanted.epoch
-        number = self.remembered(wanted)
+        number = self.remembered(record_of(batch, term))
         return WINDOWED | number if number else self.find(batch, term)
     cdef term_t find(self, EventBatch batch, term_t term) noexcept nogil
     cdef int _widen_objects(self) except -1

@@ -35,7 +35,6 @@ from spaseq.rdf._memory cimport (
 from spaseq.rdf._numerals cimport Numeral, is_numeral, numeral_of, spell
 from spaseq.rdf._terms cimport (
     LOCAL,
-    OWN,
     PLACE,
     WINDOWED,
     TermRecord,
@@ -114,15 +113,6 @@ cdef inline uint32_t _number(
     if number:
         wanted.epoch, wanted.given = number, self.store.records[number].given
     return number
-
-
-cdef inline bint _is_own(TermRecord* wanted) noexcept nogil:
-    """Whether a term is a numeral; then that is noted, for good."""
-    cdef term_t numeral = numeral_of(wanted)
-    if not numeral:
-        return False
-    wanted.epoch, wanted.given = numeral, OWN
-    return True
 
 
 cdef inline int _place(WindowTerms self, uint32_t number, const char* text) except -1 nogil:
@@ -249,8 +239,6 @@ cdef class WindowTerms:
         cdef TermRecord* wanted = record_of(batch, term)
         cdef uint32_t place
         if number == 0:
-            if _is_own(wanted):
-                return wanted.epoch
             number = _number(self, batch, term, &place)
         if number:
             _use(self, number)
@@ -266,15 +254,16 @@ cdef class WindowTerms:
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil:
         """The number from now on of a term that is not permanent, by its text."""
         cdef TermRecord wanted
+        cdef term_t numeral = numeral_of(text, size)
         cdef uint32_t number, place
+        self.entered += 1
+        if numeral:
+            return numeral
         memset(&wanted, 0, sizeof(TermRecord))
         wanted.hash = hash_of(text, size)
         wanted.text = text
         wanted.size = size
-        self.entered += 1
         record_shape(&wanted)
-        if _is_own(&wanted):
-            return wanted.epoch
         number = _find(self, &wanted, &place)
         if number:
             _use(self, number)
@@ -283,11 +272,8 @@ cdef class WindowTerms:
 
     cdef term_t find(self, EventBatch batch, term_t term) noexcept nogil:
         """As `seek`, for a term of a batch that is not remembered."""
-        cdef TermRecord* wanted = record_of(batch, term)
-        cdef uint32_t number, place
-        if _is_own(wanted):
-            return wanted.epoch
-        number = _number(self, batch, term, &place)
+        cdef uint32_t place
+        cdef uint32_t number = _number(self, batch, term, &place)
         return WINDOWED | number if number else term
 
     cdef int _drop(self, uint32_t up_to) except -1 nogil:
@@ -382,6 +368,6 @@ cdef class WindowTerms:
 
     def kept(self, EventBatch batch not None, term_t number):
         """The pyoxigraph term of a number of a batch, kept for the window."""
-        if not number & LOCAL:
-            return batch.dictionary.term(number)
-        return self.term(self.keep(batch, number))
+        if number & LOCAL:
+            number = self.keep(batch, number)
+        return self.term(number) if number & WINDOWED else batch.dictionary.term(number)

@@ -21,9 +21,10 @@ from spaseq.gpm._match cimport NativeMatcher
 from spaseq.gpm._rows cimport row_at
 from spaseq.io._framing cimport EventReader
 from spaseq.io._nquads cimport LineReader
-from spaseq.rdf._batch cimport EventBatch, EventRecord, Triple, record_of
+from spaseq.rdf._batch cimport EventBatch, EventRecord, Triple, record_of, written_record
 from spaseq.rdf._dictionary cimport text_of
 from spaseq.rdf._memory cimport give_back, resized, take, zeroed
+from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport TermRecord, hash_of, term_t
 from spaseq.results._json cimport put
 from spaseq.spark._building cimport Strings
@@ -190,11 +191,12 @@ cdef class PartFinder:
     cdef uint32_t _part(self, EventBatch batch, const term_t* row, list columns) except? 0:
         """The part of a row's key; `parts` where the row leaves it open."""
         cdef uint64_t seed = 0
+        cdef Numeral numeral
         cdef int column
         for column in columns:
             if column < 0 or row[column] == 0:
                 return self.parts
-            seed = key_with(seed, record_of(batch, row[column]))
+            seed = key_with(seed, written_record(batch, row[column], &numeral))
         return part_of_key(seed, self.parts)
 
     cdef int _put(self, int64_t event, int64_t part) except -1:
@@ -269,6 +271,7 @@ cdef class GraphWriter:
 
     cdef int _triples(self, EventBatch batch, const EventRecord* event) except -1:
         cdef Triple* triple
+        cdef Numeral numeral
         cdef uint32_t i
         for i in range(event.first, event.end):
             triple = &batch.triples[i]
@@ -276,7 +279,7 @@ cdef class GraphWriter:
             put(&self.graphs.text, " ", 1)
             self._term(record_of(batch, triple.predicate))
             put(&self.graphs.text, " ", 1)
-            self._term(record_of(batch, triple.object))
+            self._term(written_record(batch, triple.object, &numeral))
             put(&self.graphs.text, " .\n", 3)
         return 0
 

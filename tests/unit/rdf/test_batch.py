@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spaseq.io._minting import Minter
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._memory import requests
@@ -18,6 +19,10 @@ from tests.unit.rdf.term_strategies import facts, terms
 LOCAL = 1 << 31
 EX = "http://e/"
 A, B, P = (ox.NamedNode(EX + name) for name in "abp")
+
+
+def _is_numeral(number: int) -> bool:
+    return number >> 29 == 0b011
 
 
 def _added(dictionary: Dictionary, *events) -> EventBatch:
@@ -48,12 +53,14 @@ def test_equal_terms_have_equal_numbers_local_or_permanent(event, permanent) -> 
     numbers = {term: dictionary.intern(term) for term in permanent}
     batch = _added(dictionary, event, event)
     used = {term for fact in event for term in fact}
-    assert batch.terms == len(used - numbers.keys())
+    own = {term for term in used - numbers.keys() if _is_numeral(batch.number(term))}
+    assert batch.terms == len(used - numbers.keys() - own)
     for term in used:
         number = batch.number(term)
         assert batch.term(number) == term
-        assert bool(number & LOCAL) == (term not in numbers)
+        assert bool(number & LOCAL) == (term not in numbers and term not in own)
         assert number == numbers.get(term, number)
+        assert term not in own or number == EventBatch(Dictionary()).number(term)
     assert len({batch.number(term) for term in used}) == len(used)
 
 
@@ -85,16 +92,48 @@ def test_a_cleared_batch_asks_for_no_memory() -> None:
     assert requests() == before
 
 
-def test_what_becomes_permanent_between_two_events_of_a_batch_is_one_term_there() -> None:
+@pytest.mark.parametrize("term", [A, ox.Literal(5), literal("-1.5", "decimal")])
+def test_what_becomes_permanent_between_two_events_of_a_batch_is_one_term_there(term) -> None:
     dictionary = Dictionary()
-    batch = _added(dictionary, [(A, P, B)])
-    local = batch.number(A)
-    permanent = dictionary.intern(A)
-    batch.add([(A, P, A)])
-    assert batch.number(A) == local != permanent
-    assert batch.facts(1) == [(A, P, A)]
+    batch = _added(dictionary, [(A, P, term)])
+    own = batch.number(term)
+    permanent = dictionary.intern(term)
+    batch.add([(A, P, term)])
+    assert batch.number(term) == own != permanent
+    assert batch.facts(1) == [(A, P, term)]
     batch.clear()
-    assert batch.number(A) == permanent
+    assert batch.number(term) == permanent
+
+
+def test_numbers_that_become_permanent_are_so_in_a_batch_that_is_made_to_fit() -> None:
+    dictionary = Dictionary()
+    known, other = ox.Literal(5), literal("0.25", "decimal")
+    batch = EventBatch(dictionary)
+    batch.add([(A, P, known), (A, P, other)], 5, stamp=known)
+    before = batch.facts(0)
+    permanent = dictionary.intern(known)
+    batch.refit()
+    assert batch.number(known) == permanent
+    assert _is_numeral(batch.number(other))
+    assert batch.facts(0) == before
+    assert batch.time(0).term == known
+    assert batch.n_triples(0).count(b'"5"^^<http://www.w3.org/2001/XMLSchema#integer>') == 1
+    other_batch = EventBatch(dictionary)
+    Minter(1).copy(batch, 0, other_batch)
+    assert other_batch.facts(0) == before
+    assert other_batch.terms == batch.terms
+
+
+def test_numbers_that_become_permanent_between_two_batches_are_so_in_the_later_one() -> None:
+    dictionary = Dictionary()
+    number = ox.Literal(5)
+    batch = _added(dictionary, [(A, P, number)])
+    permanent = dictionary.intern(number)
+    later = EventBatch(dictionary)
+    Minter(1).copy(batch, 0, later)
+    assert later.facts(0) == batch.facts(0)
+    assert later.number(number) == permanent
+    assert later.terms == 2
 
 
 def test_an_event_that_fails_is_not_half_there() -> None:

@@ -81,11 +81,11 @@ def expected(term: ox.Literal) -> tuple[object, ...]:
 
 
 def found(term: ox.Literal) -> tuple[object, ...]:
-    batch = EventBatch(Dictionary())
-    batch.add([(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), term)])
-    number = batch.terms | 0x80000000
+    batch, dictionary = EventBatch(Dictionary()), Dictionary()
+    number, permanent = batch.number(term), dictionary.intern(term)
     assert batch.term(number) == term
     assert same(decoded(batch, number), decoded(batch, number))
+    assert same(decoded(batch, number), decoded(EventBatch(dictionary), permanent))
     return decoded(batch, number)
 
 
