@@ -24,6 +24,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
@@ -174,6 +175,32 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def spark_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Spark stays in the folder it was started in: other tests may have started one elsewhere."""
+    if find_spec("pyspark") is None:
+        yield
+        return
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    for owner, name in (
+        (SparkContext, "_gateway"),
+        (SparkContext, "_jvm"),
+        (SparkContext, "_active_spark_context"),
+        (SparkSession, "_instantiatedSession"),
+    ):
+        monkeypatch.setattr(owner, name, None)
+    yield
+    if SparkContext._active_spark_context is not None:
+        SparkContext._active_spark_context.stop()
+    if SparkContext._gateway is not None:
+        SparkContext._gateway.shutdown()
+        SparkContext._gateway.proc.stdin.close()  # it ends with its standard input
+        SparkContext._gateway.proc.wait()
+
+
+@pytest.mark.usefixtures("spark_of_its_own")
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_commands_and_sessions_print_what_is_shown(path: Path, folder: Path) -> None:
     shared: dict[str, object] = {}
