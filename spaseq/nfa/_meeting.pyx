@@ -17,7 +17,7 @@ from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._event cimport compare_row, label_straight, spend
 from spaseq.nfa._groups cimport NOBODY, Group, Groups, drop, find, group_at, hashed, latest_of, make
 from spaseq.nfa._instant cimport Pending, arrive, arrive_straight, touch
-from spaseq.nfa._order cimport Order, Rank, Span, class_of, is_distinct, next_of, rank_at
+from spaseq.nfa._order cimport Order, Rank, Span, above, class_of, is_distinct, next_of, rank_at
 from spaseq.nfa._sums cimport Sum, sum_of
 from spaseq.nfa._tables cimport (
     CLOSING,
@@ -141,22 +141,6 @@ cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
     self.rank = rank_at(record, &self.value)
     self.distinct = is_distinct(record, self.value)
     return 0
-
-
-cdef extern from *:
-    """
-    #include <string.h>
-    /* The next greater double of one that is finite. */
-    static inline double spaseq_above(double value) {
-        int64_t bits;
-        value += 0.0;   /* no zero has a sign then */
-        memcpy(&bits, &value, 8);
-        bits += value < 0 ? -1 : 1;
-        memcpy(&value, &bits, 8);
-        return value;
-    }
-    """
-    double above "spaseq_above"(double value) noexcept nogil
 
 
 cdef inline uint32_t _key_hash(Meeting self, const Edge* edge) noexcept nogil:

@@ -83,11 +83,10 @@ cdef struct Place:
     uint64_t alike      # the hash of the registers an index reads, and a rank
     double value
     uint32_t block      # NOBODY: it is alone
-    uint32_t entry
 
 # Groups near each other, at a position, a value and a group, or after it, and before the next
 # block. Blocks have numbers: that of the line of the cache they begin at. Values come behind them,
-# as many as there is room for, and then groups.
+# as many as there is room for, and then groups; both begin at `first`, in order.
 cdef struct Block:
     uint64_t alike          # that of all its groups
     double low              # its position
@@ -98,11 +97,12 @@ cdef struct Block:
     uint32_t serial         # no other block has it
     uint16_t count          # of groups: one at least
     uint16_t room           # FEW, SOME or MANY
+    uint16_t first
 
 cdef enum:
     FEW = 6         # in two lines of the cache
     SOME = 16       # in four
-    MANY = 64       # in thirteen: there are as many bits in a word
+    MANY = 64       # in thirteen
 
 # The union of some groups, see _sums.pyx.
 cdef struct Union:
@@ -115,59 +115,63 @@ cdef struct Subtotal:
     Union own
     Union subtree
 
-# A walk over the groups of some values.
+# A walk over the groups of some values: up, or down from the greatest.
 cdef struct Span:
     const Block* block      # NULL: it is at a group that is alone, or behind the last one
-    uint64_t left           # a bit for each of its groups that is to come
+    const double* at        # the value it is at
+    const double* end       # behind the last one of the block
+    int step                # 1, or -1 where it goes down
     double least
     double most
     double value            # of the group it is at
 
 
 cdef inline double* values_in(const Block* block) noexcept nogil:
-    return <double*>(block + 1)
+    """Those of its groups, and no others."""
+    return <double*>(block + 1) + block.first
 
 
 cdef inline uint32_t* groups_in(const Block* block) noexcept nogil:
-    return <uint32_t*>(values_in(block) + block.room)
+    """The groups, each at the place of its value."""
+    return <uint32_t*>(<double*>(block + 1) + block.room) + block.first
+
+
+cdef inline uint32_t count_below(const Block* block, double value) noexcept nogil:
+    """How many groups have a value that is less: those at the beginning.
+
+    All are compared, several at once: to look for the place takes longer, as few as they are.
+    """
+    cdef const double* values = values_in(block)
+    cdef uint64_t found = 0
+    cdef uint32_t i
+    for i in range(block.count):
+        found += values[i] < value
+    return <uint32_t>found
+
+
+cdef inline uint32_t below(const Block* block, double value) noexcept nogil:
+    """As `count_below`, for blocks that mostly lie on one side."""
+    if values_in(block)[0] >= value:
+        return 0
+    if values_in(block)[block.count - 1] < value:
+        return block.count
+    return count_below(block, value)
 
 
 cdef extern from *:
     """
-    #ifdef __SSE2__
-    #include <emmintrin.h>
-    #endif
-    #define first_bit(word) ((uint32_t)__builtin_ctzll(word))
-
-    /* Of some values a bit for each that lies in a range. What lies behind them is read too, up to
-       a multiple of four: in a block there are groups. */
-    static inline uint64_t bits_within(
-        const double* values, uint32_t count, double least, double most
-    ) {
-        uint64_t found = 0;
-        uint32_t i;
-    #ifdef __SSE2__
-        const __m128d low = _mm_set1_pd(least), high = _mm_set1_pd(most);
-        for (i = 0; i < count; i += 4) {
-            const __m128d one = _mm_loadu_pd(values + i), two = _mm_loadu_pd(values + i + 2);
-            const __m128 in = _mm_shuffle_ps(
-                _mm_castpd_ps(_mm_and_pd(_mm_cmpge_pd(one, low), _mm_cmple_pd(one, high))),
-                _mm_castpd_ps(_mm_and_pd(_mm_cmpge_pd(two, low), _mm_cmple_pd(two, high))),
-                _MM_SHUFFLE(2, 0, 2, 0));
-            found |= (uint64_t)_mm_movemask_ps(in) << i;
-        }
-        return found & (~(uint64_t)0 >> (64 - count));
-    #else
-        for (i = 0; i < count; i++)
-            found |= (uint64_t)((values[i] >= least) & (values[i] <= most)) << i;
-        return found;
-    #endif
+    #include <string.h>
+    /* The next greater double of one that is finite. */
+    static inline double spaseq_above(double value) {
+        int64_t bits;
+        value += 0.0;   /* no zero has a sign then */
+        memcpy(&bits, &value, 8);
+        bits += value < 0 ? -1 : 1;
+        memcpy(&value, &bits, 8);
+        return value;
     }
     """
-    uint32_t first_bit(uint64_t word) noexcept nogil
-    uint64_t bits_within(
-        const double* values, uint32_t count, double least, double most
-    ) noexcept nogil
+    double above "spaseq_above"(double value) noexcept nogil
 
 
 @cython.final
@@ -190,11 +194,11 @@ cdef class Order:
     cdef uint32_t seek(
         self, Span* span, uint32_t hash, Rank rank, double least, double most
     ) noexcept nogil
-    cdef bint more(self, Span* span) noexcept nogil
-    cdef uint64_t _left_in(self, const Span* span) noexcept nogil
+    cdef uint32_t hop(self, Span* span) noexcept nogil
     cdef uint32_t _block_of(self, uint64_t alike, double value, uint32_t group) noexcept nogil
     cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil
     cdef uint32_t _begin(self, const Place* place, uint32_t group) except? 0xFFFFFFFF nogil
+    cdef uint32_t _place_in(self, const Block* block, double value, uint32_t group) noexcept nogil
     cdef int _add(self, uint32_t number, uint32_t group) noexcept nogil
     cdef int _settle(self, uint32_t* root) except -1 nogil
     cdef int _free(self, uint32_t number) noexcept nogil
@@ -202,7 +206,7 @@ cdef class Order:
     cdef uint32_t _split(
         self, uint32_t number, double value, uint32_t group
     ) except? 0xFFFFFFFF nogil
-    cdef int _part(self, uint32_t number, uint32_t other) noexcept nogil
+    cdef int _move(self, uint32_t number, uint32_t other, uint32_t from_on) noexcept nogil
     cdef int _spoil(self, uint32_t serial) noexcept nogil
     cdef int _spoil_path(self, uint32_t number) noexcept nogil
     cdef int _hang(self, uint32_t number) noexcept nogil
@@ -243,14 +247,21 @@ cdef inline int leave(Order order, uint32_t group) noexcept nogil:
     return 0
 
 
+cdef inline uint32_t group_of(Span* span) noexcept nogil:
+    """The group a walk is at; NOBODY where that is beyond the values wanted."""
+    cdef double value = span.at[0]
+    if value < span.least or value > span.most:
+        span.block = NULL
+        return NOBODY
+    span.value = value
+    return groups_in(span.block)[span.at - values_in(span.block)]
+
+
 cdef inline uint32_t next_of(Order order, Span* span) noexcept nogil:
     """Another group that `seek` and this have not given yet, or NOBODY."""
-    cdef uint32_t entry
-    if span.block == NULL or (
-        span.left == 0 and (span.block.after == NOBODY or not order.more(span))
-    ):
+    if span.block == NULL:
         return NOBODY
-    entry = first_bit(span.left)
-    span.left &= span.left - 1
-    span.value = values_in(span.block)[entry]
-    return groups_in(span.block)[entry]
+    span.at += span.step
+    if span.at == span.end:
+        return order.hop(span)
+    return group_of(span)

@@ -4,9 +4,10 @@
 Groups that share the hash of the registers which equal ones share, and a rank, are in blocks, by
 (value, number of the group). Blocks are the nodes of treaps; a table by that hash has their roots,
 so that groups are apart that an equality keeps apart. Ranks keep apart what cannot be compared: a
-number meets numbers, a text texts, anything else what is neither. Within a block groups are in no
-order: they come last and go at once, and those of a range are told by comparing all, which takes
-less time than to keep them in order. Most trees are one block; a group that is alone has none.
+number meets numbers, a text texts, anything else what is neither. Within a block groups are in
+order, with room at both ends: what a `;` place takes, and what comes then, is at one of them, and a
+range that is open at one end is met from there. Most trees are one block; a group that is alone has
+none.
 
 Invariant: what an index leaves out, the filter it serves is not true of; what it gives, the filter
 is still asked about, unless all numbers are distinct as doubles. So values may be doubles that
@@ -16,9 +17,9 @@ each that comes, goes, or begins a range, for blocks that lose groups are not jo
 each after it. Source: Seidel and Aragon, Randomized Search Trees, 1996.
 """
 
-from libc.math cimport isnan
+from libc.math cimport INFINITY, isnan
 from libc.stdint cimport int64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memmove, memset
 
 from spaseq.rdf._literals cimport decode_record
 from spaseq.rdf._memory cimport LINE, give_back, lines_grow, longer
@@ -28,7 +29,6 @@ cdef const char* LACKING = b"another group of partial matches"
 
 cdef enum:
     SPARSE = 4      # so many roots for each group there is room for: few keys share one
-    SAMPLED = 8     # so many groups of a block say where it is cut
 
 
 cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil:
@@ -55,20 +55,6 @@ cdef class Registers:
         self.dictionary = dictionary
 
 
-cdef int _sort(double* values, uint32_t* groups, uint32_t count) noexcept nogil:
-    """Put few groups in order."""
-    cdef uint32_t i, j, group
-    cdef double value
-    for i in range(1, count):
-        value, group = values[i], groups[i]
-        j = i
-        while j and _lies_before(value, group, values[j - 1], groups[j - 1]):
-            values[j], groups[j] = values[j - 1], groups[j - 1]
-            j -= 1
-        values[j], groups[j] = value, group
-    return 0
-
-
 cdef inline uint32_t _size(uint32_t room) noexcept nogil:
     return <int>(room > FEW) + <int>(room > SOME)
 
@@ -82,6 +68,16 @@ cdef inline bint _lies_before(
 ) noexcept nogil:
     """Whether a position lies before another, without a branch: there is no telling."""
     return <int>(value < other) | (<int>(value == other) & <int>(group < other_group))
+
+
+cdef inline int _shift(Block* block, uint32_t first) noexcept nogil:
+    """The groups of a block have other room in front of them."""
+    cdef double* values = values_in(block)
+    cdef uint32_t* groups = groups_in(block)
+    block.first = first
+    memmove(values_in(block), values, block.count * sizeof(double))
+    memmove(groups_in(block), groups, block.count * sizeof(uint32_t))
+    return 0
 
 
 cdef inline bint _precedes(const Block* one, const Block* other) noexcept nogil:
@@ -162,20 +158,32 @@ cdef class Order:
     cdef int take_out(self, uint32_t group) noexcept nogil:
         """A group that is in a block goes."""
         cdef Place* place = &self.places[group]
-        cdef uint32_t last
-        cdef Block* block
+        cdef Block* block = block_at(self, place.block)
+        cdef double* values = values_in(block)
+        cdef uint32_t* groups = groups_in(block)
+        cdef uint32_t i, behind
         if self.subtotals != NULL:
             self._spoil_path(place.block)
-        block = block_at(self, place.block)
-        assert groups_in(block)[place.entry] == group
-        block.count -= 1
-        if block.count == 0:
+        if block.count == 1:
+            assert groups[0] == group
             self._unhang(place.block)
             return self._free(place.block)
-        last = groups_in(block)[block.count]
-        values_in(block)[place.entry] = values_in(block)[block.count]
-        groups_in(block)[place.entry] = last
-        self.places[last].entry = place.entry
+        block.count -= 1
+        if groups[block.count] == group:
+            return 0
+        if groups[0] == group:
+            block.first += 1
+            return 0
+        i = self._place_in(block, place.value, group)
+        assert groups[i] == group
+        behind = block.count - i
+        if i < behind:
+            memmove(values + 1, values, i * sizeof(double))
+            memmove(groups + 1, groups, i * sizeof(uint32_t))
+            block.first += 1
+        else:
+            memmove(values + i, values + i + 1, behind * sizeof(double))
+            memmove(groups + i, groups + i + 1, behind * sizeof(uint32_t))
         return 0
 
     cdef uint32_t seek(
@@ -187,7 +195,9 @@ cdef class Order:
         """
         cdef uint64_t alike = class_of(hash, rank)
         cdef uint32_t found = root_of(self, alike)[0]
+        cdef bint down = most == INFINITY and least > -INFINITY
         cdef Place* place
+        cdef const double* values
         span.block = NULL
         if found == NOBODY:
             return NOBODY
@@ -198,27 +208,35 @@ cdef class Order:
             if place.alike != alike or place.value < least or place.value > most:
                 return NOBODY
             return found
-        found = self._block_of(alike, least, 0)
+        found = self._block_of(alike, INFINITY, NOBODY) if down else self._block_of(alike, least, 0)
         if found == NOBODY:
             return NOBODY
         span.block, span.least, span.most = block_at(self, found), least, most
-        span.left = self._left_in(span)
-        return next_of(self, span)
+        values = values_in(span.block)
+        if down:
+            span.step, span.at, span.end = -1, values + span.block.count - 1, values - 1
+        else:
+            span.step, span.at, span.end = 1, values, values + span.block.count
+            if least > values[0]:
+                span.at += below(span.block, least)
+                if span.at == span.end:
+                    return self.hop(span)
+        return group_of(span)
 
-    cdef bint more(self, Span* span) noexcept nogil:
-        """Go on to the next block, where groups are to come."""
-        while span.left == 0:
-            if span.block.after == NOBODY:
-                return False
-            span.block = block_at(self, span.block.after)
-            if span.block.low > span.most:
-                span.block = NULL
-                return False
-            span.left = self._left_in(span)
-        return True
-
-    cdef uint64_t _left_in(self, const Span* span) noexcept nogil:
-        return bits_within(values_in(span.block), span.block.count, span.least, span.most)
+    cdef uint32_t hop(self, Span* span) noexcept nogil:
+        """The first group of the next block, or NOBODY."""
+        cdef uint32_t next = span.block.after if span.step > 0 else span.block.before
+        cdef const double* values
+        if next == NOBODY:
+            span.block = NULL
+            return NOBODY
+        span.block = block_at(self, next)
+        values = values_in(span.block)
+        if span.step > 0:
+            span.at, span.end = values, values + span.block.count
+        else:
+            span.at, span.end = values + span.block.count - 1, values - 1
+        return group_of(span)
 
     # ---------------------------------------------------------------- blocks
 
@@ -265,7 +283,7 @@ cdef class Order:
             block.room, block.serial = room, self.block_count
             self.line_count += lines
             self.block_count += 1
-        block.count = 0
+        block.count, block.first = 0, room // 2
         return number
 
     cdef uint32_t _begin(self, const Place* place, uint32_t group) except? 0xFFFFFFFF nogil:
@@ -276,13 +294,47 @@ cdef class Order:
         block.before = block.after = NOBODY
         return number
 
+    cdef uint32_t _place_in(
+        self, const Block* block, double value, uint32_t group
+    ) noexcept nogil:
+        """How many groups of a block lie before a position."""
+        cdef const double* values = values_in(block)
+        cdef const uint32_t* groups = groups_in(block)
+        cdef uint32_t found = count_below(block, value)
+        while found < block.count and values[found] == value and groups[found] < group:
+            found += 1
+        return found
+
     cdef int _add(self, uint32_t number, uint32_t group) noexcept nogil:
         """A group comes into a block that has room."""
         cdef Block* block = block_at(self, number)
         cdef Place* place = &self.places[group]
-        place.block, place.entry = number, block.count
-        values_in(block)[block.count] = place.value
-        groups_in(block)[block.count] = group
+        cdef uint32_t i = block.count
+        cdef uint32_t behind
+        cdef double* values = values_in(block)
+        cdef uint32_t* groups = groups_in(block)
+        place.block = number
+        if i and _lies_before(place.value, group, values[i - 1], groups[i - 1]):
+            i = 0
+            if not _lies_before(place.value, group, values[0], groups[0]):
+                i = self._place_in(block, place.value, group)
+        behind = block.count - i
+        if i < behind:
+            if block.first == 0:
+                _shift(block, (block.room - block.count + 1) // 2)
+            block.first -= 1
+            values, groups = values_in(block), groups_in(block)
+            if i:
+                memmove(values, values + 1, i * sizeof(double))
+                memmove(groups, groups + 1, i * sizeof(uint32_t))
+        else:
+            if block.first + block.count == block.room:
+                _shift(block, (block.room - block.count) // 2)
+                values, groups = values_in(block), groups_in(block)
+            if behind:
+                memmove(values + i + 1, values + i, behind * sizeof(double))
+                memmove(groups + i + 1, groups + i, behind * sizeof(uint32_t))
+        values[i], groups[i] = place.value, group
         block.count += 1
         return 0
 
@@ -307,7 +359,6 @@ cdef class Order:
         cdef Block* block = block_at(self, number)
         cdef Block* larger = block_at(self, other)
         cdef uint32_t* where = root_of(self, block.alike)
-        cdef uint32_t i
         while where[0] != number:
             where = &block_at(self, where[0]).child[_precedes(block_at(self, where[0]), block)]
         where[0] = other
@@ -320,8 +371,7 @@ cdef class Order:
             block_at(self, block.before).after = other
         if block.after != NOBODY:
             block_at(self, block.after).before = other
-        for i in range(block.count):
-            self._add(other, groups_in(block)[i])
+        self._move(number, other, 0)
         self._free(number)
         return other
 
@@ -332,11 +382,8 @@ cdef class Order:
         cdef uint32_t other = self._new(MANY)
         cdef Block* block = block_at(self, number)
         cdef Block* behind = block_at(self, other)
-        cdef double* values = values_in(block)
-        cdef uint32_t* groups = groups_in(block)
-        cdef double[SAMPLED] sample
-        cdef uint32_t[SAMPLED] sampled
-        cdef uint32_t i, stay = 0
+        cdef uint32_t half = MANY // 2
+        cdef bint rises
         behind.alike = block.alike
         if _lies_before(value, group, block.low, block.low_group):
             # What comes in falling order leaves full blocks behind, and so does what rises.
@@ -345,40 +392,33 @@ cdef class Order:
             block.before = other
             self._hang(other)
             return other
-        for i in range(MANY):
-            stay += _lies_before(values[i], groups[i], value, group)
-        if stay == MANY:
+        rises = _lies_before(values_in(block)[MANY - 1], groups_in(block)[MANY - 1], value, group)
+        if rises:
             behind.low, behind.low_group = value, group
         else:
-            for i in range(SAMPLED):
-                sample[i], sampled[i] = values[i * (MANY // SAMPLED)], groups[i * (MANY // SAMPLED)]
-            _sort(sample, sampled, SAMPLED)
-            behind.low, behind.low_group = sample[SAMPLED // 2], sampled[SAMPLED // 2]
+            behind.low, behind.low_group = values_in(block)[half], groups_in(block)[half]
         behind.before, behind.after = number, block.after
         if block.after != NOBODY:
             block_at(self, block.after).before = other
         block.after = other
         if self.subtotals != NULL:
             self._spoil_path(number)
-        self._part(number, other)
+        if not rises:
+            self._move(number, other, half)
         self._hang(other)
         return number if _lies_before(value, group, behind.low, behind.low_group) else other
 
-    cdef int _part(self, uint32_t number, uint32_t other) noexcept nogil:
-        """The groups of a block that lie where another one begins, or after it, are its own."""
+    cdef int _move(self, uint32_t number, uint32_t other, uint32_t from_on) noexcept nogil:
+        """The groups of a block from a place on go into one that is empty."""
         cdef Block* block = block_at(self, number)
-        cdef Block* behind = block_at(self, other)
-        cdef double* values = values_in(block)
-        cdef uint32_t* groups = groups_in(block)
-        cdef uint32_t i, stay = 0
-        for i in range(block.count):
-            if _lies_before(values[i], groups[i], behind.low, behind.low_group):
-                values[stay], groups[stay] = values[i], groups[i]
-                self.places[groups[stay]].entry = stay
-                stay += 1
-            else:
-                self._add(other, groups[i])
-        block.count = stay
+        cdef Block* to = block_at(self, other)
+        cdef uint32_t i, count = block.count - from_on
+        to.first, to.count = (to.room - count) // 2, count
+        memcpy(values_in(to), values_in(block) + from_on, count * sizeof(double))
+        memcpy(groups_in(to), groups_in(block) + from_on, count * sizeof(uint32_t))
+        for i in range(count):
+            self.places[groups_in(to)[i]].block = other
+        block.count = from_on
         return 0
 
     # ---------------------------------------------------------------- trees of blocks

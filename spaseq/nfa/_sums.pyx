@@ -20,10 +20,11 @@ from spaseq.nfa._order cimport (
     Order,
     Place,
     Union,
+    above,
+    below,
     block_at,
     groups_in,
     root_of,
-    values_in,
 )
 
 
@@ -61,7 +62,8 @@ cdef int _gather(
     cdef const Block* block
     cdef Union* found
     cdef Group* group
-    cdef uint32_t i, some = 0
+    cdef uint32_t i, first, end
+    cdef bint whole
     if number == NOBODY:
         return 0
     block = block_at(order, number)
@@ -73,17 +75,21 @@ cdef int _gather(
         return _gather(groups, order, tecs, since, wanted, block.child[1], no_less, no_greater)
     if block.alike > wanted.alike:
         return _gather(groups, order, tecs, since, wanted, block.child[0], no_less, no_greater)
-    for i in range(block.count):
-        some += _is_wanted(wanted, values_in(block)[i])
-    if some == block.count:
+    first = 0
+    end = block.count
+    if wanted.above:
+        first = below(block, above(wanted.bound))
+    else:
+        end = below(block, wanted.bound)
+    whole = end - first == block.count
+    if whole:
         _settle_own(groups, order, tecs, since, block)
         found = &order.subtotals[block.serial].own
         _add(tecs, since, &wanted.members, &wanted.latest, found.members, found.latest)
-    elif some:
-        for i in range(block.count):
-            if _is_wanted(wanted, values_in(block)[i]):
-                group = group_at(groups, groups_in(block)[i])
-                _add(tecs, since, &wanted.members, &wanted.latest, group.members, group.latest)
+    else:
+        for i in range(first, end):
+            group = group_at(groups, groups_in(block)[i])
+            _add(tecs, since, &wanted.members, &wanted.latest, group.members, group.latest)
     # What comes before a block is no greater than where it begins, what comes after no less than
     # any of it.
     if not wanted.above or block.low > wanted.bound:
@@ -91,9 +97,9 @@ cdef int _gather(
             groups, order, tecs, since, wanted, block.child[0], no_less,
             no_greater or _is_wanted(wanted, block.low),
         )
-    if wanted.above or some == block.count:
+    if wanted.above or whole:
         _gather(
-            groups, order, tecs, since, wanted, block.child[1], no_less or some > 0, no_greater
+            groups, order, tecs, since, wanted, block.child[1], no_less or first < end, no_greater
         )
     return 0
 
