@@ -401,14 +401,15 @@ cdef class Meeting(Joins):
 
     cdef int show(self, uint32_t first) except -1 nogil:
         """What came to wait, from the first so many on, becomes visible."""
-        cdef const Pending* pending = self.pending + first
-        cdef const Pending* last = self.pending + self.pending_count
-        while pending < last:
+        cdef const Pending* pending = self.pending + self.pending_count
+        cdef const Pending* last = self.pending + first
+        # Who starts last is mostly met first.
+        while pending > last:
+            pending -= 1
             _enter(
                 self, pending.target, self.pending_values + pending.values, pending.node,
                 <Groups>self.groups_at[pending.target],
             )
-            pending += 1
         if self.pending_count > first:
             self.value_count = self.pending[first].values
             self.pending_count = first
