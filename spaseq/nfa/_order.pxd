@@ -195,7 +195,9 @@ cdef class Order:
         self, Span* span, uint32_t hash, Rank rank, double least, double most
     ) noexcept nogil
     cdef uint32_t hop(self, Span* span) noexcept nogil
-    cdef uint32_t _block_of(self, uint64_t alike, double value, uint32_t group) noexcept nogil
+    cdef uint32_t search(
+        self, uint32_t node, uint64_t alike, double value, uint32_t group
+    ) noexcept nogil
     cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil
     cdef uint32_t _begin(self, const Place* place, uint32_t group) except? 0xFFFFFFFF nogil
     cdef uint32_t _place_in(self, const Block* block, double value, uint32_t group) noexcept nogil
@@ -223,28 +225,88 @@ cdef inline Block* block_at(Order order, uint32_t number) noexcept nogil:
     return <Block*>(order.blocks.first + <size_t>number * LINE)
 
 
+cdef inline bint lies_before(
+    double value, uint32_t group, double other, uint32_t other_group
+) noexcept nogil:
+    """Whether a position lies before another, without a branch: there is no telling."""
+    return <int>(value < other) | (<int>(value == other) & <int>(group < other_group))
+
+
+cdef inline uint32_t block_of(
+    Order order, uint32_t root, uint64_t alike, double value, uint32_t group
+) noexcept nogil:
+    """The last block of a tree that begins at a position or before it, else the first one.
+
+    NOBODY, where no block of the tree has what is wanted alike.
+    """
+    cdef const Block* block = block_at(order, root)
+    # Most trees are one block.
+    if block.child[0] & block.child[1] != NOBODY:
+        return order.search(root, alike, value, group)
+    return root if block.alike == alike else <uint32_t>NOBODY
+
+
+cdef inline bint add_at_end(Block* block, double value, uint32_t group) noexcept nogil:
+    """Whether a group lies at an end of a block, and there is room; then it is there."""
+    cdef double* values = values_in(block)
+    cdef uint32_t* groups = groups_in(block)
+    cdef uint32_t count = block.count
+    if lies_before(values[count - 1], groups[count - 1], value, group):
+        if block.first + count == block.room:
+            return False
+        values[count], groups[count] = value, group
+    elif block.first and lies_before(value, group, values[0], groups[0]):
+        block.first -= 1
+        values -= 1
+        groups -= 1
+        values[0], groups[0] = value, group
+    else:
+        return False
+    block.count += 1
+    return True
+
+
 cdef inline int enter(
     Order order, uint32_t group, uint32_t hash, Rank rank, double value, bint distinct
 ) except -1 nogil:
     """A group that is not there comes in; see `rank_in`."""
     cdef Place* place = &order.places[group]
     cdef uint32_t* root
+    cdef Block* block
     order.distinct &= distinct
     place.alike, place.value = class_of(hash, rank), value
     root = root_of(order, place.alike)
-    if root[0] != NOBODY:
-        return order.put(group)
-    root[0], place.block = LONE | group, NOBODY
-    return 0
+    if root[0] == NOBODY:
+        root[0], place.block = LONE | group, NOBODY
+        return 0
+    if not root[0] & LONE and order.subtotals == NULL:
+        place.block = block_of(order, root[0], place.alike, value, group)
+        if place.block != NOBODY:
+            block = block_at(order, place.block)
+            if not lies_before(value, group, block.low, block.low_group) and (
+                add_at_end(block, value, group)
+            ):
+                return 0
+    return order.put(group)
 
 
 cdef inline int leave(Order order, uint32_t group) noexcept nogil:
     """A group that is there goes."""
     cdef Place* place = &order.places[group]
-    if place.block != NOBODY:
-        return order.take_out(group)
-    root_of(order, place.alike)[0] = NOBODY
-    return 0
+    cdef Block* block
+    if place.block == NOBODY:
+        root_of(order, place.alike)[0] = NOBODY
+        return 0
+    block = block_at(order, place.block)
+    if block.count > 1 and order.subtotals == NULL:
+        if groups_in(block)[block.count - 1] == group:
+            block.count -= 1
+            return 0
+        if groups_in(block)[0] == group:
+            block.first += 1
+            block.count -= 1
+            return 0
+    return order.take_out(group)
 
 
 cdef inline uint32_t group_of(Span* span) noexcept nogil:

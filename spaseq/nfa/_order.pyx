@@ -63,13 +63,6 @@ cdef inline uint32_t _priority(const Block* block) noexcept nogil:
     return (block.serial + 1) * 0x9E3779B1u ^ (block.serial << 15)
 
 
-cdef inline bint _lies_before(
-    double value, uint32_t group, double other, uint32_t other_group
-) noexcept nogil:
-    """Whether a position lies before another, without a branch: there is no telling."""
-    return <int>(value < other) | (<int>(value == other) & <int>(group < other_group))
-
-
 cdef inline int _shift(Block* block, uint32_t first) noexcept nogil:
     """The groups of a block have other room in front of them."""
     cdef double* values = values_in(block)
@@ -83,7 +76,7 @@ cdef inline int _shift(Block* block, uint32_t first) noexcept nogil:
 cdef inline bint _precedes(const Block* one, const Block* other) noexcept nogil:
     if one.alike != other.alike:
         return one.alike < other.alike
-    return _lies_before(one.low, one.low_group, other.low, other.low_group)
+    return lies_before(one.low, one.low_group, other.low, other.low_group)
 
 
 cdef class Order:
@@ -137,7 +130,7 @@ cdef class Order:
             return 0
         if root[0] & LONE:
             self._settle(root)
-        number = self._block_of(place.alike, place.value, group)
+        number = block_of(self, root[0], place.alike, place.value, group)
         if number == NOBODY:
             number = self._begin(place, group)
             self._add(number, group)
@@ -148,7 +141,7 @@ cdef class Order:
                 number, place.value, group
             )
             block = block_at(self, number)
-        if _lies_before(place.value, group, block.low, block.low_group):
+        if lies_before(place.value, group, block.low, block.low_group):
             assert block.before == NOBODY
             block.low, block.low_group = place.value, group
         if self.subtotals != NULL:
@@ -168,14 +161,9 @@ cdef class Order:
             assert groups[0] == group
             self._unhang(place.block)
             return self._free(place.block)
-        block.count -= 1
-        if groups[block.count] == group:
-            return 0
-        if groups[0] == group:
-            block.first += 1
-            return 0
         i = self._place_in(block, place.value, group)
         assert groups[i] == group
+        block.count -= 1
         behind = block.count - i
         if i < behind:
             memmove(values + 1, values, i * sizeof(double))
@@ -208,7 +196,9 @@ cdef class Order:
             if place.alike != alike or place.value < least or place.value > most:
                 return NOBODY
             return found
-        found = self._block_of(alike, INFINITY, NOBODY) if down else self._block_of(alike, least, 0)
+        found = block_of(
+            self, found, alike, INFINITY if down else least, NOBODY if down else 0
+        )
         if found == NOBODY:
             return NOBODY
         span.block, span.least, span.most = block_at(self, found), least, most
@@ -240,18 +230,17 @@ cdef class Order:
 
     # ---------------------------------------------------------------- blocks
 
-    cdef uint32_t _block_of(self, uint64_t alike, double value, uint32_t group) noexcept nogil:
-        """The last block that begins at a position or before it, else the first one, or NOBODY."""
-        cdef uint32_t node = root_of(self, alike)[0], before = NOBODY, after = NOBODY
-        cdef Block* block = block_at(self, node)
-        # Most trees are one block.
-        if node != NOBODY and block.child[0] & block.child[1] == NOBODY:
-            return node if block.alike == alike else NOBODY
+    cdef uint32_t search(
+        self, uint32_t node, uint64_t alike, double value, uint32_t group
+    ) noexcept nogil:
+        """As `block_of`, in a tree of several blocks."""
+        cdef uint32_t before = NOBODY, after = NOBODY
+        cdef const Block* block
         while node != NOBODY:
             block = block_at(self, node)
             if block.alike != alike:
                 node = block.child[block.alike < alike]
-            elif _lies_before(value, group, block.low, block.low_group):
+            elif lies_before(value, group, block.low, block.low_group):
                 after = node
                 node = block.child[0]
             else:
@@ -309,15 +298,13 @@ cdef class Order:
         """A group comes into a block that has room."""
         cdef Block* block = block_at(self, number)
         cdef Place* place = &self.places[group]
-        cdef uint32_t i = block.count
-        cdef uint32_t behind
         cdef double* values = values_in(block)
         cdef uint32_t* groups = groups_in(block)
+        cdef uint32_t i, behind
         place.block = number
-        if i and _lies_before(place.value, group, values[i - 1], groups[i - 1]):
-            i = 0
-            if not _lies_before(place.value, group, values[0], groups[0]):
-                i = self._place_in(block, place.value, group)
+        if block.count and add_at_end(block, place.value, group):
+            return 0
+        i = self._place_in(block, place.value, group)
         behind = block.count - i
         if i < behind:
             if block.first == 0:
@@ -385,14 +372,14 @@ cdef class Order:
         cdef uint32_t half = MANY // 2
         cdef bint rises
         behind.alike = block.alike
-        if _lies_before(value, group, block.low, block.low_group):
+        if lies_before(value, group, block.low, block.low_group):
             # What comes in falling order leaves full blocks behind, and so does what rises.
             behind.low, behind.low_group = value, group
             behind.before, behind.after = block.before, number
             block.before = other
             self._hang(other)
             return other
-        rises = _lies_before(values_in(block)[MANY - 1], groups_in(block)[MANY - 1], value, group)
+        rises = lies_before(values_in(block)[MANY - 1], groups_in(block)[MANY - 1], value, group)
         if rises:
             behind.low, behind.low_group = value, group
         else:
@@ -406,7 +393,7 @@ cdef class Order:
         if not rises:
             self._move(number, other, half)
         self._hang(other)
-        return number if _lies_before(value, group, behind.low, behind.low_group) else other
+        return number if lies_before(value, group, behind.low, behind.low_group) else other
 
     cdef int _move(self, uint32_t number, uint32_t other, uint32_t from_on) noexcept nogil:
         """The groups of a block from a place on go into one that is empty."""
