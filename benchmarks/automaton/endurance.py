@@ -25,6 +25,7 @@ from streams import Happening, encoded
 from workloads import query
 
 import spaseq
+from spaseq.nfa.limits import NO_LIMIT
 from spaseq.rdf._batch import EventBatch
 
 SAMPLES = 10
@@ -58,7 +59,7 @@ class Stream:
 
     def take(self, batch: EventBatch) -> None:
         """The events of a batch."""
-        after, matches = self.native.tally(batch, 0, self.events)
+        after, matches, _ = self.native.tally(batch, self.events, NO_LIMIT)
         assert after == len(batch)
         self.matches += matches
         self.events += after

@@ -16,6 +16,7 @@ from streams import STREAM, Happening, Triples, encoded
 
 import spaseq
 from spaseq.engine.native_run import NativeRun
+from spaseq.nfa.limits import NO_LIMIT
 
 Events = Sequence[Happening]
 
@@ -37,24 +38,29 @@ def compiled(run: spaseq.Run) -> NativeRun:
     return run.queries[0].native
 
 
-def tallied(program: spaseq.Program, events: Events, lazily: bool | None = None) -> Fed:
+def tallied(
+    program: spaseq.Program, events: Events, lazily: bool | None = None, most: int = NO_LIMIT
+) -> Fed:
     """The automaton alone: matches are enumerated, and no object is made of any.
 
-    `lazily`: how a chain is joined; None: as the engine itself chooses.
+    Args:
+        lazily: how a chain is joined; None: as the engine itself chooses.
+        most: so many matches of an event are enumerated.
     """
     run = program.start()
     batches = encoded(run, events)
     native = compiled(run)
     native.core.join(lazily)
-    found = position = 0
+    found = witnesses = position = 0
     gc.collect()
     started = process_time()
     for batch in batches:
-        after, some = native.tally(batch, 0, position)
+        after, some, events_of = native.tally(batch, position, most)
         assert after == len(batch)
         found += some
+        witnesses += events_of
         position += after
-    return Fed(process_time() - started, found)
+    return Fed(process_time() - started, found, witnesses)
 
 
 def matched(program: spaseq.Program, events: Events) -> Fed:

@@ -148,6 +148,45 @@ def ways(
         )
 
 
+def enumerated(only: Sequence[str], events: int, repeat: int, show: Callable[[str], None]) -> None:
+    """The automaton alone again: all matches or the first ones of an event, beside none."""
+    nine = next(w for w in workloads.TALLIED if w.name == "W1 n=9 all")
+    first, none = partial(feeding.tallied, most=workloads.FIRST), partial(feeding.tallied, most=0)
+    pairs = [
+        (
+            Series(workload.name, workload, events, feeding.tallied),
+            Series("the same, none enumerated", workload, events, none, check=False),
+        )
+        for workload in (nine, workloads.RECOVERIES, workloads.ALL_RECOVERIES_OF_FEW)
+    ]
+    pairs.append(
+        (
+            Series(workloads.MANY.name, workloads.MANY, events, first),
+            Series(workloads.NONE.name, workloads.NONE, events, first),
+        )
+    )
+    pairs = [pair for pair in pairs if chosen(only, pair[0].workload)]
+    if not pairs:
+        return
+    for _ in range(repeat):
+        for pair in pairs:
+            for series in pair:
+                series.go()
+    show(
+        f"{'enumerated':28}{'events':>9}{'events/s':>12}{'min–max':>24}{'matches':>11}"
+        f"{'x none':>8}{'matches/s out':>15}{'witnesses/s out':>17}"
+    )
+    for some, without in pairs:
+        # What comes out, by the time that it takes more than none.
+        seconds = some.seconds - without.seconds
+        show(
+            f"{some.title:28}{some.events:>9,}{some.rate:>12,.0f}{some.spread:>24}"
+            f"{some.found:>11,}{without.rate / some.rate:>8.2f}{some.found / seconds:>15,.0f}"
+            f"{some.passes[0].witnesses / seconds:>17,.0f}"
+        )
+        show(f"{without.title:28}{without.events:>9,}{without.rate:>12,.0f}{without.spread:>24}")
+
+
 def lazily(only: Sequence[str], events: int, repeat: int, show: Callable[[str], None]) -> None:
     """Rows joined as they come, and when the rare one comes; the first of each query is eager."""
     rare, orders, gathered = workloads.RARE_END, workloads.ORDERS, workloads.GATHERED
@@ -210,6 +249,7 @@ def main() -> None:
     print(f"median of {options.repeat}, seconds of the processor")
     if not options.peers_only:
         table(options.only, options.events, options.sample, options.repeat, show)
+        enumerated(options.only, options.events, options.repeat, show)
         ways(options.only, options.events, options.sample, options.repeat, show)
         lazily(options.only, options.events, options.repeat, show)
     beside(options, show)

@@ -109,16 +109,16 @@ def _repeated() -> Workload:
     )
 
 
-def _dips(policy: str, names: int, parts: bool = False) -> Workload:
+def _dips(policy: str, names: int, parts: bool = False, window: int | None = None) -> Workload:
     patterns = {
         "A": "?n :SELL ?p1",
         "B": "?n :SELL ?p2 FILTER(?p2 < ?p1)",
         "C": "?n :SELL ?p3 FILTER(?p3 > ?p1)",
     }
-    # As many events of a name are in a window, however many names there are.
-    window = 10 * names
+    # Unless it is said, as many events of a name are in a window, however many names there are.
+    size, window = window, window or 10 * names
     return Workload(
-        f"W4 V {policy}, {names:,} names" + ", decimals" * parts,
+        f"W4 V {policy}, {names:,} names" + ", decimals" * parts + (f" in {size}" if size else ""),
         query(f" {OPERATORS[policy]} ".join("ABC"), patterns, window),
         partial(streams.dealing_in_parts if parts else streams.dealing, names),
         partial(counts.dips, window=window, nearest_only=policy == "next"),
@@ -244,13 +244,19 @@ FALLING = {
     "B": "?company :price ?p FILTER(?p < PREV(?p, ?p1))",
     "C": "?company :price ?p3 FILTER(?p3 > ?p1)",
 }
-RECOVERIES = Workload(
-    "V A ; B+ ; C 500",
-    query("A ; B+ ; C", FALLING, 500),
-    partial(streams.prices, 10),
-    lambda events: counts.recoveries(events, 500)[0],
-    most=50_000,
-)
+
+
+def _recovering(companies: int, name: str = "") -> Workload:
+    return Workload(
+        f"V A ; B+ ; C 500{name}",
+        query("A ; B+ ; C", FALLING, 500),
+        partial(streams.prices, companies),
+        lambda events: counts.recoveries(events, 500)[0],
+        most=50_000,
+    )
+
+
+RECOVERIES, ALL_RECOVERIES_OF_FEW = _recovering(10), _recovering(3, " of 3")
 
 
 def _limited(companies: int, name: str) -> Workload:
@@ -303,6 +309,7 @@ TALLIED = [
     *_unfinished(),
     _repeated(),
     *(_dips(policy, names) for names in (10, 10_000) for policy in ("all", "next")),
+    *(_dips(policy, 10_000, window=100) for policy in ("all", "next")),
     *(_dips(policy, 10, parts=True) for policy in ("all", "next")),
     *(_peaks(window) for window in (100, 1000, 10_000)),
     *(_hard(window) for window in (100, 1000, 10_000)),

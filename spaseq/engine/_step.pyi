@@ -46,4 +46,5 @@ class NativeStep:
         position: int,
         skip: bool,
         earliest: Earliest | None,
-    ) -> tuple[int, int]: ...
+        most: int,
+    ) -> tuple[int, int, int]: ...

@@ -549,15 +549,15 @@ cdef class NativeStep(Readers):
 
     def tally(
         self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
-        int64_t position, bint skip, Earliest earliest,
+        int64_t position, bint skip, Earliest earliest, uint64_t most,
     ):
         """How many matches the events of a batch from `first` on complete, which nobody looks at.
 
-        All are enumerated, or those that `earliest` keeps, and no object is made of any. With
-        `skip`, what follows a match starts after it. The events are taken as `run` does: (first
-        event not looked at, matches).
+        At most `most` of each event are enumerated, or those that `earliest` keeps, and no object
+        is made of any. With `skip`, what follows a match starts after it. The events are taken as
+        `run` does: (first event not looked at, matches, events in those that were enumerated).
         """
-        cdef uint64_t found = 0
+        cdef uint64_t found = 0, witnesses = 0
         cdef uint32_t index = first, before
         self._turn_to(batch, stream)
         try:
@@ -573,13 +573,15 @@ cdef class NativeStep(Readers):
                         earliest.choose()
                         found += min(earliest.chosen_count, earliest.most)
                     else:
-                        found += self._count_accepted(skip)
+                        found += self._count_accepted(skip, most, &witnesses)
         finally:
             self._turn_away()
-        return index, found
+        return index, found, witnesses
 
-    cdef uint64_t _count_accepted(self, bint skip) except? 0xFFFFFFFFFFFFFFFF nogil:
-        """How many matches are complete; they go."""
+    cdef uint64_t _count_accepted(
+        self, bint skip, uint64_t most, uint64_t* witnesses
+    ) except? 0xFFFFFFFFFFFFFFFF nogil:
+        """How many matches are complete, up to `most`; they go."""
         cdef uint64_t found = 0
         cdef uint32_t i
         cdef Node* end
@@ -589,8 +591,9 @@ cdef class NativeStep(Readers):
             self.core.walk.begin(
                 end, self.core.since_at(end) if self.core.apart else since_of(self.core)
             )
-            while self.core.walk.goes_on():
+            while found < most and self.core.walk.goes_on():
                 self.core.walk.advance()
+                witnesses[0] += self.core.walk.length
                 found += 1
         if skip:
             self.core.skip_past(self.core.accepted_count)

@@ -183,11 +183,12 @@ class NativeRun:
         """
         return self.step.run(batch, first, *self._place(batch.stream, batch.file), position)
 
-    def tally(self, batch: EventBatch, first: int, position: int) -> tuple[int, int]:
-        """As `run`, to the end of the batch; with the number of the matches, not made objects."""
+    def tally(self, batch: EventBatch, position: int, most: int) -> tuple[int, int, int]:
+        """A whole batch: events, matches (`most` of each event), witnesses; no object is made."""
         place = self._place(batch.stream, batch.file)
         earliest = None if self.matches is None else self._earliest
-        return self.step.tally(batch, first, *place, position, self._plan.skip_past_last, earliest)
+        skip = self._plan.skip_past_last
+        return self.step.tally(batch, 0, *place, position, skip, earliest, most)
 
     def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches:
         """The matches of the events of a batch, for a run that makes them one by one.

@@ -367,6 +367,13 @@ def test_a_tally_counts_the_matches_there_are() -> None:
     events = [event(t * SECOND, "ab"[t % 3 == 2], t, t) for t in range(30)]
     counted = program("SEQ(A : A : B)", FREE).start()
     batch = encoded(counted, events)
-    after, tally = native(counted).tally(batch, 0, 0)
+    after, tally, witnesses = native(counted).tally(batch, 0, 1 << 63)
     assert after == len(batch)
-    assert tally == len(fed(program("SEQ(A : A : B)", FREE).start(), events)) > 50
+    found = fed(program("SEQ(A : A : B)", FREE).start(), events)
+    assert tally == len(found) > 50
+    assert witnesses == 3 * tally
+    ends = Counter(match.events[-1].time for match in found)
+    some = program("SEQ(A : A : B)", FREE).start()
+    _, first, witnesses = native(some).tally(encoded(some, events), 0, 4)
+    assert first == sum(min(4, count) for count in ends.values()) < tally
+    assert witnesses == 3 * first
