@@ -553,9 +553,8 @@ cdef class NativeStep(Readers):
     ):
         """How many matches the events of a batch from `first` on complete, which nobody looks at.
 
-        At most `most` of each event are enumerated, or those that `earliest` keeps, and no object
-        is made of any. With `skip`, what follows a match starts after it. The events are taken as
-        `run` does: (first event not looked at, matches, events in those that were enumerated).
+        `most` of each event are enumerated, or those that `earliest` keeps. With `skip`, what comes
+        after a match starts there. As with `run`: (first event not looked at, matches, witnesses).
         """
         cdef uint64_t found = 0, witnesses = 0
         cdef uint32_t index = first, before

@@ -185,8 +185,9 @@ class NativeRun:
 
     def tally(self, batch: EventBatch, position: int, most: int) -> tuple[int, int, int]:
         """A whole batch: events, matches (`most` of each event), witnesses; no object is made."""
-        asked = self._plan.skip_past_last, None if self.matches is None else self._earliest, most
-        return self.step.tally(batch, 0, *self._place(batch.stream, batch.file), position, *asked)
+        place, skip = self._place(batch.stream, batch.file), self._plan.skip_past_last
+        earliest = None if self.matches is None else self._earliest
+        return self.step.tally(batch, 0, *place, position, skip, earliest, most)
 
     def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches:
         """The matches of the events of a batch, for a run that makes them one by one.
