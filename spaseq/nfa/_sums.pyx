@@ -12,6 +12,8 @@ one; the depth of recursion is that of the treap. Source: the idea of de Berg et
 Computational Geometry, section 5.1 (canonical subsets), over the persistent unions of CORE.
 """
 
+from libc.math cimport INFINITY
+
 from spaseq.nfa._groups cimport Group, group_at
 from spaseq.nfa._order cimport (
     LONE,
@@ -78,7 +80,8 @@ cdef int _gather(
     first = 0
     end = block.count
     if wanted.above:
-        first = below(block, above(wanted.bound))
+        # The bound is beyond the doubles where it has been rounded up.
+        first = below(block, above(wanted.bound)) if wanted.bound < INFINITY else end
     else:
         end = below(block, wanted.bound)
     whole = end - first == block.count

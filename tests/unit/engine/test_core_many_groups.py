@@ -15,6 +15,7 @@ from test_core_orders import event, results
 
 from spaseq.rdf.event import Event
 
+DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 ARRIVALS = {
     "anyhow": lambda n, chance: chance.randrange(10_000),
     "rising": lambda n, chance: 3 * n,
@@ -65,6 +66,21 @@ def test_groups_of_a_range_are_one_union(arrival: str, operators: tuple[str, str
     found = results(compiled.start(), given, True)
     assert found == results(in_python(compiled), given, False)
     assert found
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize("operator", ["<", ">"])
+def test_a_bound_may_be_beyond_all_doubles(operator: str, sign: str) -> None:
+    """What is compared is rounded outwards, here to infinity."""
+    gpms = (
+        "DEFINE GPM A ON s { [] :a ?x } "
+        f"DEFINE GPM B ON s {{ [] :b ?y FILTER(?y {operator} ?x) }}"
+    )
+    greatest = ox.Literal(f"{sign}1.7976931348623157E308", datatype=ox.NamedNode(DOUBLE))
+    given = [event(n, "a", "k", ox.Literal(n)) for n in range(100)]
+    given.append(event(100, "b", "k", greatest))
+    found = results(program("SEQ(A : B)", gpms, clauses="WITHIN 300 SECONDS").start(), given, True)
+    assert found.total() == (100 if (operator == ">") == (sign == "") else 0)
 
 
 def test_saved_groups_are_found_again() -> None:
