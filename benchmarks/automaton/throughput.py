@@ -179,10 +179,13 @@ def enumerated(only: Sequence[str], events: int, repeat: int, show: Callable[[st
     for some, without in pairs:
         # What comes out, by the time that it takes more than none.
         seconds = some.seconds - without.seconds
+        matches, witnesses = (
+            f"{count / seconds:,.0f}" if seconds > 0 else "–"  # too few events to tell
+            for count in (some.found, some.passes[0].witnesses)
+        )
         show(
             f"{some.title:28}{some.events:>9,}{some.rate:>12,.0f}{some.spread:>24}"
-            f"{some.found:>11,}{without.rate / some.rate:>8.2f}{some.found / seconds:>15,.0f}"
-            f"{some.passes[0].witnesses / seconds:>17,.0f}"
+            f"{some.found:>11,}{without.rate / some.rate:>8.2f}{matches:>15}{witnesses:>17}"
         )
         show(f"{without.title:28}{without.events:>9,}{without.rate:>12,.0f}{without.spread:>24}")
 
