@@ -546,7 +546,7 @@ cdef class Matches:
                     self.walking = True
                 if core.walk.advance():
                     match = self.maker.match(self.version)
-                    if core.walk.count == 0:
+                    if not core.walk.goes_on():
                         self.walking = False
                         self.at += 1
                     self.failed = False

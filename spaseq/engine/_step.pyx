@@ -590,10 +590,7 @@ cdef class NativeStep(Readers):
             self.core.walk.begin(
                 end, self.core.since_at(end) if self.core.apart else since_of(self.core)
             )
-            while found < most and self.core.walk.goes_on():
-                self.core.walk.advance()
-                witnesses[0] += self.core.walk.length
-                found += 1
+            found += self.core.walk.pass_on(most - found, witnesses)
         if skip:
             self.core.skip_past(self.core.accepted_count)
         self.core.accepted_count = 0

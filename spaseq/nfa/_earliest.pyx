@@ -112,7 +112,7 @@ cdef class Earliest:
             walk._deepen()
         memcpy(walk.path, self.labels + match.first, match.length * sizeof(Label*))
         walk.length, walk.start = match.length, match.start
-        walk.count, walk.node = 0, NULL
+        walk.stop()
         return 0
 
     # ---------------------------------------------------------------- what is kept

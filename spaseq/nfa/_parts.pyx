@@ -337,6 +337,7 @@ cdef class CoreParts:
             return node
         cell = <Cell*>piece_of(self.core.tecs, sizeof(Cell))
         cell.latest, cell.node = latest, <Node*>node
+        cell.before = (<Node*>node).before if node else 0
         cell.left, cell.right = left, right
         cell.left_latest = start_of(left) if left else -1
         cell.right_latest = start_of(right) if right else -1

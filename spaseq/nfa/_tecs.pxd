@@ -43,11 +43,17 @@ cdef struct Node:
 # of its own, the union of its two sides, of which one starts as late as any.
 cdef struct Cell:
     Node* node
+    union_t before      # that of the node
     instant_t latest    # of all
     union_t left
-    instant_t left_latest
+    instant_t left_latest   # -1: there is nobody
     union_t right
     instant_t right_latest
+
+# A union still to be entered, by matches whose last `depth` events are on the path.
+cdef struct Turning:
+    union_t members
+    uint64_t depth
 
 # Some consecutive instants, and the memory of what they made.
 cdef struct Epoch:
@@ -108,30 +114,38 @@ cdef class Tecs:
 
 @cython.final
 cdef class Walk:
-    cdef Node* node             # where the next match is, NULL: on top of the stack
+    cdef Turning next           # what has the next match; nobody: there is none
     cdef instant_t bound
-    cdef union_t* stack         # unions still to be entered, and the depth of each
-    cdef uint32_t* depths
-    cdef uint32_t count
+    cdef Turning* stack         # what has those after it; the lowest two are nobody
+    cdef uint32_t top           # its place: at least 1
     cdef uint32_t stack_room
-    cdef uint32_t depth
     cdef Label** path           # the labels of the match at hand, the last event's first
     cdef uint32_t path_room
     cdef uint32_t length
     cdef instant_t start
 
-    cdef inline int begin(self, Node* end, instant_t bound) noexcept nogil:
+    cdef inline int begin(self, Node* end, instant_t bound) except -1 nogil:
         """Turn to the matches that end in a node and start at `bound` or later."""
+        assert bound >= 0
         self.bound = bound
-        self.depth = self.count = 0
-        self.node = end if end.latest >= bound else NULL
+        self.next.members = <union_t>end if end.latest >= bound else 0
+        self.next.depth, self.top = 0, 1
+        return 0
+    cdef inline int stop(self) noexcept nogil:
+        """There is no further match."""
+        self.next.members = 0
         return 0
     cdef inline bint goes_on(self) noexcept nogil:
         """Whether there is another match."""
-        return self.node != NULL or self.count != 0
-    cdef int advance(self) except -1 nogil
-    cdef Node* _enter(self, union_t members) except NULL nogil
-    cdef int _push(self, union_t members) except -1 nogil
+        return self.next.members != 0
+    cdef inline int advance(self) except -1 nogil:
+        """Come to the next match: 1, or 0 when there is none.
+
+        Its labels are path[length - 1], …, path[0]; its first event came at `start`.
+        """
+        cdef uint64_t events = 0
+        return <int>self.pass_on(1, &events)
+    cdef uint64_t pass_on(self, uint64_t most, uint64_t* events) except? 0xFFFFFFFFFFFFFFFF nogil
     cdef int _heighten(self) except -1 nogil
     cdef int _deepen(self) except -1 nogil
 
@@ -200,9 +214,9 @@ cdef inline union_t added(
     if heap == 0 or heap_latest < bound:
         return <union_t>node
     cell = <Cell*>piece_of(tecs, sizeof(Cell))
-    cell.node, cell.latest = node, node.latest
+    cell.node, cell.before, cell.latest = node, node.before, node.latest
     cell.left = cell.right = 0
-    cell.left_latest = cell.right_latest = 0
+    cell.left_latest = cell.right_latest = -1
     # The heap itself is not looked at: it may be as old as the window.
     if heap_latest > node.latest:
         return tecs.insert(cell, heap, heap_latest, bound)

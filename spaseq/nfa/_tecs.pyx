@@ -185,12 +185,14 @@ cdef class Tecs:
             where, where_latest = &copy.left, &copy.left_latest
             copy.latest = heap_latest
             if not heap & UNION:
-                copy.node, copy.right, copy.right_latest = <Node*>heap, 0, 0
+                copy.node, copy.before = <Node*>heap, (<Node*>heap).before
+                copy.right, copy.right_latest = 0, -1
                 heap = 0
                 break
             top = cell_of(heap)
             _assert_latest(heap, max(top.left_latest, top.right_latest, top.latest))
-            copy.node, copy.right, copy.right_latest = top.node, top.left, top.left_latest
+            copy.node, copy.before = top.node, top.before
+            copy.right, copy.right_latest = top.left, top.left_latest
             heap, heap_latest = top.right, top.right_latest
         if heap and heap_latest >= bound:
             cell.left, cell.left_latest = heap, heap_latest
@@ -209,7 +211,7 @@ cdef class Tecs:
         _assert_latest(one, one_latest)
         _assert_latest(other, other_latest)
         cell = <Cell*>piece_of(self, sizeof(Cell))
-        cell.node = NULL
+        cell.node, cell.before = NULL, 0
         cell.left, cell.left_latest = one, one_latest
         cell.right, cell.right_latest = other, other_latest
         cell.latest = max(one_latest, other_latest)
@@ -224,90 +226,85 @@ cdef class Walk:
 
     def __cinit__(self):
         self.stack_room = self.path_room = 64
-        self.stack = <union_t*>zeroed(self.stack_room, sizeof(union_t))
-        self.depths = <uint32_t*>zeroed(self.stack_room, sizeof(uint32_t))
+        self.stack = <Turning*>zeroed(self.stack_room, sizeof(Turning))
         self.path = <Label**>zeroed(self.path_room, sizeof(Label*))
 
     def __dealloc__(self):
         give_back(self.stack)
-        give_back(self.depths)
         give_back(self.path)
 
-    cdef int advance(self) except -1 nogil:
-        """Come to the next match: 1, or 0 when there is none.
+    cdef uint64_t pass_on(self, uint64_t most, uint64_t* events) except? 0xFFFFFFFFFFFFFFFF nogil:
+        """Come to the next match, and on until there were `most`, or there is none: how many.
 
-        Its labels are path[length - 1], …, path[0]; its first event came at `start`.
+        `events` grows by those of each.
         """
-        cdef Node* node = self.node
-        if node == NULL:
-            if self.count == 0:
-                return 0
-            self.count -= 1
-            self.depth = self.depths[self.count]
-            node = self._enter(self.stack[self.count])
-        while True:
-            if self.depth == self.path_room:
+        cdef uint64_t passed = 0, seen = 0, depth = self.next.depth, length = 0
+        cdef union_t members = self.next.members, before
+        cdef Turning* top = self.stack + self.top
+        cdef Turning later = top[0]     # what is on top is in registers, and not in the stack
+        cdef const Turning* highest = self.stack + self.stack_room - 2
+        cdef Node* node = NULL
+        cdef const Cell* cell
+        while passed < most and members:
+            if members & UNION:
+                cell = cell_of(members)
+                if top >= highest:
+                    self.top = <uint32_t>(top - self.stack)
+                    self._heighten()
+                    top, highest = self.stack + self.top, self.stack + self.stack_room - 2
+                node, before = cell.node, cell.before
+                if node == NULL and cell.left_latest < self.bound:
+                    members = cell.right
+                    continue
+                if node != NULL and cell.left_latest >= self.bound:
+                    top[0] = later
+                    later.members, later.depth = cell.left, depth
+                    top += 1
+                if cell.right_latest >= self.bound:
+                    top[0] = later
+                    later.members, later.depth = cell.right, depth
+                    top += 1
+                if node == NULL:
+                    members = cell.left
+                    continue
+            else:
+                node = <Node*>members
+                before = node.before
+            if depth == self.path_room:
                 self._deepen()
-            assert self.depth == 0 or node.label.instant <= self.path[self.depth - 1].instant
-            self.path[self.depth] = node.label
-            self.depth += 1
-            if node.before == 0:
-                break
-            node = self._enter(node.before) if node.before & UNION else <Node*>node.before
-        assert node.latest >= self.bound
-        self.node = NULL
-        self.length = self.depth
-        self.start = node.latest
-        return 1
-
-    cdef Node* _enter(self, union_t members) except NULL nogil:
-        """A node of a union; what else it holds comes later, at the same depth."""
-        cdef Cell* cell
-        cdef bint left, right
-        while members & UNION:
-            cell = cell_of(members)
-            left = cell.left != 0 and cell.left_latest >= self.bound
-            right = cell.right != 0 and cell.right_latest >= self.bound
-            if cell.node != NULL:
-                if left:
-                    self._push(cell.left)
-                if right:
-                    self._push(cell.right)
-                return cell.node
-            if left and right:
-                self._push(cell.right)
-            members = cell.left if left else cell.right
-        return <Node*>members
-
-    cdef int _push(self, union_t members) except -1 nogil:
-        if self.count == self.stack_room:
-            self._heighten()
-        self.stack[self.count] = members
-        self.depths[self.count] = self.depth
-        self.count += 1
-        return 0
+            assert depth == 0 or node.label.instant <= self.path[depth - 1].instant
+            self.path[depth] = node.label
+            depth += 1
+            members = before
+            if members == 0:
+                passed += 1
+                seen += depth
+                length = depth
+                members, depth = later.members, later.depth
+                top -= 1
+                later = top[0]
+        if passed:
+            assert node.latest >= self.bound
+            self.start, self.length = node.latest, <uint32_t>length
+        self.next.members, self.next.depth = members, depth
+        self.top = <uint32_t>max(top - self.stack, 1)
+        self.stack[self.top] = later
+        events[0] += seen
+        return passed
 
     cdef int _heighten(self) except -1 nogil:
         cdef size_t room = 2 * <size_t>self.stack_room
-        cdef union_t* unions = <union_t*>resized(self.stack, room * sizeof(union_t))
-        cdef uint32_t* depths
-        if unions != NULL:
-            self.stack = unions
-        depths = <uint32_t*>resized(self.depths, room * sizeof(uint32_t))
-        if depths != NULL:
-            self.depths = depths
-        if unions == NULL or depths == NULL:
-            with gil:
-                raise MemoryError("no room for the matches still to be enumerated")
-        self.stack_room = <uint32_t>room
+        cdef Turning* higher = <Turning*>resized(self.stack, room * sizeof(Turning))
+        if higher == NULL:
+            no_room(b"the matches still to be enumerated")
+        self.stack, self.stack_room = higher, <uint32_t>room
         return 0
 
     cdef int _deepen(self) except -1 nogil:
         cdef size_t room = 2 * <size_t>self.path_room
         cdef Label** longer = <Label**>resized(self.path, room * sizeof(Label*))
         if longer == NULL:
-            with gil:
-                raise MemoryError("no room for a longer match")
+            no_room(b"a longer match")
         self.path = longer
         self.path_room = <uint32_t>room
         return 0
