@@ -25,11 +25,13 @@ cdef extern from *:
 cdef struct Reader:
     uint32_t first
     uint32_t end
+    uint64_t places     # where those wait who may wait for their rows, see `bit_of_place`
     Audience those      # who waited for their rows when that was asked last
     bint open           # some wait, or rows are read whoever waits
     uint64_t needed     # the views without which there is no row, see `bit_of`
     bint lone           # it is one triple, and nobody asks for more of an event that is one
     uint64_t read       # of the events that are not settled
+    uint64_t settled    # how many of those are
     PyObject* matcher   # NativeMatcher; NULL: it is in Python or recalls, and wants every event
 
 # Those of a stream; where there are at most WORD, also as bits.
@@ -63,7 +65,8 @@ cdef class Readers:
     cdef int list_readers(self, readers, matchers) except -1
     cdef int attend(self) noexcept nogil
     cdef int settle(self) noexcept nogil
-    cdef int _list_awaited(self, Reader* reader) noexcept nogil
+    cdef int _settle(self, Reader* reader) noexcept nogil
+    cdef int _attend(self, Reader* reader) noexcept nogil
     cdef int pass_time(self, int64_t micros) except -1 nogil
 
 

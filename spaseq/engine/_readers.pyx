@@ -68,6 +68,7 @@ cdef class Readers:
                 reader.those.ways = self.ways + ways
                 for gpm in together:
                     self.gpms[listed] = gpm
+                    reader.places |= self.core.places_of(gpm)
                     listed += 1
                     ways += self.core.way_count(gpm)
                 reader.end = listed
@@ -89,30 +90,30 @@ cdef class Readers:
         return 0
 
     cdef int attend(self) noexcept nogil:
-        """Note whose rows somebody waits for."""
+        """Note whose rows somebody waits for, where that may have changed."""
         cdef Reader* reader = self.here.first
-        cdef uint32_t i
         cdef uint64_t bit = 1
-        cdef bint waits
-        self.here.open = 0
+        cdef bint all = self.core.lazy or not self.attentive
         while reader < self.here.end:
-            for i in range(reader.first, reader.end):
-                waits = self.core.waits(self.gpms[i])
-                if waits != self.waits[i]:
-                    self.settle()
-                    self.waits[i] = waits
-            self._list_awaited(reader)
-            self.here.open |= bit * <uint64_t>reader.open
+            if all or reader.places & self.core.turned:
+                self._attend(reader)
+                self.here.open = self.here.open & ~bit | bit * <uint64_t>reader.open
             bit <<= 1
             reader += 1
-        self.attentive = True
+        self.core.turned, self.attentive = 0, True
         return 0
 
-    cdef int _list_awaited(self, Reader* reader) noexcept nogil:
+    cdef int _attend(self, Reader* reader) noexcept nogil:
+        """List those who wait for rows of a reader, and where."""
         cdef uint32_t i
+        cdef bint waits
         reader.those.count = reader.those.way_count = 0
         for i in range(reader.first, reader.end):
-            if self.waits[i]:
+            waits = self.core.waits(self.gpms[i])
+            if waits != self.waits[i]:
+                self._settle(reader)
+                self.waits[i] = waits
+            if waits:
                 reader.those.gpms[reader.those.count] = self.gpms[i]
                 reader.those.count += 1
                 reader.those.way_count += self.core.list_ways(
@@ -122,21 +123,28 @@ cdef class Readers:
         return 0
 
     cdef int settle(self) noexcept nogil:
-        """Count the events since the last time for the patterns that did not read them.
-
-        They lack what these patterns need, or came when nobody waited for them.
-        """
+        """Count the events since the last time for the patterns that did not read them."""
         cdef Reader* reader = self.here.first
-        cdef uint32_t i
         while reader < self.here.end:
-            for i in range(reader.first, reader.end):
-                if not self.waits[i]:
-                    self.core.came_early(self.gpms[i], self.unsettled)
-            if reader.matcher != NULL and reader.open:
-                (<NativeMatcher>reader.matcher).pass_over(self.unsettled - reader.read)
-            reader.read = 0
+            self._settle(reader)
+            reader.settled = 0
             reader += 1
         self.unsettled = 0
+        return 0
+
+    cdef int _settle(self, Reader* reader) noexcept nogil:
+        """Count events for one reader.
+
+        They lack what its pattern needs, or came when nobody waited for it.
+        """
+        cdef uint32_t i
+        cdef uint64_t events = self.unsettled - reader.settled
+        for i in range(reader.first, reader.end):
+            if not self.waits[i]:
+                self.core.came_early(self.gpms[i], events)
+        if reader.matcher != NULL and reader.open:
+            (<NativeMatcher>reader.matcher).pass_over(events - reader.read)
+        reader.read, reader.settled = 0, self.unsettled
         return 0
 
     cdef int pass_time(self, int64_t micros) except -1 nogil:

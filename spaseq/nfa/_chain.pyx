@@ -381,7 +381,7 @@ cdef class Chain(Meeting):
         cdef const term_t* given = self.given
         cdef uint64_t steps = self.steps_left
         self.lazy, self.steps_left = False, UNLIMITED
-        self.turned = True
+        self.turned = ~<uint64_t>0
         self._make_groups()
         if self.now != now:
             self.show(0)
@@ -432,7 +432,7 @@ cdef class Chain(Meeting):
         for i in range(1, self.chain_length):
             (<Groups>self.groups_at[self.chain[i].place]).clear()
         self.pending_count = self.value_count = 0
-        self.lazy = self.turned = True
+        self.lazy, self.turned = True, ~<uint64_t>0
         self.turns += 1
         if self.weights.rows:
             self.weights.each = self.weights.eager / self.weights.rows

@@ -35,14 +35,10 @@ cdef class AutomatonCore(Chain):
     cdef public uint64_t forbidden  # waiting matches that were gone when their window closed
 
     cdef inline bint waits(self, uint32_t gpm) noexcept nogil:
-        """Whether somebody waits for rows of a GPM."""
-        if self.lazy:
-            return self.may_follow(gpm)
-        if self.turned:
-            self._turn()
-        return self.awaited_gpms[gpm]
-    cdef int _turn(self) noexcept nogil
+        """Whether somebody waits for rows of a GPM; it holds until places turn that concern it."""
+        return self.may_follow(gpm) if self.lazy else self._is_awaited(gpm)
     cdef bint _is_awaited(self, uint32_t gpm) noexcept nogil
+    cdef uint64_t places_of(self, uint32_t gpm) noexcept nogil
     cdef int came_early(self, uint32_t gpm, uint64_t events) noexcept nogil
     cdef bint unsteady(self) noexcept nogil
     cdef inline int present(

@@ -17,7 +17,7 @@ Automata.
 from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._event cimport compare_row, spend
 from spaseq.nfa._groups cimport NOBODY, Group, drop, group_at, latest_of
-from spaseq.nfa._instant cimport Touched, touch
+from spaseq.nfa._instant cimport Touched, bit_of_place, touch
 from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, More, assign, bind
@@ -182,13 +182,17 @@ cdef class AutomatonCore(Chain):
 
     # ---------------------------------------------------------------- one event
 
-    cdef int _turn(self) noexcept nogil:
-        """Somebody came to wait in a place where nobody did, or the last one went."""
-        cdef uint32_t gpm
-        self.turned = False
-        for gpm in range(self.gpm_count):
-            self.awaited_gpms[gpm] = self._is_awaited(gpm)
-        return 0
+    cdef uint64_t places_of(self, uint32_t gpm) noexcept nogil:
+        """The places where those wait who may wait for rows of a GPM, see `bit_of_place`."""
+        cdef uint32_t i
+        cdef uint64_t found = 0
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            found |= bit_of_place(self.ways[i].place)
+        for i in range(self.sighting_first[gpm], self.sighting_first[gpm + 1]):
+            found |= bit_of_place(self.sightings[i].place)
+        for i in range(self.looks[gpm].first, self.looks[gpm].end):
+            found |= bit_of_place(self.lookers[i])
+        return found
 
     cdef bint _is_awaited(self, uint32_t gpm) noexcept nogil:
         cdef uint32_t i

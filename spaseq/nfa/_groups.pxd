@@ -69,8 +69,8 @@ cdef class Groups:
     cdef uint32_t sought        # the hash of the registers that were looked for last
     cdef uint32_t* alive        # the groups there are, in no order
     cdef readonly uint32_t living
-    cdef bint* turned           # set when the first comes to wait or the last goes
-    cdef bint unheeded
+    cdef uint64_t* turned       # gets `bit` when the first comes to wait or the last goes
+    cdef uint64_t bit
     cdef Chains* chains         # first by all registers, then one for each index
     cdef uint32_t chain_count
     cdef list orders            # per index its Order, None where it is hashed
@@ -218,7 +218,7 @@ cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFF
     made.alive = True
     made.place = groups.living
     groups.alive[groups.living] = group
-    groups.turned[0] |= groups.living == 0
+    groups.turned[0] |= groups.bit * <uint64_t>(groups.living == 0)
     groups.living += 1
     copy_row(made.values, values, groups.width)
     enter_chain(groups, groups.chains, group, groups.sought)
@@ -246,7 +246,7 @@ cdef inline int drop(Groups groups, uint32_t group) except -1 nogil:
         elif not groups.chains[i].same:
             leave_chain(groups, &groups.chains[i], group)
     groups.living -= 1
-    groups.turned[0] |= groups.living == 0
+    groups.turned[0] |= groups.bit * <uint64_t>(groups.living == 0)
     last = groups.alive[groups.living]
     groups.alive[gone.place] = last
     group_at(groups, last).place = gone.place

@@ -1,7 +1,7 @@
 """What the open instant has brought; see _instant.pyx."""
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa._groups cimport Group, Groups
 from spaseq.nfa._guards cimport Guards
@@ -24,8 +24,7 @@ cdef struct Touched:
 cdef class OpenInstant(Guards):
     cdef list groups            # per place, its Groups; None at the start
     cdef PyObject** groups_at   # the same
-    cdef bint turned            # `awaited_gpms` is to be made anew
-    cdef uint8_t* awaited_gpms  # per GPM: whether a group waits for its rows, or needs none
+    cdef uint64_t turned        # places where the first came or the last went, by `bit_of_place`
     cdef Pending* pending
     cdef uint32_t pending_count, pending_room
     cdef term_t* pending_values
@@ -42,6 +41,11 @@ cdef class OpenInstant(Guards):
     cdef int more_touched(self) except -1 nogil
     cdef int accept(self, Node* node) except -1 nogil
     cdef int make_room(self) except -1 nogil
+
+
+cdef inline uint64_t bit_of_place(uint32_t place) noexcept nogil:
+    """A place in a set of places; those that lie a word apart share it."""
+    return <uint64_t>1 << (place & 63)
 
 
 cdef inline int touch(

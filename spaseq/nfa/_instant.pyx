@@ -32,12 +32,10 @@ cdef class OpenInstant(Guards):
             self.groups_at[<size_t>i] = <PyObject*>groups
             if groups is not None:
                 (<Groups>groups).turned = &self.turned
-        self.awaited_gpms = <uint8_t*>zeroed(self.gpm_count, sizeof(uint8_t))
-        self.turned = True
+                (<Groups>groups).bit = bit_of_place(<uint32_t>i)
 
     def __dealloc__(self):
         give_back(self.groups_at)
-        give_back(self.awaited_gpms)
         give_back(self.pending)
         give_back(self.pending_values)
         give_back(self.touched)
