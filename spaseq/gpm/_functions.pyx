@@ -7,7 +7,7 @@ result. Invariant: no argument of a call is an ERROR. Cost: that of the function
 
 from spaseq.gpm._arithmetic cimport absolute, ceiling, floored, rounded
 from spaseq.gpm._moments cimport Field, take_field
-from spaseq.gpm._operand cimport ERROR, set_canonical, set_datatype, set_string
+from spaseq.gpm._operand cimport ERROR, set_canonical, set_datatype, set_string, write_term
 from spaseq.gpm._strings cimport (
     after,
     before,
@@ -20,6 +20,7 @@ from spaseq.gpm._strings cimport (
     string_length,
     substring,
 )
+from spaseq.rdf._numerals cimport is_numeral
 from spaseq.rdf._values cimport Kind
 
 cdef dict NUMBERS = {
@@ -58,6 +59,8 @@ cdef Native native_of(str name) except *:
 
 cdef int _str(Operand* a, Arena* scratch) except -2 nogil:
     """An IRI, or a literal's form as written."""
+    if is_numeral(a.term):
+        write_term(a, scratch)
     if a.kind == Kind.BLANK:
         a.kind = ERROR
     elif a.whole != NULL or a.kind <= Kind.LANG:

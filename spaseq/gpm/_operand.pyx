@@ -21,6 +21,7 @@ from libc.string cimport memcpy, memset
 from spaseq.rdf._dictionary cimport term_of, text_of
 from spaseq.rdf._literals cimport form_name, form_of, scaled_real
 from spaseq.rdf._memory cimport arena_take
+from spaseq.rdf._numerals cimport Numeral, spell
 from spaseq.rdf._terms cimport NO_ZONE, record_shape
 from spaseq.rdf._values cimport Kind
 
@@ -117,6 +118,8 @@ cdef char* scratch_take(Arena* scratch, size_t size) except NULL nogil:
 cdef Value value_of(const Operand* of):
     """The operand as the rest of the package knows it."""
     cdef int kind = of.kind
+    cdef Numeral numeral
+    cdef const TermRecord* record
     if kind == Kind.STRING:
         return string(PyUnicode_DecodeUTF8(of.text, of.size, NULL))
     if kind == Kind.LANG and (of.whole == NULL or of.whole_size == of.size + of.tag_size + 3):
@@ -126,6 +129,9 @@ cdef Value value_of(const Operand* of):
         )
     if of.whole != NULL:
         return decode(term_of(of.whole[:of.whole_size], of.size))
+    if is_numeral(of.term):
+        record = spell(&numeral, of.term)
+        return decode(term_of(record.text[:record.size], record.lexical))
     if kind == Kind.BOOLEAN:
         return boolean(of.exact != 0)
     if kind == Kind.INTEGER:
@@ -311,13 +317,18 @@ cdef int set_canonical(Operand* to, const Operand* of, Arena* scratch) except -2
 
 
 cdef int write_term(Operand* of, Arena* scratch) except -2 nogil:
-    """Give a computed value its N-Quads text, in canonical form; it is then a term only."""
+    """Give a value its N-Quads text; it is then a term only.
+
+    That of a numeral is as it was written, that of a computed value in canonical form.
+    """
     cdef Operand shown
     cdef const char* suffix
     cdef uint32_t size
     cdef char* text
     if of.whole != NULL:
         return 0
+    if is_numeral(of.term):
+        return _write_numeral(of, scratch)
     if of.kind == Kind.STRING:
         suffix = NULL
         size = 0
@@ -343,6 +354,17 @@ cdef int write_term(Operand* of, Arena* scratch) except -2 nogil:
     elif size:
         text[1] = text[2] = c'^'
         memcpy(text + 3, suffix, size - 2)
+    return 0
+
+
+cdef int _write_numeral(Operand* of, Arena* scratch) except -2 nogil:
+    cdef Numeral numeral
+    cdef const TermRecord* record = spell(&numeral, of.term)
+    cdef char* text = scratch_take(scratch, record.size)
+    memcpy(text, record.text, record.size)
+    of.whole, of.whole_size = text, record.size
+    of.text, of.size = text + 1, record.lexical
+    of.real = record.further.real
     return 0
 
 

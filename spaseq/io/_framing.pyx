@@ -27,7 +27,7 @@ from spaseq.rdf._batch cimport EventRecord, record_of, written_record
 from spaseq.rdf._memory cimport give_back, resized
 from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
-from spaseq.rdf._terms cimport LOCAL, TermRecord
+from spaseq.rdf._terms cimport TermRecord
 
 cdef object TripleTerm = ox.Triple
 cdef object BlankNode = ox.BlankNode

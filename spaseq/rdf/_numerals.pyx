@@ -2,9 +2,10 @@
 """Numbers that are their own terms: nothing is entered, kept or forgotten for them.
 
 Streams are full of small numbers that never come again. An xsd:integer or xsd:decimal of few digits
-in canonical form has a number that is the value itself, in as many bits as there are besides those
-that say so. So it is the same in all batches and windows and for all time, and nobody has to look
-for its value.
+has a number that is its digits, and how many of them stand behind the point, in as many bits as
+there are besides those that say so. So it is the same in all batches and windows and for all time,
+and nobody has to look for its value. Integers must be in canonical form; a decimal may end in
+zeros, as prices do, for they are among its digits.
 
 Invariant: whoever gives a number to a text asks `numeral_of` first, or one term had two; but a
 permanent term keeps its number. Cost: constant; `spell` divides for each digit.
@@ -42,7 +43,7 @@ cdef term_t numeral_of(const char* text, uint32_t size) noexcept nogil:
         return 0
     negative = at[0] == c"-"
     at += negative
-    # Canonical is what has one digit in front of the point at least, and no zero before that one.
+    # One digit at least stands in front of the point, and no zero before that one.
     if at == end or at[0] == c"." or (at[0] == c"0" and end - at > 1 and at[1] != c"."):
         return 0
     while at < end:
@@ -59,11 +60,13 @@ cdef term_t numeral_of(const char* text, uint32_t size) noexcept nogil:
         if point != NULL or not -OFFSET <= digits < OFFSET or (negative and digits == 0):
             return 0
         return WINDOWED | NUMERAL | <uint32_t>(digits + OFFSET)
-    # An integral one has no point in canonical form, and then it is not told from an integer here.
-    if point == NULL or end[-1] == c"0" or end[-1] == c".":
+    # One without a point is not told from an integer here.
+    if point == NULL:
         return 0
     places = <uint32_t>(end - point) - 1
-    if places > MOST_PLACES or digits >= DIGITS_OFFSET:
+    if places == 0 or places > MOST_PLACES or digits >= DIGITS_OFFSET or (
+        negative and digits == 0
+    ):
         return 0
     digits = DIGITS_OFFSET - digits if negative else DIGITS_OFFSET + digits
     return WINDOWED | NUMERAL | FRACTIONAL | places << 25 | <uint32_t>digits
