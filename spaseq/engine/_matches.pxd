@@ -52,6 +52,7 @@ cdef class Taken:
     cdef bytes texts
     cdef list terms     # the same as terms, once somebody has asked for one
     cdef object seen    # the witness, once somebody has asked for it
+    cdef object time    # of that
     cdef bytes written  # and that in JSON
 
     cdef const uint32_t* sizes(self) noexcept

@@ -136,6 +136,8 @@ cdef class Reading:
         cdef Origin* origin
         cdef list terms
         cdef dict bindings = {}
+        if self.column_count == 0:
+            return bindings
         self._replay(steps)
         for i in range(self.column_count):
             origin = &self.origins[self.registers[i]]
@@ -263,9 +265,9 @@ cdef class Taken:
             for i in range(<uint32_t>len(variables)):
                 if terms[i + 2] is not None:
                     bound[variables[i]] = terms[i + 2]
-            time = Timestamp(self.micros, DATE_TIME if self.domain else NUMBER, terms[0])
+            self.time = Timestamp(self.micros, DATE_TIME if self.domain else NUMBER, terms[0])
             stream = reading.streams[self.stream]
-            self.seen = Witness(name, stream, time, self.ordinal, terms[1], bound)
+            self.seen = Witness(name, stream, self.time, self.ordinal, terms[1], bound)
         return self.seen
 
 
@@ -279,9 +281,14 @@ cdef class FoundMatch(Match):
         return self.reading.json(self.steps, self.kb_version).decode()
 
     cdef int decode(self) except -1:
-        events = tuple([(<Taken>step).witness(self.reading) for step in self.steps])
-        self.found_start = events[0].time
-        self.found_end = events[len(events) - 1].time
+        cdef uint32_t i, length = <uint32_t>len(self.steps)
+        cdef tuple events = PyTuple_New(length)
+        for i in range(length):
+            witness = (<Taken>self.steps[i]).witness(self.reading)
+            Py_INCREF(witness)
+            PyTuple_SET_ITEM(events, i, witness)
+        self.found_start = (<Taken>self.steps[0]).time
+        self.found_end = (<Taken>self.steps[length - 1]).time
         self.found_bindings = self.reading.bindings(self.steps)
         self.found_events = events
         return 0
