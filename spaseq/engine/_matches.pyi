@@ -1,22 +1,12 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from spaseq.engine._reading import Reading
 from spaseq.engine._step import NativeStep
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa._earliest import Earliest
-from spaseq.nfa.core_tables import CoreTables
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.results import Match
-
-class Reading:
-    def __init__(
-        self,
-        query: str,
-        rows: CoreTables,
-        columns: Sequence[tuple[str, int]],
-        steps: Sequence[tuple[str, tuple[str, ...]]],
-        streams: Sequence[str],
-    ) -> None: ...
 
 class MatchMaker:
     def __init__(

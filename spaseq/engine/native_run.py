@@ -11,8 +11,9 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from spaseq.engine._aggregates import NativeAggregates
-from spaseq.engine._matches import Matches, MatchMaker, Reading
+from spaseq.engine._matches import Matches, MatchMaker
 from spaseq.engine._pushing import Pushing
+from spaseq.engine._reading import Reading
 from spaseq.engine._step import NativeStep
 from spaseq.engine.admission import Admission
 from spaseq.engine.compiled import CompiledQuery
@@ -76,9 +77,8 @@ def native_run(
     recalled = [
         gpm in looking and columns is not None for gpm, columns in enumerate(tables.search.kept)
     ]
-    counted = plan.window.kind == "events"
     window = matchers.window
-    if counted and not matchers.counted:
+    if plan.window.kind == "events" and not matchers.counted:
         # Where it lies among the events is counted for this query alone.
         window = WindowTerms(plan.window.size * tables.windows)
     core = AutomatonCore(

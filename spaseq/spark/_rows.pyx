@@ -14,7 +14,8 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from spaseq.engine._matches cimport MatchMaker, Origin
+from spaseq.engine._matches cimport MatchMaker
+from spaseq.engine._reading cimport Origin
 from spaseq.nfa._tecs cimport Label, Walk
 from spaseq.rdf._dictionary cimport term_of
 from spaseq.rdf._memory cimport give_back
