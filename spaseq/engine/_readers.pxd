@@ -31,7 +31,7 @@ cdef struct Reader:
     uint64_t needed     # the views without which there is no row, see `bit_of`
     bint lone           # it is one triple, and nobody asks for more of an event that is one
     uint64_t read       # of the events that are not settled
-    uint64_t settled    # how many of those are
+    uint64_t settled    # how many of `unsettled` have been counted for it
     PyObject* matcher   # NativeMatcher; NULL: it is in Python or recalls, and wants every event
 
 # Those of a stream; where there are at most WORD, also as bits.

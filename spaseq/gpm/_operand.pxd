@@ -19,7 +19,8 @@ cdef struct Operand:
     int128 exact
     double real
     int64_t months
-    const char* whole       # the term as N-Quads, as it was written; NULL: a computed value
+    const char* whole       # the term as N-Quads, as it was written; NULL: a computed value, or
+                            # `term` is a numeral: what changes the value must clear that
     const char* text        # its IRI, label or lexical form; computed: of a STRING or LANG
     const char* tag         # LANG: the language, without a direction
     uint32_t whole_size

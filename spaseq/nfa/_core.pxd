@@ -35,7 +35,10 @@ cdef class AutomatonCore(Chain):
     cdef public uint64_t forbidden  # waiting matches that were gone when their window closed
 
     cdef inline bint waits(self, uint32_t gpm) noexcept nogil:
-        """Whether somebody waits for rows of a GPM; it holds until places turn that concern it."""
+        """Whether somebody waits for rows of a GPM.
+
+        That holds until places turn that concern it; where rows are joined lazily, until the next.
+        """
         return self.may_follow(gpm) if self.lazy else self._is_awaited(gpm)
     cdef bint _is_awaited(self, uint32_t gpm) noexcept nogil
     cdef uint64_t places_of(self, uint32_t gpm) noexcept nogil

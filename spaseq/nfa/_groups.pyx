@@ -59,7 +59,7 @@ cdef class Groups:
         self.orders_at = <PyObject**>zeroed(len(self.orders), sizeof(PyObject*))
         for i, order in enumerate(self.orders):
             self.orders_at[i] = <PyObject*>order
-        self.turned = &self.bit
+        self.turned = &self.bit     # of groups that are in no place, it stays 0
         self.width = width
         self.stride = (sizeof(Group) + width * sizeof(term_t) - sizeof(term_t) + LINE - 1) & ~(
             <size_t>LINE - 1

@@ -339,9 +339,11 @@ cdef int _operands(
                         return _raised()
                 elif candidate.labels[j].instant < high:
                     high = candidate.labels[j].instant
-        seek.choices, seek.start = search.operand_choices[i], env
-        seek.low, seek.high = low, high
-        search.each(seek)
+        seek.start, seek.low, seek.high = env, low, high
+        # The latest row of one alternative says nothing of the others.
+        for j in range(search.operand_choices[i].first, search.operand_choices[i].end):
+            seek.choices.first, seek.choices.end = j, j + 1
+            search.each(seek)
     search.depth = level
     return 0
 

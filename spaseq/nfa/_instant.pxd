@@ -24,7 +24,8 @@ cdef struct Touched:
 cdef class OpenInstant(Guards):
     cdef list groups            # per place, its Groups; None at the start
     cdef PyObject** groups_at   # the same
-    cdef uint64_t turned        # places where the first came or the last went, by `bit_of_place`
+    cdef uint64_t turned        # places where the first came or the last went, by `bit_of_place`;
+                                # all bits: how rows are joined has changed
     cdef Pending* pending
     cdef uint32_t pending_count, pending_room
     cdef term_t* pending_values

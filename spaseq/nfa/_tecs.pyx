@@ -236,7 +236,8 @@ cdef class Walk:
     cdef uint64_t pass_on(self, uint64_t most, uint64_t* events) except? 0xFFFFFFFFFFFFFFFF nogil:
         """Come to the next match, and on until there were `most`, or there is none: how many.
 
-        `events` grows by those of each.
+        `events` grows by those of each. The path is that of the last one, and stays where there is
+        none.
         """
         cdef uint64_t passed = 0, seen = 0, depth = self.next.depth, length = 0
         cdef union_t members = self.next.members, before
@@ -254,6 +255,7 @@ cdef class Walk:
                     top, highest = self.stack + self.top, self.stack + self.stack_room - 2
                 node, before = cell.node, cell.before
                 if node == NULL and cell.left_latest < self.bound:
+                    assert cell.right_latest >= self.bound
                     members = cell.right
                     continue
                 if node != NULL and cell.left_latest >= self.bound:

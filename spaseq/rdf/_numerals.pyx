@@ -5,7 +5,8 @@ Streams are full of small numbers that never come again. An xsd:integer or xsd:d
 has a number that is its digits, and how many of them stand behind the point, in as many bits as
 there are besides those that say so. So it is the same in all batches and windows and for all time,
 and nobody has to look for its value. Integers must be in canonical form; a decimal may end in
-zeros, as prices do, for they are among its digits.
+zeros, as prices do, for they are among its digits, but has none in front, no plus, and a digit on
+each side of its point; and zero has no sign.
 
 Invariant: whoever gives a number to a text asks `numeral_of` first, or one term had two; but a
 permanent term keeps its number. Cost: constant; `spell` divides for each digit.
