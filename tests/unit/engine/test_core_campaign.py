@@ -286,10 +286,15 @@ def long_stream(case: Case, chance: random.Random) -> list[Event]:
     return sorted(events, key=lambda event: (event.instant, event.stream))
 
 
+def ends(found: Iterable[Match]) -> set[int]:
+    return {match.end.micros for match in found}
+
+
 @pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES // 5, CHUNK))
 def test_long_streams_give_what_the_automaton_in_python_gives(first: int) -> None:
     """Batch by batch; where the language leaves a choice, as many matches.
 
+    Of `EMIT ANY` as many ends: sets of events it may choose from are of one match or of several.
     Not without a window, where there are more than can be listed.
     """
     for seed in range(first, min(first + CHUNK, SEED + EXAMPLES // 5)):
@@ -303,7 +308,10 @@ def test_long_streams_give_what_the_automaton_in_python_gives(first: int) -> Non
         for some in batches(long_stream(case, chance), chance):
             ours = list(run.push_batch(encoded(run, some)))
             theirs = list(plain.push_batch(some))
-            assert len(ours) == len(theirs), f"seed {seed}\n{case.query}"
+            if "EMIT ANY" not in case.query:
+                assert len(ours) == len(theirs), f"seed {seed}\n{case.query}"
+            elif "DISTINCT" not in case.query:
+                assert ends(ours) == ends(theirs), f"seed {seed}\n{case.query}"
             if not free:
                 wrong = Counter(comparable(ours)) - Counter(comparable(theirs))
                 assert not wrong, f"seed {seed}: {wrong}\n{case.query}"
