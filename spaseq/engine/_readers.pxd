@@ -65,8 +65,8 @@ cdef class Readers:
     cdef int list_readers(self, readers, matchers) except -1
     cdef int attend(self) noexcept nogil
     cdef int settle(self) noexcept nogil
-    cdef int _settle(self, Reader* reader) noexcept nogil
-    cdef int _attend(self, Reader* reader) noexcept nogil
+    cdef int _settle_reader(self, Reader* reader) noexcept nogil
+    cdef int _attend_to(self, Reader* reader) noexcept nogil
     cdef int pass_time(self, int64_t micros) except -1 nogil
 
 

@@ -96,14 +96,14 @@ cdef class Readers:
         cdef bint all = self.core.lazy or not self.attentive
         while reader < self.here.end:
             if all or reader.places & self.core.turned:
-                self._attend(reader)
+                self._attend_to(reader)
                 self.here.open = self.here.open & ~bit | bit * <uint64_t>reader.open
             bit <<= 1
             reader += 1
         self.core.turned, self.attentive = 0, True
         return 0
 
-    cdef int _attend(self, Reader* reader) noexcept nogil:
+    cdef int _attend_to(self, Reader* reader) noexcept nogil:
         """List those who wait for rows of a reader, and where."""
         cdef uint32_t i
         cdef bint waits
@@ -111,7 +111,7 @@ cdef class Readers:
         for i in range(reader.first, reader.end):
             waits = self.core.waits(self.gpms[i])
             if waits != self.waits[i]:
-                self._settle(reader)
+                self._settle_reader(reader)
                 self.waits[i] = waits
             if waits:
                 reader.those.gpms[reader.those.count] = self.gpms[i]
@@ -126,13 +126,13 @@ cdef class Readers:
         """Count the events since the last time for the patterns that did not read them."""
         cdef Reader* reader = self.here.first
         while reader < self.here.end:
-            self._settle(reader)
+            self._settle_reader(reader)
             reader.settled = 0
             reader += 1
         self.unsettled = 0
         return 0
 
-    cdef int _settle(self, Reader* reader) noexcept nogil:
+    cdef int _settle_reader(self, Reader* reader) noexcept nogil:
         """Count events for one reader.
 
         They lack what its pattern needs, or came when nobody waited for it.

@@ -51,7 +51,7 @@ cdef struct Cell:
     instant_t right_latest
 
 # A union still to be entered, by matches whose last `depth` events are on the path.
-cdef struct Turning:
+cdef struct Unentered:
     union_t members
     uint64_t depth
 
@@ -114,9 +114,9 @@ cdef class Tecs:
 
 @cython.final
 cdef class Walk:
-    cdef Turning next           # what has the next match; nobody: there is none
+    cdef Unentered next           # what has the next match; nobody: there is none
     cdef instant_t bound
-    cdef Turning* stack         # what has those after it; the lowest two are nobody
+    cdef Unentered* stack         # what has those after it; the lowest two are nobody
     cdef uint32_t top           # its place: at least 1
     cdef uint32_t stack_room
     cdef Label** path           # the labels of the match at hand, the last event's first

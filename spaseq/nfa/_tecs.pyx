@@ -221,12 +221,13 @@ cdef class Tecs:
 cdef class Walk:
     """The matches that end in a node, one after the other, each when it is asked for.
 
-    Cost: `begin` is constant, `advance` linear in the length of the match it comes to.
+    Cost: `begin` is constant, `advance` linear in the length of the match it comes to, at most, and
+    so is `pass_on` for each match: what two of them end with is not gone through again.
     """
 
     def __cinit__(self):
         self.stack_room = self.path_room = 64
-        self.stack = <Turning*>zeroed(self.stack_room, sizeof(Turning))
+        self.stack = <Unentered*>zeroed(self.stack_room, sizeof(Unentered))
         self.path = <Label**>zeroed(self.path_room, sizeof(Label*))
 
     def __dealloc__(self):
@@ -241,18 +242,18 @@ cdef class Walk:
         """
         cdef uint64_t passed = 0, seen = 0, depth = self.next.depth, length = 0
         cdef union_t members = self.next.members, before
-        cdef Turning* top = self.stack + self.top
-        cdef Turning later = top[0]     # what is on top is in registers, and not in the stack
-        cdef const Turning* highest = self.stack + self.stack_room - 2
+        cdef Unentered* top = self.stack + self.top
+        cdef Unentered later = top[0]     # what is on top is in registers, and not in the stack
+        cdef const Unentered* full = self.stack + self.stack_room - 2   # no room for two from there
         cdef Node* node = NULL
         cdef const Cell* cell
         while passed < most and members:
             if members & UNION:
                 cell = cell_of(members)
-                if top >= highest:
+                if top >= full:
                     self.top = <uint32_t>(top - self.stack)
                     self._heighten()
-                    top, highest = self.stack + self.top, self.stack + self.stack_room - 2
+                    top, full = self.stack + self.top, self.stack + self.stack_room - 2
                 node, before = cell.node, cell.before
                 if node == NULL and cell.left_latest < self.bound:
                     assert cell.right_latest >= self.bound
@@ -296,7 +297,7 @@ cdef class Walk:
 
     cdef int _heighten(self) except -1 nogil:
         cdef size_t room = 2 * <size_t>self.stack_room
-        cdef Turning* higher = <Turning*>resized(self.stack, room * sizeof(Turning))
+        cdef Unentered* higher = <Unentered*>resized(self.stack, room * sizeof(Unentered))
         if higher == NULL:
             no_room(b"the matches still to be enumerated")
         self.stack, self.stack_room = higher, <uint32_t>room
