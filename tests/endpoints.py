@@ -8,6 +8,7 @@ The one that misbehaves passes requests on to a real one, or does not.
 from __future__ import annotations
 
 import itertools
+import random
 import socket
 import subprocess
 import sys
@@ -29,10 +30,20 @@ _graphs = itertools.count()
 
 
 def free_port() -> int:
+    """A port for a server to come: below those that the system gives to whoever asks for any."""
+    for port in random.SystemRandom().sample(range(10_000, 32_768), 100):
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("of 100 ports none was free")
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    """A URL where nobody listens, and nobody can: its port is taken."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/"
 
 
 class RealServer:

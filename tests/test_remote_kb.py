@@ -13,7 +13,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 from cases import Case, differences, load
-from endpoints import RealServer, free_port
+from endpoints import RealServer, nobody
 from test_suite import _n_triples, _position, _program, _results
 
 import spaseq
@@ -114,8 +114,8 @@ def test_on_the_command_line(
     arguments = ["run", str(query), "--stream", f"s={stream}", "--events", "triples:1", *given]
     assert main([*arguments, "--format", "csv"]) == 0
     assert capsys.readouterr().out.splitlines() == ["r,n", f"{ex}r1,Hall"]
-    gone = f"http://127.0.0.1:{free_port()}/"
-    assert main([*arguments[:-3], f"{ex}kb={gone}", *arguments[-2:]]) in (1, 2)
+    with nobody() as gone:
+        assert main([*arguments[:-3], f"{ex}kb={gone}", *arguments[-2:]]) in (1, 2)
     shown = capsys.readouterr().err
     assert gone in shown
     assert "cannot be reached" in shown

@@ -195,16 +195,16 @@ def test_services(pattern: str, sparql_server: RealServer, tmp_path: Path) -> No
 
 
 def test_a_silent_service_that_fails_binds_nothing() -> None:
-    gone = f"http://127.0.0.1:{server.free_port()}/"
-    pattern = f"?s :v ?v SERVICE SILENT <{gone}> {{ ?s :in ?r }}"
-    kb: dict[str, object] = {gone: spaseq.Endpoint(gone, attempts=1)}
-    every = solutions(query("?s :v ?v"), {})
-    assert solutions(query(pattern), kb) == every
-    kb = {gone: spaseq.Endpoint(gone, attempts=1, join="bind")}
-    named = [solution for solution in every if "_:b" not in solution[1]]
-    assert solutions(query(pattern), kb) == named, "nobody else knows an event's blank nodes"
-    with pytest.raises(KbError, match="cannot be reached"):
-        spaseq.compile(query(pattern.replace("SILENT ", ""))).start()
+    with server.nobody() as gone:
+        pattern = f"?s :v ?v SERVICE SILENT <{gone}> {{ ?s :in ?r }}"
+        kb: dict[str, object] = {gone: spaseq.Endpoint(gone, attempts=1)}
+        every = solutions(query("?s :v ?v"), {})
+        assert solutions(query(pattern), kb) == every
+        kb = {gone: spaseq.Endpoint(gone, attempts=1, join="bind")}
+        named = [solution for solution in every if "_:b" not in solution[1]]
+        assert solutions(query(pattern), kb) == named, "nobody else knows an event's blank nodes"
+        with pytest.raises(KbError, match="cannot be reached"):
+            spaseq.compile(query(pattern.replace("SILENT ", ""))).start()
 
 
 def test_an_endpoint_says_how_a_service_is_asked(sparql_server: RealServer) -> None:

@@ -153,8 +153,8 @@ def test_an_answer_has_to_come_in_time(proxy: Misbehaving, behaviour: server.Beh
 
 
 def test_a_server_that_is_gone() -> None:
-    with pytest.raises(EndpointError, match="cannot be reached"):
-        client(f"http://127.0.0.1:{server.free_port()}/").rows(QUERY, ("x",), 10)
+    with server.nobody() as gone, pytest.raises(EndpointError, match="cannot be reached"):
+        client(gone).rows(QUERY, ("x",), 10)
 
 
 @pytest.mark.parametrize("behaviour", [server.as_virtuoso, server.as_xml])
