@@ -150,9 +150,14 @@ class Graphs:
         result = self._store(event, frozenset(odd)).query(f"SELECT DISTINCT * {text}")
         assert isinstance(result, ox.QuerySolutions)
         names = [variable.value for variable in result.variables]
+        computed = {
+            part.variable.name
+            for part in ast.walk(gpm.pattern)
+            if isinstance(part, ast.Bind) and isinstance(part.expression, ast.Unary | ast.Binary)
+        }
         for row in result:
             found = {
-                name: self._as_written(term, spelled)
+                name: term if name in computed else self._as_written(term, spelled)
                 for name, term in zip(names, row, strict=True)
                 if term is not None
             }

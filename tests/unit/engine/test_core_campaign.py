@@ -34,6 +34,7 @@ from spaseq.results import Match
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 CHUNK = 50
+XSD = "http://www.w3.org/2001/XMLSchema#"
 
 Way = Callable[[spaseq.Program, Case, random.Random], list[Match]]
 
@@ -207,6 +208,56 @@ def test_what_is_left_to_python_changes_nothing_else(first: int) -> None:
         if found:
             pytest.fail(failed(drawn[0], seed, found))
     assert seen > 0.3 * (min(first + CHUNK, SEED + EXAMPLES) - first)
+
+
+SPELLINGS = (
+    ("{}", "{}.0", "{}.00", "-{}.0"),
+    ("{}.5", "{}.50", "0{}.5", "{}.25"),
+    ("{}", "{}.50", "{}.5E0", "{}E0"),
+    ("{}234567890.5", "9{}23372036854775807.5", "-{}", "{}.000000000000000001"),
+)
+
+
+def of_many_spellings(seed: int) -> Case:
+    """A case whose numbers are integers, decimals and doubles, of several spellings.
+
+    A graph holds one spelling of a value, and nothing is searched for by EXISTS: pyoxigraph, which
+    answers for the reference, takes the spellings of a value for one term.
+    """
+    case = (random_case if seed % 2 else plain_case)(seed)
+    chance = random.Random(seed)
+    query = re.sub(r" FILTER (NOT )?EXISTS {[^{}]*}", "", case.query)
+    spellings = chance.choice(SPELLINGS)
+
+    def spelt(event: Event) -> Event:
+        given = {
+            number: spelling.format(number)
+            for number in range(4)
+            for spelling in [chance.choice(spellings)]
+        }
+        facts = [
+            (s, p, _number(given[int(o.value)]) if isinstance(o, ox.Literal) else o)
+            for s, p, o in event.facts
+        ]
+        return replace(event, facts=facts)
+
+    streams = {name: [*map(spelt, events)] for name, events in case.streams.items()}
+    return replace(case, query=query, streams=streams)
+
+
+def _number(text: str) -> ox.Literal:
+    kind = "double" if "E" in text else "decimal" if "." in text else "integer"
+    return ox.Literal(text, datatype=ox.NamedNode(f"{XSD}{kind}"))
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))
+def test_numbers_of_many_spellings(first: int) -> None:
+    for seed in range(first, min(first + CHUNK, SEED + EXAMPLES)):
+        drawn = on_the_core(seed, of_many_spellings)
+        if drawn is not None:
+            found = objections(*drawn, seed, WAYS)
+            if found:
+                pytest.fail(failed(drawn[0], seed, found))
 
 
 SORTS = {
