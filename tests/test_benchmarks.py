@@ -211,19 +211,26 @@ def test_automaton_throughput(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     shown = automaton("throughput.py", "--events", "300", "--sample", "150", "--repeat", "1")
     assert shown[-1] == "other engines: left out, --peers is not given"
+    (single,) = (number for number, line in enumerate(shown) if line.startswith("event by event"))
+    shown, latencies = shown[:single], shown[single + 1 : -1]
     found = {line[:28].strip(): line[28:].split() for line in shown}
     assert found["W1 n=3 all"][0] == "300"
     assert int(found["W1 n=3 all"][4].replace(",", "")) > 1000
     assert found["W2 10,000 all"][4] == "0"
     assert found["V A ; B+ ; C 500, LIMIT 1"][-3] != "0"
     (first,) = (number for number, line in enumerate(shown) if line.startswith("lazily"))
-    assert [line[:34].strip() for line in shown[first + 1 : -1]] == [
+    assert [line[:34].strip() for line in shown[first + 1 :]] == [
         "A : B : C, C rare 1,000, eagerly",
         "the same lazily",
         "the same as observed",
         "AND of 4, all orders, eagerly",
         "AND of 4, D rare 300, lazily",
     ]
+    assert len(latencies) > 40
+    for line in latencies:
+        events, middle, late, slowest, place = line[32:].replace(",", "").split()
+        assert 0 < float(middle) <= float(late) <= float(slowest)
+        assert 0 <= int(place) < int(events) <= 300
 
 
 def test_automaton_beside_other_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,8 @@ goes and forgotten when they have been run. After each tenth stand the groups of
 what the nodes of the core take, the window's terms, and the memory of the process: all must be
 flat. The script fails where they are not.
 
-Then some more events one by one, each in a batch of its own that has been encoded beforehand: the
-median time, that which one in a thousand exceeds, and the slowest, of the processor. What is
-swept or made longer now and then is a part of these; Python's collector is not.
+Then some more events one by one: the median time, that which one in a thousand exceeds, and the
+slowest, of the processor.
 
     python benchmarks/automaton/endurance.py --events 2000000
 """
@@ -15,12 +14,11 @@ swept or made longer now and then is a part of these; Python's collector is not.
 from __future__ import annotations
 
 import argparse
-import gc
 from collections.abc import Sequence
-from time import process_time, thread_time_ns
+from time import process_time
 
 import psutil
-from feeding import compiled
+from feeding import compiled, one_by_one
 from streams import Happening, encoded
 from workloads import query
 
@@ -31,8 +29,6 @@ from spaseq.rdf._batch import EventBatch
 SAMPLES = 10
 PART = 5000
 """Events that are encoded at once."""
-SINGLE = 500
-"""Batches of one event that are made at once."""
 SLACK = 16.0
 """Megabytes that the system may hold more or less after the window is full."""
 
@@ -76,20 +72,6 @@ class Stream:
                 seconds += process_time() - started
         return seconds
 
-    def one_by_one(self, count: int) -> list[int]:
-        """Nanoseconds of each of so many more events."""
-        spent = []
-        gc.collect()
-        gc.disable()
-        for _ in range(0, count, SINGLE):
-            some = ever_new(self.events, SINGLE)
-            for batch in encoded(self.run, some, 1, self.events):
-                started = thread_time_ns()
-                self.take(batch)
-                spent.append(thread_time_ns() - started)
-        gc.enable()
-        return spent
-
     @property
     def groups(self) -> int:
         return sum(1 for _ in self.native.parts.groups(over=False))
@@ -128,7 +110,8 @@ def main() -> None:
         print(f"{stream.events:>12,}{groups:>10,}{nodes / 1e3:>13,.0f}{terms:>10,}{memory:>13.1f}")
     print(f"{stream.events / seconds:,.0f} events/s, {stream.matches} matches")
     checked(held, options.window)
-    spent = sorted(stream.one_by_one(options.single))
+    some = ever_new(stream.events, options.single)
+    spent = sorted(one_by_one(stream.run, some, stream.events))
     middle, late = spent[len(spent) // 2], spent[len(spent) * 999 // 1000]
     print(
         f"{len(spent):,} events one by one: median {middle / 1e3:.1f} µs, "

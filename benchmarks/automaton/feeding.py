@@ -10,7 +10,7 @@ import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from time import process_time
+from time import process_time, thread_time_ns
 
 from streams import STREAM, Happening, Triples, encoded
 
@@ -19,6 +19,8 @@ from spaseq.engine.native_run import NativeRun
 from spaseq.nfa.limits import NO_LIMIT
 
 Events = Sequence[Happening]
+SINGLE = 500
+"""Batches of one event that are made at once."""
 
 
 @dataclass(frozen=True)
@@ -106,3 +108,26 @@ def first_of_each(program: spaseq.Program, events: Events, most: int) -> Fed:
             found += sum(1 for _ in islice(matches, most))
         position += size
     return Fed(process_time() - started, found)
+
+
+def one_by_one(run: spaseq.Run, events: Events, first: int = 0, most: int = NO_LIMIT) -> list[int]:
+    """Nanoseconds of the processor for each event, in a batch of its own that has been encoded.
+
+    As `tallied` otherwise. What is swept or made longer now and then is a part of these; Python's
+    collector is not.
+
+    Args:
+        first: so many events have been.
+    """
+    native = compiled(run)
+    spent: list[int] = []
+    gc.collect()
+    gc.disable()
+    for begin in range(0, len(events), SINGLE):
+        for batch in encoded(run, events[begin : begin + SINGLE], 1, first + begin):
+            started = thread_time_ns()
+            after, _, _ = native.tally(batch, first + len(spent), most)
+            spent.append(thread_time_ns() - started)
+            assert after == 1
+    gc.enable()
+    return spent

@@ -30,6 +30,7 @@ from feeding import Fed, Feeding
 from workloads import Workload
 
 import spaseq
+from spaseq.nfa.limits import NO_LIMIT
 
 
 @dataclass
@@ -220,6 +221,26 @@ def lazily(only: Sequence[str], events: int, repeat: int, show: Callable[[str], 
             )
 
 
+def slowest(only: Sequence[str], events: int, show: Callable[[str], None]) -> None:
+    """How long one event takes, from the first to the last of a run."""
+    show(
+        f"{'event by event, µs':32}{'events':>9}{'median':>9}{'99.9 % in':>11}{'slowest':>10}"
+        f"{'the event':>11}"
+    )
+    rare = [workloads.MANY, workloads.RARE_END, workloads.GATHERED]
+    for workload in (w for w in (*workloads.TALLIED, *rare) if chosen(only, w)):
+        some = workload.events(min(events, workload.most))
+        most = workloads.FIRST if workload is workloads.MANY else NO_LIMIT
+        spent = feeding.one_by_one(spaseq.compile(workload.query).start(), some, most=most)
+        late = sorted(spent)
+        shown = (late[len(late) // 2], late[len(late) * 999 // 1000], late[-1])
+        middle, most_are_within, last = (f"{nanoseconds / 1e3:,.1f}" for nanoseconds in shown)
+        show(
+            f"{workload.name:32}{len(spent):>9,}{middle:>9}{most_are_within:>11}{last:>10}"
+            f"{spent.index(late[-1]):>11,}"
+        )
+
+
 def beside(options: argparse.Namespace, show: Callable[[str], None]) -> None:
     """Other engines on the same streams."""
     if options.peers is None:
@@ -255,6 +276,7 @@ def main() -> None:
         enumerated(options.only, options.events, options.repeat, show)
         ways(options.only, options.events, options.sample, options.repeat, show)
         lazily(options.only, options.events, options.repeat, show)
+        slowest(options.only, options.events, show)
     beside(options, show)
 
 

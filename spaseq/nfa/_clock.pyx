@@ -10,7 +10,9 @@ Invariant: `bound` never falls, and no match that ends now may start before it; 
 which is never greater. Cost: amortised constant for each instant.
 """
 
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport give_back, longer, zeroed
+
+cdef const char* LACKING = b"another instant of the window"
 
 
 cdef class Clock(Tables):
@@ -65,29 +67,29 @@ cdef class Clock(Tables):
         return 0
 
     cdef int widen_times(self) except -1 nogil:
-        """Make room in the ring for the present instant."""
-        cdef int64_t* longer
-        cdef Awaited** awaited
-        cdef instant_t* bounds
+        """Make room in the ring for the present instant; what is not in it is not set."""
+        cdef uint32_t count = self.times_mask + 1
+        cdef uint32_t place
         cdef instant_t i
-        cdef uint32_t mask = self.times_mask
-        while self.now - self.reach > mask:
-            longer = <int64_t*>zeroed(2 * (<size_t>mask + 1), sizeof(int64_t))
-            awaited = <Awaited**>zeroed(2 * (<size_t>mask + 1), sizeof(Awaited*))
-            for i in range(self.now - mask - 1, self.now):
-                longer[i & (2 * mask + 1)] = self.times[i & mask]
-                awaited[i & (2 * mask + 1)] = self.awaited[i & mask]
+        while self.now - self.reach >= count:
+            self.times = <int64_t*>longer(self.times, 2 * <size_t>count, sizeof(int64_t), LACKING)
+            self.awaited = <Awaited**>longer(
+                self.awaited, 2 * <size_t>count, sizeof(Awaited*), LACKING
+            )
             if self.bounds != NULL:
-                bounds = <instant_t*>zeroed(2 * (<size_t>mask + 1), sizeof(instant_t))
-                for i in range(self.now - mask - 1, self.now):
-                    bounds[i & (2 * mask + 1)] = self.bounds[i & mask]
-                give_back(self.bounds)
-                self.bounds = bounds
-            give_back(self.times)
-            give_back(self.awaited)
-            self.times = longer
-            self.awaited = awaited
-            self.times_mask = mask = 2 * mask + 1
+                self.bounds = <instant_t*>longer(
+                    self.bounds, 2 * <size_t>count, sizeof(instant_t), LACKING
+                )
+            for i in range(self.now - count, self.now):
+                if not i & count:
+                    continue
+                place = <uint32_t>(i & (count - 1))
+                self.times[count + place] = self.times[place]
+                self.awaited[count + place] = self.awaited[place]
+                if self.bounds != NULL:
+                    self.bounds[count + place] = self.bounds[place]
+            self.times_mask = 2 * count - 1
+            count = 2 * count
         return 0
 
     cdef int count(self) noexcept nogil:

@@ -105,6 +105,7 @@ cdef class CoreParts:
             self.core.now = i
             self.core.widen_times()
             self.core.times[i & self.core.times_mask] = times.get(i, 0)
+            self.core.awaited[i & self.core.times_mask] = NULL
             self.core.total += times.get(i, 0) if self.core.counted else 0
             if self.core.bounds != NULL:
                 self.core.bounds[i & self.core.times_mask] = known.get(i, self.core.reach)

@@ -9,14 +9,17 @@ from itertools import groupby
 import pyoxigraph as ox
 from engine_runs import EX, S
 from model.queries import run_plainly
+from oracle import timestamp
 from strategies import Case
 
 import spaseq
 from spaseq.engine.native_run import NativeRun
 from spaseq.engine.run import Run
 from spaseq.rdf._batch import EventBatch
-from spaseq.rdf.event import DATE_TIME, Event
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event
 
+SECOND = 1_000_000
+"""In microseconds."""
 Knowledge = Mapping[str, Sequence[ox.Triple]]
 
 
@@ -30,6 +33,13 @@ def knowledge(case: Case) -> dict[str, list[ox.Triple]]:
 def in_python(program: spaseq.Program, kb: Knowledge | None = None) -> Run:
     """A new run, none of whose queries is on the core."""
     return run_plainly(program.start(kb=kb))
+
+
+def event(micros: int, letter: str, key: object, value: object = 0, ordinal: int = 0) -> Event:
+    """A key, by the predicate of a letter, has a value."""
+    subject, predicate = ox.NamedNode(f"{EX}{key}"), ox.NamedNode(EX + letter)
+    object_ = ox.Literal(value) if isinstance(value, int) else ox.NamedNode(f"{EX}{value}")
+    return Event(S, timestamp(micros, NUMBER), ordinal, [(subject, predicate, object_)])
 
 
 def encoded(run: Run, events: Sequence[Event]) -> EventBatch:

@@ -12,19 +12,13 @@ from dataclasses import replace
 
 import pyoxigraph as ox
 import pytest
-from core_runs import Taken, encoded, in_python, native
+from core_runs import SECOND, Taken, encoded, event, in_python, native
 from engine_runs import EX, GPMS, R, S, program, push, shown, text
-from oracle import comparable, timestamp
+from oracle import comparable
 
 import spaseq
-from spaseq.rdf.event import NUMBER, Event
+from spaseq.rdf.event import Event
 from spaseq.results import Match
-
-
-def event(micros: int, letter: str, key: object, value: object = 0, ordinal: int = 0) -> Event:
-    subject, predicate = ox.NamedNode(f"{EX}{key}"), ox.NamedNode(EX + letter)
-    object_ = ox.Literal(value) if isinstance(value, int) else ox.NamedNode(f"{EX}{value}")
-    return Event(S, timestamp(micros, NUMBER), ordinal, [(subject, predicate, object_)])
 
 
 def fed(run: spaseq.Run, events: list[Event], size: int = 100) -> list[Match]:
@@ -41,7 +35,6 @@ def visited(run: spaseq.Run) -> int:
 
 
 APART = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y }"
-SECOND = 1_000_000
 ONE = ox.Literal(1)
 
 # ------------------------------------------------------------------ cost
