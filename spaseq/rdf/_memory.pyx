@@ -35,8 +35,10 @@ cdef extern from *:
     #endif
     #define SPASEQ_LARGE ((size_t)1 << 20)
     #define SPASEQ_PAGE ((size_t)1 << 21)
-    #if defined(__GLIBC__) && defined(MREMAP_MAYMOVE) && !defined(__SANITIZE_ADDRESS__)
+    #if defined(__GLIBC__) && defined(MADV_HUGEPAGE) && defined(MREMAP_MAYMOVE)
+    #if !defined(__SANITIZE_ADDRESS__)  /* it watches what malloc gives */
     #define SPASEQ_MAPPED 1
+    #endif
     #endif
 
     static void* spaseq_take(size_t size) {
@@ -53,18 +55,23 @@ cdef extern from *:
         return malloc(size);
     }
 
+    #if defined(__linux__) && defined(MADV_HUGEPAGE)
+    /* What malloc keeps in a block stands in another one from now on. */
+    static void* spaseq_moved(void* block, void* other, size_t size) {
+        size_t held = block == NULL ? 0 : malloc_usable_size(block);
+        if (other == NULL)
+            return NULL;
+        if (held)
+            memcpy(other, block, held < size ? held : size);
+        free(block);
+        return other;
+    }
+    #endif
+
     static void* spaseq_resized(void* block, size_t size) {
     #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        if (size >= SPASEQ_LARGE) {
-            size_t held = block == NULL ? 0 : malloc_usable_size(block);
-            void* moved = spaseq_take(size);
-            if (moved == NULL)
-                return NULL;
-            if (held)
-                memcpy(moved, block, held < size ? held : size);
-            free(block);
-            return moved;
-        }
+        if (size >= SPASEQ_LARGE)
+            return spaseq_moved(block, spaseq_take(size), size);
     #endif
         return realloc(block, size);
     }
@@ -119,11 +126,10 @@ cdef extern from *:
         to = spaseq_addresses(size);
         if (to == NULL)
             return NULL;
+        /* Where this fails, the addresses may be somebody else's by now: they are not given back. */
         if (mremap(from, held, SPASEQ_FRONT + size, MREMAP_MAYMOVE | MREMAP_FIXED,
-                   to - SPASEQ_FRONT) == MAP_FAILED) {
-            munmap(to - SPASEQ_FRONT, SPASEQ_FRONT + size);
+                   to - SPASEQ_FRONT) == MAP_FAILED)
             return NULL;
-        }
         return spaseq_headed(to, size);
     }
     #endif
@@ -135,14 +141,8 @@ cdef extern from *:
         if (spaseq_mapped(block))
             return spaseq_longer_mapping((char*)block, whole);
         if (size >= SPASEQ_MAPPED_FROM) {
-            size_t held = block == NULL ? 0 : malloc_usable_size(block);
-            char* made = spaseq_addresses(whole);
-            if (made == NULL)
-                return NULL;
-            if (held)
-                memcpy(made, block, held < size ? held : size);
-            free(block);
-            return spaseq_headed(made, whole);
+            char* made = (char*)spaseq_moved(block, spaseq_addresses(whole), size);
+            return made == NULL ? NULL : spaseq_headed(made, whole);
         }
     #endif
         return spaseq_resized(block, size);
