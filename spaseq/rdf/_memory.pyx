@@ -126,7 +126,7 @@ cdef extern from *:
         to = spaseq_addresses(size);
         if (to == NULL)
             return NULL;
-        /* Where this fails, the addresses may be somebody else's by now: they are not given back. */
+        /* Where it fails, the addresses may be somebody else's by now: they are not given back. */
         if (mremap(from, held, SPASEQ_FRONT + size, MREMAP_MAYMOVE | MREMAP_FIXED,
                    to - SPASEQ_FRONT) == MAP_FAILED)
             return NULL;
