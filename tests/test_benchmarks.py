@@ -228,7 +228,7 @@ def test_automaton_throughput(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert len(latencies) > 40
     for line in latencies:
-        events, middle, late, slowest, place = line[32:].replace(",", "").split()
+        events, middle, late, slowest, place, _ = line[32:].replace(",", "").split()
         assert 0 < float(middle) <= float(late) <= float(slowest)
         assert 0 <= int(place) < int(events) <= 300
 

@@ -111,7 +111,7 @@ def main() -> None:
     print(f"{stream.events / seconds:,.0f} events/s, {stream.matches} matches")
     checked(held, options.window)
     some = ever_new(stream.events, options.single)
-    spent = sorted(one_by_one(stream.run, some, stream.events))
+    spent = sorted(one_by_one(stream.run, some, stream.events)[0])
     middle, late = spent[len(spent) // 2], spent[len(spent) * 999 // 1000]
     print(
         f"{len(spent):,} events one by one: median {middle / 1e3:.1f} µs, "

@@ -110,8 +110,10 @@ def first_of_each(program: spaseq.Program, events: Events, most: int) -> Fed:
     return Fed(process_time() - started, found)
 
 
-def one_by_one(run: spaseq.Run, events: Events, first: int = 0, most: int = NO_LIMIT) -> list[int]:
-    """Nanoseconds of the processor for each event, in a batch of its own that has been encoded.
+def one_by_one(
+    run: spaseq.Run, events: Events, first: int = 0, most: int = NO_LIMIT
+) -> tuple[list[int], int]:
+    """Nanoseconds of the processor for each event, in an encoded batch of its own; the matches.
 
     As `tallied` otherwise. What is swept or made longer now and then is a part of these; Python's
     collector is not.
@@ -121,13 +123,15 @@ def one_by_one(run: spaseq.Run, events: Events, first: int = 0, most: int = NO_L
     """
     native = compiled(run)
     spent: list[int] = []
+    found = 0
     gc.collect()
     gc.disable()
     for begin in range(0, len(events), SINGLE):
         for batch in encoded(run, events[begin : begin + SINGLE], 1, first + begin):
             started = thread_time_ns()
-            after, _, _ = native.tally(batch, first + len(spent), most)
+            after, some, _ = native.tally(batch, first + len(spent), most)
             spent.append(thread_time_ns() - started)
             assert after == 1
+            found += some
     gc.enable()
-    return spent
+    return spent, found

@@ -7,8 +7,9 @@ which another way of counting gives (`counts.py`); the script fails where one is
 those of the processor; passes are interleaved, so that what disturbs one disturbs all.
 
 `x nothing` is the time of an event as a multiple of what it takes to look at one in which a
-pattern of one step finds nothing. With `--peers`, a folder of drivers for other engines, the
-streams W1, W2 and W4 go through these in the same run.
+pattern of one step finds nothing. The block `event by event` says how long one event takes at most.
+With `--peers`, a folder of drivers for other engines, the streams W1, W2 and W4 go through these in
+the same run.
 
     python benchmarks/automaton/throughput.py --events 200000
     python benchmarks/automaton/throughput.py --only W1 W2
@@ -225,19 +226,22 @@ def slowest(only: Sequence[str], events: int, show: Callable[[str], None]) -> No
     """How long one event takes, from the first to the last of a run."""
     show(
         f"{'event by event, µs':32}{'events':>9}{'median':>9}{'99.9 % in':>11}{'slowest':>10}"
-        f"{'the event':>11}"
+        f"{'the event':>11}{'matches':>11}"
     )
     rare = [workloads.MANY, workloads.RARE_END, workloads.GATHERED]
     for workload in (w for w in (*workloads.TALLIED, *rare) if chosen(only, w)):
         some = workload.events(min(events, workload.most))
         most = workloads.FIRST if workload is workloads.MANY else NO_LIMIT
-        spent = feeding.one_by_one(spaseq.compile(workload.query).start(), some, most=most)
+        run = spaseq.compile(workload.query).start()
+        spent, found = feeding.one_by_one(run, some, most=most)
+        if found != workload.count(some):
+            raise SystemExit(f"{workload.name}: {found} matches event by event")
         late = sorted(spent)
         shown = (late[len(late) // 2], late[len(late) * 999 // 1000], late[-1])
         middle, most_are_within, last = (f"{nanoseconds / 1e3:,.1f}" for nanoseconds in shown)
         show(
             f"{workload.name:32}{len(spent):>9,}{middle:>9}{most_are_within:>11}{last:>10}"
-            f"{spent.index(late[-1]):>11,}"
+            f"{spent.index(late[-1]):>11,}{found:>11,}"
         )
 
 

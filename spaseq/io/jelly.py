@@ -41,6 +41,7 @@ _READ_AT_ONCE = 1 << 20
 _MINTED = "jelly-"
 _TAGGED = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _DIRECTED = "http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString"
+# What pyjelly raises where it meets something that it cannot decode.
 _PYJELLY_ERRORS = (
     AssertionError,
     JellyConformanceError,

@@ -114,9 +114,9 @@ cdef class Tecs:
 
 @cython.final
 cdef class Walk:
-    cdef Unentered next           # what has the next match; nobody: there is none
+    cdef Unentered next         # what has the next match; nobody: there is none
     cdef instant_t bound
-    cdef Unentered* stack         # what has those after it; the lowest two are nobody
+    cdef Unentered* stack       # what has those after it; the lowest two are nobody
     cdef uint32_t top           # its place: at least 1
     cdef uint32_t stack_room
     cdef Label** path           # the labels of the match at hand, the last event's first
