@@ -19,6 +19,7 @@ from spaseq.engine._readers cimport (
     read_lone,
     wanted,
 )
+from spaseq.engine._views cimport Views
 from spaseq.gpm._graph cimport SummaryGraph
 from spaseq.gpm._match cimport NativeMatcher
 from spaseq.nfa._core cimport AutomatonCore
@@ -27,17 +28,6 @@ from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window cimport WindowTerms
-
-cdef enum Showing:
-    BOUND_ONLY  # a first value, once there is one
-    NUMBER      # a count
-    VALUE       # of an aggregate
-
-# What an expression sees of a register that holds no term: a cell of its own.
-cdef struct View:
-    uint32_t register
-    uint32_t cell
-    Showing how
 
 cdef enum Manner:
     IN_PYTHON = 1       # its rows come from Python
@@ -61,9 +51,7 @@ cdef class NativeStep(Readers):
     cdef uint64_t* untrue           # per test: how often it was not true
     cdef readonly NativeAggregates aggregates
     cdef readonly list assigned     # per occurrence, the Expressions of its BINDs and Questions
-    cdef bint viewing               # whether there are any views
-    cdef View* views                # what filters see: views[first[o]:first[o + 1]], then BINDs
-    cdef uint32_t* view_first       # by the number after the occurrences'
+    cdef Views views                # what filters see, by occurrence; then BINDs, by their number
     cdef uint32_t* assigned_first   # per occurrence: the number of its first BIND among all
     cdef bint steady                # events that no pattern can match leave all but the time
     cdef Conditions conditions
@@ -76,7 +64,6 @@ cdef class NativeStep(Readers):
     cdef readonly object recalls     # events by (instant, stream), the oldest first
     cdef readonly uint32_t reached  # the event of a batch that `run` was at when it came back
 
-    cdef int refresh(self, uint32_t number, term_t* env) except -1 nogil
     cdef int _link_tests(self, Dictionary dictionary, filters) except -1
     cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil
     cdef object answer(self, question, const term_t* env)

@@ -11,16 +11,17 @@ to it as an `Event`, its rows are encoded in the event's batch, and what a filte
 decoded. Events that filters look at when they are not at hand any more are kept for the window.
 """
 
+from spaseq.engine._views cimport has_views
 from spaseq.gpm._expression cimport Expression
 from spaseq.gpm._graph cimport present_in
 from spaseq.gpm._operand cimport ERROR, Operand, write_term
 from spaseq.gpm._rows cimport row_at
 from spaseq.nfa._clock cimport since_of
 from spaseq.nfa._earliest cimport Earliest
-from spaseq.nfa._tables cimport OPENED, VOID
 from spaseq.nfa._tecs cimport Node
 from spaseq.rdf._batch cimport EventRecord
 from spaseq.rdf._dictionary cimport text_of
+from spaseq.rdf._intervals cimport Box
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._terms cimport WINDOWED
 
@@ -31,13 +32,12 @@ from spaseq.gpm.bytecode import ExpressionCode
 # So many events are sooner over than the interpreter's lock is given away and got back.
 cdef uint32_t FEW = 1
 
-cdef dict SHOWN = {
-    "first": Showing.BOUND_ONLY, "count": Showing.NUMBER, "aggregate": Showing.VALUE,
-}
-
 
 ctypedef int (*Holding)(NativeStep, uint32_t, term_t*) noexcept nogil
 ctypedef int (*Testing)(NativeStep, uint32_t, term_t*) noexcept nogil
+ctypedef bint (*Bounding)(
+    NativeStep, uint32_t, const term_t*, const Box*, uint64_t
+) noexcept nogil
 ctypedef int (*Valuing)(NativeStep, uint32_t, uint32_t, term_t*, term_t*) noexcept nogil
 ctypedef term_t (*Adding)(NativeStep, uint32_t, term_t, term_t) noexcept nogil
 
@@ -45,8 +45,8 @@ ctypedef term_t (*Adding)(NativeStep, uint32_t, term_t, term_t) noexcept nogil
 cdef int _holding(NativeStep step, uint32_t occurrence, term_t* env) except -1 nogil:
     """Whether the residual filters of an occurrence are true."""
     cdef uint32_t i
-    if step.viewing and step.view_first[occurrence] < step.view_first[occurrence + 1]:
-        step.refresh(occurrence, env)
+    if has_views(step.views, occurrence):
+        step.views.refresh(step.batch, occurrence, env)
     for i in range(step.test_first[occurrence], step.test_first[occurrence + 1]):
         if not _testing(step, i, env):
             return 0
@@ -64,6 +64,19 @@ cdef inline int _testing(NativeStep step, uint32_t number, term_t* env) except -
     return 0
 
 
+cdef bint _bounding(
+    NativeStep step, uint32_t number, const term_t* env, const Box* box, uint64_t rows
+) noexcept nogil:
+    """Whether a residual filter may be true of some of so many rows, which lie in a box."""
+    if step.tests[number] == NULL or (
+        (<Expression>step.tests[number]).may_hold(step.batch, env, box)
+    ):
+        return True
+    if not step.conditions.uncounted:
+        step.untrue[number] += rows
+    return False
+
+
 cdef int _valuing(
     NativeStep step, uint32_t occurrence, uint32_t position, term_t* env, term_t* value
 ) except -1 with gil:
@@ -72,9 +85,8 @@ cdef int _valuing(
     cdef Operand* found
     cdef bytes text
     given = (<list>step.assigned[occurrence])[position]
-    step.refresh(
-        <uint32_t>len(step.filters) + step.assigned_first[occurrence] + position, env
-    )
+    number = <uint32_t>len(step.filters) + step.assigned_first[occurrence] + position
+    step.views.refresh(step.batch, number, env)
     value[0] = 0
     if not isinstance(given, Expression):
         term = step.answer(given, env)
@@ -106,6 +118,12 @@ cdef int _hold(void* context, uint32_t occurrence, term_t* env) noexcept nogil:
 
 cdef int _test(void* context, uint32_t number, term_t* env) noexcept nogil:
     return (<Testing>_testing)(<NativeStep>context, number, env)
+
+
+cdef bint _may(
+    void* context, uint32_t number, const term_t* env, const Box* box, uint64_t rows
+) noexcept nogil:
+    return (<Bounding>_bounding)(<NativeStep>context, number, env, box, rows)
 
 
 cdef int _value(
@@ -174,12 +192,12 @@ cdef class NativeStep(Readers):
             self.assigned_first[i] = self.assigned_first[i - 1] + <uint32_t>len(
                 self.assigned[i - 1]
             )
-        self._list_views([[view for view in some if view[2] in SHOWN] for some in views])
+        self.views = Views(views, aggregates)
         self.list_readers(readers, [
             None if self.manners[<uint32_t>gpm] else matcher
             for gpm, matcher in enumerate(self.matchers)
         ])
-        self.conditions.hold, self.conditions.test = _hold, _test
+        self.conditions.hold, self.conditions.test, self.conditions.may = _hold, _test, _may
         self.conditions.value, self.conditions.add = _value, _add
         self.conditions.context = <void*>self
         self.conditions.instant = -1
@@ -214,23 +232,7 @@ cdef class NativeStep(Readers):
         self.test_first[len(self.filters)] = first
         return 0
 
-    def _list_views(self, views):
-        cdef uint32_t i, first = 0
-        self.viewing = any(views)
-        self.views = <View*>zeroed(sum(map(len, views)), sizeof(View))
-        self.view_first = <uint32_t*>zeroed(len(views) + 1, sizeof(uint32_t))
-        for i, some in enumerate(views):
-            self.view_first[i] = first
-            for register, cell, kind in some:
-                self.views[first].register = register
-                self.views[first].cell = cell
-                self.views[first].how = <Showing><int>SHOWN[kind]
-                first += 1
-        self.view_first[len(views)] = first
-
     def __dealloc__(self):
-        give_back(self.views)
-        give_back(self.view_first)
         give_back(self.assigned_first)
         give_back(self.native)
         give_back(self.manners)
@@ -238,22 +240,6 @@ cdef class NativeStep(Readers):
         give_back(self.tests)
         give_back(self.untrue)
         give_back(self.test_first)
-
-    cdef int refresh(self, uint32_t number, term_t* env) except -1 nogil:
-        """Fill in what the filters of an occurrence, or a BIND, see of registers."""
-        cdef uint32_t i
-        cdef View* view
-        cdef term_t held
-        for i in range(self.view_first[number], self.view_first[number + 1]):
-            view = &self.views[i]
-            held = env[view.register]
-            if view.how == Showing.NUMBER:
-                env[view.cell] = self.aggregates.number(held)
-            elif view.how == Showing.VALUE:
-                self.aggregates.finish(self.batch, view.register, held, &env[view.cell])
-            else:
-                env[view.cell] = 0 if held == OPENED or held == VOID else held
-        return 0
 
     def untrue_counts(self, uint32_t occurrence):
         """Per residual filter of an occurrence: how often it was the first not to be true."""

@@ -1,11 +1,14 @@
 """SPARQL expressions over rows of term numbers; see _expression.pyx."""
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
+from spaseq.gpm._code cimport Instruction
 from spaseq.gpm._functions cimport Native
+from spaseq.gpm._numeric cimport NumericCondition
 from spaseq.gpm._operand cimport Operand
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._intervals cimport Box
 from spaseq.rdf._literals cimport Datatype
 from spaseq.rdf._memory cimport Arena
 from spaseq.rdf._terms cimport TermRecord, term_t
@@ -16,49 +19,6 @@ from spaseq.rdf._terms cimport TermRecord, term_t
 cdef struct Existence:
     int (*holds)(void* context, int number, const term_t* row) noexcept nogil
     void* context
-
-# The same list as Operation in spaseq/gpm/bytecode.py, where it is explained.
-cdef enum Operation:
-    NOTHING
-    CONSTANT
-    VARIABLE
-    BOUND
-    EXISTS
-    SAME_TERM
-    EQUAL
-    NOT_EQUAL
-    LESS
-    LESS_EQUAL
-    ADD
-    SUBTRACT
-    MULTIPLY
-    DIVIDE
-    AND
-    OR
-    IS_TEXT
-    NOT
-    NEGATE
-    PLUS
-    TRUTH
-    IS_IRI
-    IS_BLANK
-    IS_LITERAL
-    IS_NUMERIC
-    CAST
-    CALL
-    JUMP
-    JUMP_IF_TRUE
-    JUMP_IF_FALSE
-    JUMP_IF_ERROR
-    JUMP_UNLESS
-    JUMP_IF_VALUE
-    BEGIN_IN
-    TRY_IN
-    END_IN
-
-cdef struct Instruction:
-    uint8_t operation
-    int32_t operand
 
 # A function that the code calls.
 cdef struct Callee:
@@ -74,6 +34,7 @@ cdef class Expression:
     cdef Instruction* program
     cdef int length
     cdef int comparing              # LESS or LESS_EQUAL, where that of two terms is all; else 0
+    cdef readonly NumericCondition numeric  # the same, if it is a condition over numbers, or None
     cdef Operand* constants
     cdef Operand* stack             # stack[0] is unused, stack[1] has the result
     cdef Callee* callees
@@ -87,6 +48,8 @@ cdef class Expression:
     cdef int truth(
         self, EventBatch batch, const term_t* row, Existence* exists
     ) except -2 nogil
+    # Whether it may be true for any row whose columns that are unbound lie in the box.
+    cdef bint may_hold(self, EventBatch batch, const term_t* row, const Box* box) noexcept nogil
     # The value as a term of the batch, interned where it is new; 0: an error, or unbound.
     cdef int value(
         self, EventBatch batch, const term_t* row, Existence* exists, term_t* result

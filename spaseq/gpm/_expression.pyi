@@ -1,5 +1,6 @@
 from collections.abc import Callable, Sequence
 
+from spaseq.gpm._numeric import NumericCondition
 from spaseq.gpm.bytecode import ExpressionCode
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
@@ -12,6 +13,8 @@ class Expression:
     def columns(self) -> int: ...
     @property
     def exists(self) -> int: ...
+    @property
+    def numeric(self) -> NumericCondition | None: ...
     def evaluate(
         self, batch: EventBatch, row: Sequence[int], exists: Callable[[int], bool] | None = None
     ) -> int: ...

@@ -16,8 +16,10 @@ from collections.abc import Sequence
 from libc.string cimport memset
 
 from spaseq.gpm._arithmetic cimport add, cast, divide, multiply, negate, plus, subtract
+from spaseq.gpm._code cimport Operation
 from spaseq.gpm._comparison cimport equals, is_number, order, same_term, truth_of
 from spaseq.gpm._functions cimport call_native, native_of
+from spaseq.gpm._numeric cimport condition_of
 from spaseq.gpm._operand cimport (
     ERROR,
     load_record,
@@ -103,6 +105,7 @@ cdef class Expression:
             else:
                 local = self.callees[i].datatype.name[: self.callees[i].datatype.size].decode()
                 self.functions.append(partial(conversion.cast, local))
+        self.numeric = condition_of(code, self.dictionary)
         return 0
 
     # ---------------------------------------------------------------- evaluation
@@ -115,8 +118,15 @@ cdef class Expression:
             found = self._compare(batch, row)
             if found >= 0:
                 return found
+        elif self.numeric is not None:
+            found = self.numeric.decide(batch, row)
+            if found >= 0:
+                return found
         self._run(batch, row, exists)
         return truth_of(&self.stack[1])
+
+    cdef bint may_hold(self, EventBatch batch, const term_t* row, const Box* box) noexcept nogil:
+        return self.numeric is None or self.numeric.may_hold(batch, row, box)
 
     cdef int _compare(self, EventBatch batch, const term_t* row) noexcept nogil:
         """Compare two numbers of one datatype, not NaN: 1, 0, or -1 where they are no such.

@@ -36,7 +36,7 @@ from spaseq.parser import ast
 
 
 class Operation(IntEnum):
-    """What an instruction does; `n` is its operand. _expression.pxd has the same list."""
+    """What an instruction does; `n` is its operand. _code.pxd has the same list."""
 
     NOTHING = 0  # push an error
     CONSTANT = 1  # push constants[n]

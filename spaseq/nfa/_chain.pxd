@@ -4,6 +4,8 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa._kept cimport KeptRows
 from spaseq.nfa._meeting cimport Meeting
+from spaseq.nfa._order cimport Registers
+from spaseq.nfa._ranges cimport Ranges
 from spaseq.nfa._tables cimport Way
 from spaseq.nfa._tecs cimport Label, instant_t
 from spaseq.rdf._terms cimport term_t
@@ -39,6 +41,8 @@ cdef class Chain(Meeting):
     cdef uint32_t chain_test_count
     cdef uint32_t* step_at      # per place
     cdef KeptRows** step_rows   # per step but the last
+    cdef Ranges** step_ranges   # of these; NULL where no filter computes with them
+    cdef Registers registers
     cdef uint64_t* chain_taken  # per step, the first of its rows that no group was made of yet
     cdef term_t* chain_env      # environments: before any row, then after each that was joined
     cdef Label** chain_labels   # per step: what has been joined
@@ -61,10 +65,18 @@ cdef class Chain(Meeting):
 
     cdef bint may_follow(self, uint32_t gpm) noexcept nogil
     cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1 nogil
+    cdef int _add_row(self, uint32_t step, Label* label) except -1 nogil
     cdef int put_step(self, uint32_t gpm, Label* label) except -1 nogil
     cdef KeptRows* rows_before(self, uint32_t step) noexcept nogil
     cdef int search(self, Way* way, uint32_t width, bint trial, uint64_t most) except -1 nogil
     cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1 nogil
+    cdef int _join_between(
+        self, uint32_t depth, uint64_t joined, uint32_t step, instant_t low, instant_t high
+    ) except -1 nogil
+    cdef uint64_t _passed(
+        self, uint32_t depth, uint64_t joined, uint32_t step, uint64_t number, uint64_t last,
+        bint first,
+    ) noexcept nogil
     cdef uint32_t _next_step(self, uint64_t joined) noexcept nogil
     cdef bint _filtered(self, uint64_t joined, uint32_t step) noexcept nogil
     cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept nogil

@@ -33,9 +33,21 @@ from spaseq.nfa._kept cimport (
     rows_free,
     rows_new,
 )
+from spaseq.nfa._ranges cimport (
+    LEVELS,
+    block_start,
+    box_of,
+    ends_block,
+    ranges_add,
+    ranges_free,
+    ranges_new,
+)
 from spaseq.nfa._tables cimport Occurrence, bind
 from spaseq.nfa._tecs cimport Node, added, extended, size_of_label
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._intervals cimport Box
 from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._window cimport WindowTerms
 
 from spaseq.nfa.limits import NO_LIMIT
 
@@ -56,7 +68,7 @@ cdef uint32_t LEAVES = 8
 cdef class Chain(Meeting):
     """What of a core is joined lazily."""
 
-    def __cinit__(self, rows, *others):
+    def __cinit__(self, rows, WindowTerms window not None, Dictionary dictionary not None, *others):
         cdef uint32_t i
         found = rows.chain
         self.chain_length = <uint32_t>len(found.steps)
@@ -73,6 +85,13 @@ cdef class Chain(Meeting):
         for i, (number, needs) in enumerate(found.tests):
             self.chain_tests[i] = ChainTest(number, needs)
         self.step_rows = <KeptRows**>zeroed(self.chain_length, sizeof(KeptRows*))
+        self.registers = Registers(window, dictionary)
+        self.step_ranges = <Ranges**>zeroed(self.chain_length, sizeof(Ranges*))
+        for i, columns in enumerate(found.ranged[: self.chain_length - 1]):
+            if columns:
+                first = self.occurrences[self.chain[i].occurrence].binding_first
+                registers = [self.bindings[<uint32_t>(first + c)].register for c in columns]
+                self.step_ranges[i] = ranges_new(columns, registers)
         self.chain_taken = <uint64_t*>zeroed(self.chain_length, sizeof(uint64_t))
         for i, columns in enumerate(found.columns[: self.chain_length - 1]):
             self.step_rows[i] = rows_new(columns)
@@ -86,7 +105,11 @@ cdef class Chain(Meeting):
         if self.step_rows != NULL:
             for i in range(self.chain_length):
                 rows_free(self.step_rows[i])
+        if self.step_ranges != NULL:
+            for i in range(self.chain_length):
+                ranges_free(self.step_ranges[i])
         give_back(self.step_rows)
+        give_back(self.step_ranges)
         give_back(self.chain_taken)
         give_back(self.chain)
         give_back(self.step_at)
@@ -130,7 +153,13 @@ cdef class Chain(Meeting):
         if self.lazy and step == 0:
             self.places[way.place].joined += 1
             self.places[self.chain[1].place].reached += 1
-        return rows_add(rows, label[0], True)
+        return self._add_row(step, label[0])
+
+    cdef int _add_row(self, uint32_t step, Label* label) except -1 nogil:
+        rows_add(self.step_rows[step], label, True)
+        if self.step_ranges[step] != NULL:
+            ranges_add(self.step_ranges[step], self.step_rows[step], self.registers)
+        return 0
 
     cdef int put_step(self, uint32_t gpm, Label* label) except -1 nogil:
         """Put a row back that `step_rows` had, of an instant not before that of the last one."""
@@ -142,7 +171,7 @@ cdef class Chain(Meeting):
                 copy = self.tecs.label(label.width)
                 memcpy(copy, label, size_of_label(label.width))
                 copy.edge = self.ways[i].edge
-                rows_add(self.step_rows[step], copy, True)
+                self._add_row(step, copy)
         return 0
 
     # ---------------------------------------------------------------- searching
@@ -200,9 +229,8 @@ cdef class Chain(Meeting):
         self._between(step, &low, &high)
         index = self._index(step, self.chain_env + depth * self.cells, &term)
         if index == <uint32_t>UNINDEXED:
-            number = row_before(rows, high)
-        else:
-            number = newest_like(rows, index, term)
+            return self._join_between(depth, joined, step, low, high)
+        number = newest_like(rows, index, term)
         while number >= rows.first:
             slot = number & (rows.room - 1)
             if rows.instants[slot] <= low:
@@ -214,11 +242,59 @@ cdef class Chain(Meeting):
                 status = self._try_row(depth, joined, step, rows.labels[slot])
                 if status != 1:
                     return status
-            if index == <uint32_t>UNINDEXED:
-                number -= 1
-            else:
-                number = older_like(rows, index, number)
+            number = older_like(rows, index, number)
         return 1
+
+    cdef int _join_between(
+        self, uint32_t depth, uint64_t joined, uint32_t step, instant_t low, instant_t high
+    ) except -1 nogil:
+        """Join the rows of a step between two instants; as `_join_more`."""
+        cdef KeptRows* rows = self.step_rows[step]
+        cdef uint64_t number = row_before(rows, high), last = row_before(rows, low + 1), passed
+        cdef bint ranged = self.step_ranges[step] != NULL and self._filtered(joined, step)
+        cdef bint first = ranged
+        cdef int status
+        while number > last:
+            if self.left == 0:
+                return 0
+            self.left -= 1
+            if first or (ranged and ends_block(number, 0)):
+                passed = self._passed(depth, joined, step, number, last, first)
+                first = False
+                if passed:
+                    number -= passed
+                    continue
+            status = self._try_row(depth, joined, step, rows.labels[number & (rows.room - 1)])
+            if status != 1:
+                return status
+            number -= 1
+        return 1
+
+    cdef uint64_t _passed(
+        self, uint32_t depth, uint64_t joined, uint32_t step, uint64_t number, uint64_t last,
+        bint first,
+    ) noexcept nogil:
+        """How many rows, from the newest of a block on, some filter is true of none of."""
+        cdef uint64_t own = <uint64_t>1 << step, rows
+        cdef uint32_t level = LEVELS, i
+        cdef ChainTest* test
+        cdef Box box
+        while level:
+            level -= 1
+            if not (first or ends_block(number, level)):
+                continue
+            box = box_of(self.step_ranges[step], number, level)
+            rows = number - max(block_start(number, level), last + 1) + 1
+            for i in range(self.chain_test_count):
+                test = &self.chain_tests[i]
+                if test.needs & own and not test.needs & ~(joined | own) and (
+                    not self.conditions.may(
+                        self.conditions.context, test.number,
+                        self.chain_env + depth * self.cells, &box, rows,
+                    )
+                ):
+                    return rows
+        return 0
 
     cdef uint32_t _next_step(self, uint64_t joined) noexcept nogil:
         """The step with the fewest rows between those that are joined."""

@@ -64,7 +64,9 @@ cdef class Groups:
     cdef Dates* dates           # per group, if `dated`
     cdef uint32_t count         # numbers given to groups
     cdef uint64_t made          # groups ever made
-    cdef uint32_t room
+    cdef uint32_t room          # for so many, a power of two
+    cdef uint32_t due           # something must be done when there are so many
+    cdef uint32_t cleared       # pieces of memory that are ready for larger tables
     cdef uint32_t free          # first free group
     cdef uint32_t sought        # the hash of the registers that were looked for last
     cdef uint32_t* alive        # the groups there are, in no order
@@ -83,7 +85,11 @@ cdef class Groups:
     cdef int spoil(self, uint32_t group) noexcept nogil
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
-    cdef int grow(self) except -1 nogil
+    cdef int prepare(self) except -1 nogil
+    cdef int _lengthen(self, uint32_t most) except -1 nogil
+    cdef int _widen(self, uint32_t room) except -1 nogil
+    cdef bint _clear_piece(self) noexcept nogil
+    cdef int _enter_all(self, uint32_t room) except -1 nogil
 
 
 cdef inline uint32_t hashed(uint32_t hash, term_t value) noexcept nogil:
@@ -203,8 +209,8 @@ cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFF
     if group != NOBODY:
         groups.free = group_at(groups, group).place
     else:
-        if groups.count == groups.room:
-            groups.grow()
+        if groups.count == groups.due:
+            groups.prepare()
         group = groups.count
         groups.count += 1
     made = group_at(groups, group)

@@ -18,6 +18,8 @@ cdef const char* LACKING = b"another group of partial matches"
 
 cdef enum:
     SPARSE = 4      # so many chains for each group there is room for: most have one or none
+    FEWEST = 16     # groups there is room for at the beginning
+    PIECE = 0x20000 # heads or roots that are touched at once: of 512 KB
 
 
 cdef inline uint32_t _like(
@@ -75,7 +77,10 @@ cdef class Groups:
             for j, column in enumerate(columns):
                 self.chains[i].columns[j] = column
             self.chains[i].same = i > 0 and ordered < 0 and columns == list(range(width))
-        self.grow()
+        self._lengthen(FEWEST * 5 // 8)
+        self._widen(FEWEST)
+        self._enter_all(FEWEST)
+        self.due = FEWEST * 5 // 8
 
     def __dealloc__(self):
         cdef uint32_t i
@@ -90,42 +95,93 @@ cdef class Groups:
         give_back(self.dates)
         give_back(self.alive)
 
-    cdef int grow(self) except -1 nogil:
-        """Room for twice as many groups."""
-        cdef uint32_t room = 2 * self.room if self.room else 16
-        cdef uint32_t i, group
-        cdef Chains* chains
+    cdef int prepare(self) except -1 nogil:
+        """What is due at this number of groups, so that there is room for more.
+
+        That is twice the room, in parts, for an event should not pay for all of it: what takes
+        long is less to enter the groups anew than to touch memory that nobody has touched before,
+        which the system has to clear, and below a virtual machine another one to find. So does the
+        group with which the room is full: it begins a page, where those after it will be.
+        """
+        cdef uint32_t eighth = self.room // 8
+        if self.count == 5 * eighth:
+            self._lengthen(10 * eighth)
+            self.due = 6 * eighth
+        elif self.count < self.room - 1:
+            if self.count == 6 * eighth:
+                self._widen(2 * self.room)
+            self.due = self.count + 1 if self._clear_piece() else self.room - 1
+        else:
+            self._enter_all(2 * self.room)
+            self.due = 10 * eighth
+        return 0
+
+    cdef int _lengthen(self, uint32_t most) except -1 nogil:
+        """Room for what there is of each group; the next of them comes first to new memory."""
         lines_grow(
-            &self.lines, self.count * self.stride // LINE, room * self.stride // LINE, LACKING
+            &self.lines, self.count * self.stride // LINE, most * self.stride // LINE, LACKING
         )
         if self.dated:
-            self.dates = <Dates*>longer(self.dates, room, sizeof(Dates), LACKING)
-        self.alive = <uint32_t*>longer(self.alive, room, sizeof(uint32_t), LACKING)
+            self.dates = <Dates*>longer(self.dates, most, sizeof(Dates), LACKING)
+        self.alive = <uint32_t*>longer(self.alive, most, sizeof(uint32_t), LACKING)
+        return 0
+
+    cdef int _widen(self, uint32_t room) except -1 nogil:
+        """Memory for the tables by which groups are found, not used yet."""
+        cdef uint32_t i
+        cdef Chains* chains
+        self.cleared = 0
+        for i in range(self.chain_count):
+            chains = &self.chains[i]
+            if chains.ordered >= 0:
+                (<Order>self.orders_at[i]).widen(room)
+            elif not chains.same:
+                chains.heads = <uint32_t*>longer(
+                    chains.heads, SPARSE * room, sizeof(uint32_t), LACKING
+                )
+                if i:
+                    chains.standings = <Standing*>longer(
+                        chains.standings, room, sizeof(Standing), LACKING
+                    )
+        return 0
+
+    cdef bint _clear_piece(self) noexcept nogil:
+        """Touch the next piece of that memory; False: there is none."""
+        cdef size_t added = SPARSE * self.room
+        cdef size_t pieces = (added + PIECE - 1) // PIECE
+        cdef size_t begin = self.cleared % pieces * PIECE
+        cdef uint32_t number = self.cleared // pieces
+        cdef uint32_t* table
+        if number == self.chain_count:
+            return False
+        table = self.chains[number].heads
+        if self.chains[number].ordered >= 0:
+            table = (<Order>self.orders_at[number]).roots
+        if table != NULL:
+            memset(table + added + begin, 0xFF, min(PIECE, added - begin) * sizeof(uint32_t))
+        self.cleared += 1
+        return True
+
+    cdef int _enter_all(self, uint32_t room) except -1 nogil:
+        """The tables become as large as there is memory for: groups are entered anew."""
+        cdef uint32_t i, group
+        cdef Chains* chains
+        self.room = room
         for i in range(self.chain_count):
             chains = &self.chains[i]
             if chains.ordered >= 0:
                 (<Order>self.orders_at[i]).reserve(room)
+            elif not chains.same:
+                chains.mask = SPARSE * room - 1
+                memset(chains.heads, 0xFF, SPARSE * room * sizeof(uint32_t))
+            else:
                 continue
-            if chains.same:
-                continue
-            if i:
-                chains.standings = <Standing*>longer(
-                    chains.standings, room, sizeof(Standing), LACKING
-                )
-            chains.heads = <uint32_t*>longer(
-                chains.heads, SPARSE * room, sizeof(uint32_t), LACKING
-            )
-            chains.mask = SPARSE * room - 1
-            memset(chains.heads, 0xFF, SPARSE * room * sizeof(uint32_t))
-        self.room = room
-        for i in range(self.chain_count):
             for group in range(self.count):
                 if not group_at(self, group).alive:
                     continue
-                if self.chains[i].ordered >= 0:
+                if chains.ordered >= 0:
                     (<Order>self.orders_at[i]).put(group)
-                elif not self.chains[i].same:
-                    chains = &self.chains[i]
+                else:
                     enter_chain(self, chains, group, standing_of(self, chains, group).hash)
         return 0
 

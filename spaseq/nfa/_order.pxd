@@ -57,6 +57,13 @@ cdef inline bint is_distinct(const TermRecord* record, double value) noexcept no
     return <int>(record.kind == Kind.INTEGER) & <int>(fabs(value) < 1e15)
 
 
+cdef inline TermRecord* record_in(Registers registers, term_t term) noexcept nogil:
+    """The record of what a register holds: permanent or of the window, no numeral."""
+    if term & WINDOWED:
+        return &registers.window.store.records[term ^ WINDOWED]
+    return &registers.dictionary.permanent.records[term]
+
+
 cdef inline Rank rank_in(
     Registers registers, term_t term, double* value, bint* distinct
 ) noexcept nogil:
@@ -69,10 +76,7 @@ cdef inline Rank rank_in(
     if is_numeral(term):
         value[0] = real_of(term)
         return Rank.NUMERIC
-    if term & WINDOWED:
-        record = &registers.window.store.records[term ^ WINDOWED]
-    else:
-        record = &registers.dictionary.permanent.records[term]
+    record = record_in(registers, term)
     rank = rank_at(record, value)
     distinct[0] = <int>(rank != Rank.NUMERIC) | <int>is_distinct(record, value[0])
     return rank
@@ -186,6 +190,7 @@ cdef class Order:
     cdef uint32_t[3] free       # blocks of FEW, SOME and MANY; `after` is the next one
     cdef uint32_t block_count, subtotal_room
 
+    cdef int widen(self, uint32_t room) except -1 nogil
     cdef int reserve(self, uint32_t room) except -1 nogil
     cdef int keep_subtotals(self) except -1 nogil
     cdef int spoil(self, uint32_t group) noexcept nogil

@@ -91,10 +91,14 @@ cdef class Order:
         give_back(self.subtotals)
         give_back(self.roots)
 
-    cdef int reserve(self, uint32_t room) except -1 nogil:
-        """Make room for the groups with numbers below `room`, a power of two; none is in it."""
+    cdef int widen(self, uint32_t room) except -1 nogil:
+        """Memory for the groups with numbers below `room`, a power of two."""
         self.places = <Place*>longer(self.places, room, sizeof(Place), LACKING)
         self.roots = <uint32_t*>longer(self.roots, SPARSE * room, sizeof(uint32_t), LACKING)
+        return 0
+
+    cdef int reserve(self, uint32_t room) except -1 nogil:
+        """Room for the groups that there is memory for; none is in it."""
         self.mask = SPARSE * room - 1
         memset(self.roots, 0xFF, SPARSE * room * sizeof(uint32_t))
         self.free[0] = self.free[1] = self.free[2] = NOBODY

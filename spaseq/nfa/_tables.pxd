@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
+from spaseq.rdf._intervals cimport Box
 from spaseq.rdf._terms cimport term_t
 
 cdef enum:
@@ -15,6 +16,11 @@ cdef struct Conditions:
     int (*hold)(void* context, uint32_t occurrence, term_t* env) noexcept nogil
     # Whether one of them is true, by its number among all: likewise.
     int (*test)(void* context, uint32_t number, term_t* env) noexcept nogil
+    # Whether it may be true of some rows at all, if the registers that are unbound lie in a box;
+    # where it is not, it has been asked of so many rows.
+    bint (*may)(
+        void* context, uint32_t number, const term_t* env, const Box* box, uint64_t rows
+    ) noexcept nogil
     # The value of the BIND at a position among those of an occurrence, 0 where it has none: 0,
     # or -1 with a Python exception set.
     int (*value)(

@@ -22,6 +22,8 @@ FEWEST, MOST = 3, 32
 LISTED, CHOSEN = 4, 256
 """Rows that are looked at in the time that a match takes, also where it is only chosen among."""
 
+_ON_NUMBERS = frozenset(("<", "<=", ">", ">=", "+", "-", "*", "/"))
+
 
 @dataclass(slots=True)
 class ChainTables:
@@ -31,6 +33,8 @@ class ChainTables:
     """(place, occurrence), from the first on."""
     columns: list[list[int]] = field(default_factory=list)
     """By step the columns that its rows are found by."""
+    ranged: list[list[int]] = field(default_factory=list)
+    """By step the columns whose values a filter over several steps compares or computes with."""
     tests: list[tuple[int, int]] = field(default_factory=list)
     """(number among all residual filters, the steps that must be there before it can be asked)."""
     one: bool = False
@@ -54,9 +58,14 @@ def tables(plan: QueryPlan, automaton: Automaton) -> ChainTables:
             assert needs is not None
             tests.append((numbers[occurrence.index] + position, needs))
     columns = [list(found_by(plan, occurrence.gpm)) for occurrence in order]
+    computed = _computed(order)
+    ranged = [
+        [column for column, name in enumerate(_names(plan, occurrence)) if name in computed]
+        for occurrence in order
+    ]
     chosen = plan.emit != "ALL" or plan.output.limit is not None
     one = plan.output.form == "ask" and plan.emit == "ALL"
-    return ChainTables(steps, columns, tests, one, CHOSEN if chosen else LISTED)
+    return ChainTables(steps, columns, ranged, tests, one, CHOSEN if chosen else LISTED)
 
 
 def weighed(plan: QueryPlan, automaton: Automaton) -> bool:
@@ -152,6 +161,20 @@ def _needs(
             return None
         needs |= sum(1 << n for n in binding)
     return needs
+
+
+def _computed(order: Sequence[Occurrence]) -> frozenset[str]:
+    """The variables of filters over several steps that compare or compute."""
+    return frozenset(
+        name
+        for occurrence in order
+        for condition in occurrence.residual
+        if any(
+            isinstance(node, ast.Binary) and node.operator in _ON_NUMBERS
+            for node in ast.walk(condition.expression)
+        )
+        for name in condition.reads
+    )
 
 
 def _names(plan: QueryPlan, occurrence: Occurrence) -> Sequence[str]:

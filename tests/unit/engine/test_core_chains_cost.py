@@ -103,7 +103,7 @@ def test_rates_that_drift_are_followed() -> None:
 
 def test_a_search_that_costs_too_much_is_given_up() -> None:
     """All the rows of the window, at once, but no more than they would have cost as they came."""
-    run = run_of(None)
+    run = run_of(None, chain(gpms={"B": "{ ?k :b ?y FILTER(ABS(?x * ?y) > 9000) }"}))
     went(run, rarely(2000, 3000))
     assert native(run).core.lazy
     before = compared(run)
@@ -118,13 +118,43 @@ def test_the_rarest_rows_are_looked_at_first_and_filters_asked_at_once() -> None
     """From D on: A, of which there are few, then B, which a filter decides; C is not looked at."""
     gpms = {
         "A": "{ ?j :a ?x }",
-        "B": "{ ?k :b ?y FILTER(?x * ?y < 0) }",
+        "B": "{ ?k :b ?y FILTER(ABS(?x * ?y) < 0) }",
         "C": "{ ?l :c ?z }",
         "D": "{ ?m :d ?w }",
     }
     run = run_of(True, chain("C : A : B : C : D", gpms))
     went(run, iter("c" * 10 + "a" * 5 + "b" * 30 + "c" * 30 + "d"))
     assert native(run).core.searched == 5 + 5 * 30
+
+
+def test_a_filter_that_no_numbers_of_a_block_satisfy_passes_over_it() -> None:
+    """Each A asks once about all B; a B that is great enough is found through its blocks."""
+    gpms = {"B": "{ ?k :b ?y FILTER(?x * ?y > 10000) }"}
+    text = chain(gpms=gpms, clauses="WITHIN 2000 SECONDS")
+    run = run_of(True, text)
+    went(run, iter("a" * 60 + "b" * 600))
+    assert went(run, iter("c")) == 0
+    assert native(run).core.searched <= 60 + 60 * 3
+    told = run.why_not()
+    assert "FILTER(?x * ?y > 10000) was not true 36,000 times" in told
+    great = ox.Triple(ox.NamedNode(f"{EX}g"), ox.NamedNode(f"{EX}b"), ox.Literal(10_001))
+    assert run.push(S, 661, [great]) == []
+    went(run, iter("b" * 300))
+    before = native(run).core.searched
+    assert went(run, iter("c")) == 60
+    assert native(run).core.searched - before <= 60 + 60 * (4 + 16 + 16)
+
+
+def test_blocks_forget_the_numbers_of_rows_that_have_gone() -> None:
+    run = run_of(True, chain(gpms={"B": "{ ?k :b ?y FILTER(?x * ?y > 10000) }"}))
+    great = ox.Triple(ox.NamedNode(f"{EX}g"), ox.NamedNode(f"{EX}b"), ox.Literal(10_001))
+    for _ in range(4):
+        went(run, iter("a"))
+        for time in range(run.stats["events"], run.stats["events"] + 60):
+            run.push(S, time, [great])
+    went(run, iter("ab" * 500))
+    assert went(run, iter("c")) == 0
+    assert native(run).core.searched <= 50 + 50 * 3
 
 
 def test_conjunctions_ask_a_filter_as_soon_as_it_can_be() -> None:

@@ -284,7 +284,7 @@ def test_errors_in_exists_come_through():
 
 
 def test_the_machine_has_the_operations_of_the_compiler():
-    text = Path(__file__).parents[3].joinpath("spaseq/gpm/_expression.pxd").read_text("utf-8")
+    text = Path(__file__).parents[3].joinpath("spaseq/gpm/_code.pxd").read_text("utf-8")
     (block,) = re.findall(r"cdef enum Operation:\n((?:    [A-Z_]+\n)+)", text)
     assert block.split() == [operation.name for operation in Operation]
     assert [operation.value for operation in Operation] == list(range(len(Operation)))
