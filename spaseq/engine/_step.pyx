@@ -242,7 +242,10 @@ cdef class NativeStep(Readers):
         give_back(self.test_first)
 
     def untrue_counts(self, uint32_t occurrence):
-        """Per residual filter of an occurrence: how often it was the first not to be true."""
+        """Per residual filter of an occurrence: how often it was the first not to be true.
+
+        Rows of a block that some filter passes over count as that filter's.
+        """
         return [
             self.untrue[i]
             for i in range(self.test_first[occurrence], self.test_first[occurrence + 1])

@@ -34,7 +34,7 @@ cdef class Expression:
     cdef Instruction* program
     cdef int length
     cdef int comparing              # LESS or LESS_EQUAL, where that of two terms is all; else 0
-    cdef readonly NumericCondition numeric  # the same, if it is a condition over numbers, or None
+    cdef NumericCondition numeric   # the same, where it is a condition over numbers; else None
     cdef Operand* constants
     cdef Operand* stack             # stack[0] is unused, stack[1] has the result
     cdef Callee* callees

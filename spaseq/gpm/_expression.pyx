@@ -31,6 +31,7 @@ from spaseq.gpm._operand cimport (
 )
 from spaseq.gpm._strings cimport text_is
 from spaseq.rdf._batch cimport known_term, record_of
+from spaseq.rdf._intervals cimport Box, Interval
 from spaseq.rdf._literals cimport decode_record, known_datatype
 from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, take
 from spaseq.rdf._numerals cimport exact_of, is_numeral, places_of
@@ -131,7 +132,7 @@ cdef class Expression:
     cdef int _compare(self, EventBatch batch, const term_t* row) noexcept nogil:
         """Compare two numbers of one datatype, not NaN: 1, 0, or -1 where they are no such.
 
-        Most filters are no more than that, and then need no operands.
+        Most filters are no more than that: they need no steps either, whatever their size.
         """
         cdef TermRecord[2] numerals
         cdef const TermRecord* first = self._number(batch, row, 0, numerals)
@@ -314,6 +315,32 @@ cdef class Expression:
         self._fill(batch, row)
         cdef int found = self.truth(batch, self.row, &existence)
         return None if found < 0 else found == 1
+
+    @property
+    def is_numeric(self):
+        """Whether it is a condition over numbers; see `spaseq.gpm.numeric`."""
+        return self.numeric is not None
+
+    def decide(self, EventBatch batch not None, row: Sequence[int]):
+        """As `test`, of a condition over numbers; None: it is not decided without operands."""
+        self._fill(batch, row)
+        cdef int found = self.numeric.decide(batch, self.row) if self.is_numeric else -1
+        return None if found < 0 else found == 1
+
+    def may(self, EventBatch batch not None, row: Sequence[int], box: Sequence) -> bool:
+        """Whether it may be true for a row whose columns that are unbound lie in a box.
+
+        Of the box, (column, least number, greatest number).
+        """
+        cdef uint32_t i
+        cdef Box within
+        cdef uint32_t[16] columns
+        cdef Interval[16] intervals
+        self._fill(batch, row)
+        for i, (column, low, high) in enumerate(box[:16]):
+            columns[i], intervals[i] = column, Interval(low, high)
+        within.columns, within.intervals, within.width = columns, intervals, min(len(box), 16)
+        return self.may_hold(batch, self.row, &within)
 
     cdef int _fill(self, EventBatch batch, object row) except -1:
         cdef int i

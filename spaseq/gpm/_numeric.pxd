@@ -1,5 +1,6 @@
 """Conditions over numbers, decided without operands; see _numeric.pyx."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t
 
 from spaseq.rdf._batch cimport EventBatch
@@ -20,6 +21,8 @@ cdef struct NumericStep:
     uint16_t right
 
 
+@cython.internal
+@cython.final
 cdef class NumericCondition:
     cdef int first              # the number of the first variable; constants stand before it
     cdef int variable_count
@@ -28,14 +31,12 @@ cdef class NumericCondition:
     cdef NumericStep* steps
     cdef Number* numbers        # constants, variables, and what each step gives
     cdef Interval* intervals    # likewise, where rows of a box are asked about
-    cdef term_t* row            # what `test` and `may` were given
 
     cdef int decide(self, EventBatch batch, const term_t* row) noexcept nogil
     cdef bint may_hold(self, EventBatch batch, const term_t* row, const Box* box) noexcept nogil
     cdef bint _place(
         self, Interval* to, EventBatch batch, const term_t* row, int column, const Box* box
     ) noexcept nogil
-    cdef int _fill(self, row) except -1
 
 
 cdef NumericCondition condition_of(object code, Dictionary dictionary)

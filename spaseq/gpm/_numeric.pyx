@@ -24,8 +24,6 @@ from spaseq.rdf._numerals cimport digits_of, is_numeral, places_of, real_of
 from spaseq.rdf._terms cimport UNDECODED, TermRecord, int128
 from spaseq.rdf._values cimport Kind
 
-from collections.abc import Sequence
-
 from spaseq.gpm.numeric import numeric_code
 
 cdef extern from *:
@@ -59,19 +57,20 @@ cdef double CUT = 2e-18
 cdef NumericCondition condition_of(object code, Dictionary dictionary):
     """A condition that is ready for rows of batches of a dictionary; None: it is no such one."""
     cdef TermRecord* record
+    cdef Interval* interval
     found = numeric_code(code)
     if found is None or len(found.constants) + len(found.columns) + len(found.steps) > MOST_NUMBERS:
         return None
     condition = NumericCondition(found)
     for i, constant in enumerate(found.constants):
         record = &dictionary.permanent.records[dictionary.intern(constant)]
-        if record.kind == UNDECODED:
-            decode_record(record)
-        if not _number_of(&condition.numbers[<int>i], record):
+        interval = &condition.intervals[<int>i]
+        if not (
+            real_at(record, &interval.low) and _number_of(&condition.numbers[<int>i], record)
+        ):
             return None
-        real_at(record, &condition.intervals[<int>i].low)
-        condition.intervals[<int>i].high = condition.intervals[<int>i].low
-        _widen(&condition.intervals[<int>i])
+        interval.high = interval.low
+        _widen(interval)
     return condition
 
 
@@ -88,7 +87,6 @@ cdef class NumericCondition:
         self.steps = <NumericStep*>zeroed(self.step_count, sizeof(NumericStep))
         self.numbers = <Number*>zeroed(count, sizeof(Number))
         self.intervals = <Interval*>zeroed(count, sizeof(Interval))
-        self.row = <term_t*>zeroed(max(code.columns, default=0) + 1, sizeof(term_t))
         for i, column in enumerate(code.columns):
             self.columns[i] = column
         for i, (operation, left, right) in enumerate(code.steps):
@@ -99,7 +97,6 @@ cdef class NumericCondition:
         give_back(self.steps)
         give_back(self.numbers)
         give_back(self.intervals)
-        give_back(self.row)
 
     cdef int decide(self, EventBatch batch, const term_t* row) noexcept nogil:
         """Whether it holds for a row: 1 or 0; -1: it is not decided here."""
@@ -139,7 +136,7 @@ cdef class NumericCondition:
     cdef bint _place(
         self, Interval* to, EventBatch batch, const term_t* row, int column, const Box* box
     ) noexcept nogil:
-        """What is known of a column: False if that is not that it has finite numbers."""
+        """What is known of a column; False: not that it has finite numbers."""
         cdef uint32_t i
         cdef term_t term = row[column]
         if term == 0:
@@ -155,35 +152,6 @@ cdef class NumericCondition:
         to.high = to.low
         return _widen(to)
 
-    # ---------------------------------------------------------------- for people
-
-    def test(self, EventBatch batch not None, row: Sequence[int]):
-        """As `decide`, for a row of the batch's term numbers; None: it is not decided."""
-        self._fill(row)
-        cdef int found = self.decide(batch, self.row)
-        return None if found < 0 else found == 1
-
-    def may(self, EventBatch batch not None, row: Sequence[int], box: Sequence) -> bool:
-        """As `may_hold`; of the box, (column, least number, greatest number)."""
-        cdef uint32_t i
-        cdef uint32_t* columns = <uint32_t*>zeroed(len(box), sizeof(uint32_t))
-        cdef Interval* intervals = <Interval*>zeroed(len(box), sizeof(Interval))
-        cdef Box within = Box(columns, intervals, <uint32_t>len(box))
-        for i, (column, low, high) in enumerate(box):
-            columns[i], intervals[i] = column, Interval(low, high)
-        self._fill(row)
-        found = self.may_hold(batch, self.row, &within)
-        give_back(columns)
-        give_back(intervals)
-        return found
-
-    cdef int _fill(self, row) except -1:
-        """Copy what is read of a row."""
-        cdef int i
-        for i in range(self.variable_count):
-            self.row[self.columns[i]] = row[self.columns[i]]
-        return 0
-
 
 cdef bint _number_of(Number* to, const TermRecord* record) noexcept nogil:
     """The number of a decoded term: whether it has one."""
@@ -192,14 +160,28 @@ cdef bint _number_of(Number* to, const TermRecord* record) noexcept nogil:
         return True
     if record.kind != Kind.INTEGER and record.kind != Kind.DECIMAL:
         return False
-    to.places = 0 if record.kind == Kind.INTEGER else MOST_PLACES
-    to.digits = <int64_t>record.exact
-    if to.digits == record.exact:
+    to.digits, to.places = <int64_t>record.exact, 0
+    if record.kind == Kind.INTEGER:
         return True
-    # Most decimals have not so many places.
-    to.places = MOST_PLACES // 2
-    to.digits = <int64_t>(record.exact // TENS[MOST_PLACES // 2])
-    return <int128>to.digits * TENS[MOST_PLACES // 2] == record.exact
+    to.places = MOST_PLACES
+    if to.digits != record.exact:
+        to.digits, to.places = <int64_t>(record.exact // TENS[9]), MOST_PLACES - 9
+        if <int128>to.digits * TENS[9] != record.exact:
+            return False
+    # Of so many places most are zeros: without them there is more room.
+    _shorten(to, 16)
+    _shorten(to, 8)
+    _shorten(to, 4)
+    _shorten(to, 2)
+    _shorten(to, 1)
+    return True
+
+
+cdef inline void _shorten(Number* number, int zeros) noexcept nogil:
+    """Leave so many digits away, if they are zeros behind the point."""
+    if number.places >= zeros and number.digits % TENS[zeros] == 0:
+        number.digits //= TENS[zeros]
+        number.places -= zeros
 
 
 cdef inline bint _load(Number* to, EventBatch batch, term_t term) noexcept nogil:

@@ -87,6 +87,8 @@ def numeric_code(code: ExpressionCode) -> NumericCode | None:
             case Operation.JUMP_IF_TRUE | Operation.JUMP_IF_FALSE:
                 early.append((operand, operation, stack[-1]))
                 continue
+            case Operation.PLUS if not truths(stack[-1]):
+                continue
             case Operation.NOT | Operation.NEGATE:
                 left = right = stack.pop()
                 fits = truths(left) == (operation is Operation.NOT)

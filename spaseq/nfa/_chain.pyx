@@ -6,7 +6,8 @@ where nothing ever completes them. Here the rows of the window are kept instead.
 last step comes, the others are joined to it one after the other: that with the fewest rows in
 between first, by an index wherever a column is bound already, and filters are asked as soon as what
 they read is there (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting complex
-events*, DEBS 2015). Such a chain matches wherever its rows agree, so the order is free.
+events*, DEBS 2015). Such a chain matches wherever its rows agree, so the order is free. Blocks of
+rows that no filter can be true of are passed over (`_ranges.pyx`); one counts as a row looked at.
 
 Which of the two is cheaper depends on how often which rows come. So both are weighed in what they
 look at: of the one that is at work it is counted; of the other it is tried, within an eighth of
@@ -274,7 +275,10 @@ cdef class Chain(Meeting):
         self, uint32_t depth, uint64_t joined, uint32_t step, uint64_t number, uint64_t last,
         bint first,
     ) noexcept nogil:
-        """How many rows, from the newest of a block on, some filter is true of none of."""
+        """How many rows, from one back through its block, some filter is true of none of.
+
+        Blocks are asked about at their newest row; `first`: at the row, wherever it stands in them.
+        """
         cdef uint64_t own = <uint64_t>1 << step, rows
         cdef uint32_t level = LEVELS, i
         cdef ChainTest* test

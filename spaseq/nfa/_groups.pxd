@@ -66,7 +66,8 @@ cdef class Groups:
     cdef uint64_t made          # groups ever made
     cdef uint32_t room          # for so many, a power of two
     cdef uint32_t due           # something must be done when there are so many
-    cdef uint32_t cleared       # pieces of memory that are ready for larger tables
+    cdef uint32_t clearing      # which of the chains gets memory for more
+    cdef uint64_t cleared       # heads or roots of it that have been touched
     cdef uint32_t free          # first free group
     cdef uint32_t sought        # the hash of the registers that were looked for last
     cdef uint32_t* alive        # the groups there are, in no order

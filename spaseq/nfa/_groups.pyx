@@ -100,8 +100,8 @@ cdef class Groups:
 
         That is twice the room, in parts, for an event should not pay for all of it: what takes
         long is less to enter the groups anew than to touch memory that nobody has touched before,
-        which the system has to clear, and below a virtual machine another one to find. So does the
-        group with which the room is full: it begins a page, where those after it will be.
+        which the system has to clear, and below a virtual machine another one to find. Groups are
+        entered anew one before the room is full: the one after that begins new pages.
         """
         cdef uint32_t eighth = self.room // 8
         if self.count == 5 * eighth:
@@ -130,7 +130,7 @@ cdef class Groups:
         """Memory for the tables by which groups are found, not used yet."""
         cdef uint32_t i
         cdef Chains* chains
-        self.cleared = 0
+        self.clearing = self.cleared = 0
         for i in range(self.chain_count):
             chains = &self.chains[i]
             if chains.ordered >= 0:
@@ -146,27 +146,29 @@ cdef class Groups:
         return 0
 
     cdef bint _clear_piece(self) noexcept nogil:
-        """Touch the next piece of that memory; False: there is none."""
-        cdef size_t added = SPARSE * self.room
-        cdef size_t pieces = (added + PIECE - 1) // PIECE
-        cdef size_t begin = self.cleared % pieces * PIECE
-        cdef uint32_t number = self.cleared // pieces
+        """Touch the next piece of what the tables will have more; False: there is none."""
+        cdef Chains* chains
         cdef uint32_t* table
-        if number == self.chain_count:
-            return False
-        table = self.chains[number].heads
-        if self.chains[number].ordered >= 0:
-            table = (<Order>self.orders_at[number]).roots
-        if table != NULL:
-            memset(table + added + begin, 0xFF, min(PIECE, added - begin) * sizeof(uint32_t))
-        self.cleared += 1
-        return True
+        cdef uint64_t added, some
+        while self.clearing < self.chain_count:
+            chains = &self.chains[self.clearing]
+            table, added = chains.heads, 0 if chains.same else <uint64_t>chains.mask + 1
+            if chains.ordered >= 0:
+                table = (<Order>self.orders_at[self.clearing]).roots
+                added = <uint64_t>(<Order>self.orders_at[self.clearing]).mask + 1
+            if self.cleared < added:
+                some = min(PIECE, added - self.cleared)
+                memset(table + added + self.cleared, 0xFF, some * sizeof(uint32_t))
+                self.cleared += some
+                return True
+            self.clearing += 1
+            self.cleared = 0
+        return False
 
     cdef int _enter_all(self, uint32_t room) except -1 nogil:
         """The tables become as large as there is memory for: groups are entered anew."""
         cdef uint32_t i, group
         cdef Chains* chains
-        self.room = room
         for i in range(self.chain_count):
             chains = &self.chains[i]
             if chains.ordered >= 0:
@@ -183,6 +185,7 @@ cdef class Groups:
                     (<Order>self.orders_at[i]).put(group)
                 else:
                     enter_chain(self, chains, group, standing_of(self, chains, group).hash)
+        self.room = room
         return 0
 
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil:

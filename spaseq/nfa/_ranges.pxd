@@ -33,13 +33,17 @@ cdef inline uint64_t block_start(uint64_t number, uint32_t level) noexcept nogil
     return number & ~((<uint64_t>1 << WIDER * (level + 1)) - 1)
 
 
+cdef inline uint64_t block_count(uint32_t room, uint32_t level) noexcept nogil:
+    """How many blocks a ring has: a power of two."""
+    return max(2 * <uint64_t>room >> WIDER * (level + 1), 2)
+
+
 cdef inline Interval* block_of(
     const Ranges* ranges, uint64_t number, uint32_t level
 ) noexcept nogil:
     """The intervals of a row's block."""
-    cdef uint64_t blocks = max(2 * ranges.room >> WIDER * (level + 1), 2)
-    cdef uint64_t block = number >> WIDER * (level + 1)
-    return ranges.levels[level] + (block & (blocks - 1)) * ranges.width
+    cdef uint64_t block = number >> WIDER * (level + 1) & (block_count(ranges.room, level) - 1)
+    return ranges.levels[level] + block * ranges.width
 
 
 cdef inline Box box_of(const Ranges* ranges, uint64_t number, uint32_t level) noexcept nogil:

@@ -20,7 +20,7 @@ from spaseq.rdf._terms cimport term_t
 
 
 cdef Ranges* ranges_new(columns, registers) except NULL:
-    """Room for the blocks of rows, as `rows_new` makes it for these."""
+    """The blocks of rows that `rows_new` gave: for their columns, and the registers of these."""
     cdef Ranges* ranges = <Ranges*>zeroed(1, sizeof(Ranges))
     cdef uint32_t i
     ranges.width = <uint32_t>len(columns)
@@ -81,7 +81,7 @@ cdef int _grow(Ranges* ranges, const KeptRows* rows) except -1 nogil:
     cdef uint32_t level, i
     wider.room = rows.room
     for level in range(LEVELS):
-        count = max(2 * wider.room >> WIDER * (level + 1), 2) * wider.width
+        count = block_count(wider.room, level) * wider.width
         wider.levels[level] = <Interval*>zeroed(count, sizeof(Interval))
         for number in range(count):
             wider.levels[level][number] = Interval(INFINITY, -INFINITY)

@@ -169,12 +169,17 @@ def _computed(order: Sequence[Occurrence]) -> frozenset[str]:
         name
         for occurrence in order
         for condition in occurrence.residual
-        if any(
-            isinstance(node, ast.Binary) and node.operator in _ON_NUMBERS
-            for node in ast.walk(condition.expression)
-        )
+        if _computes(condition.expression)
         for name in condition.reads
     )
+
+
+def _computes(expression: ast.Expr) -> bool:
+    """Whether it is all numbers and truths, and not only a test for equality."""
+    nodes = list(ast.walk(expression))
+    return all(
+        isinstance(n, ast.Var | ast.Literal | ast.Unary | ast.Binary) for n in nodes
+    ) and any(isinstance(n, ast.Unary | ast.Binary) and n.operator in _ON_NUMBERS for n in nodes)
 
 
 def _names(plan: QueryPlan, occurrence: Occurrence) -> Sequence[str]:

@@ -16,7 +16,6 @@ import pytest
 
 from spaseq.gpm import numeric
 from spaseq.gpm._expression import Expression
-from spaseq.gpm._numeric import NumericCondition
 from spaseq.gpm.bytecode import ExpressionCode, Operation, compile_code
 from spaseq.gpm.context import Scope
 from spaseq.gpm.numeric import numeric_code
@@ -50,7 +49,7 @@ def test_the_example() -> None:
     [
         "?a < ?b",
         "!(?a * ?b >= 7) || -?a = ?c && ?b / ?a != 1.5",
-        "?a - ?b <= ?c && ?b > 0 && ?c > 0",
+        "?a - ?b <= ?c && +?b > 0 && ?c > 0",
     ],
 )
 def test_conditions_over_numbers_have_steps(text: str) -> None:
@@ -70,6 +69,7 @@ def test_conditions_over_numbers_have_steps(text: str) -> None:
         "(?a < ?b) + 1 > 0",
         "(?a < ?b) = (?b < ?c)",
         "-(?a < ?b) > 1",
+        "+(?a < ?b) || ?c > 1",
         "!?a || ?b < ?c",
         "ABS(?a) < ?b",
         "?a < ?nowhere",
@@ -104,7 +104,47 @@ def test_a_constant_that_is_no_number_leaves_nothing_to_decide() -> None:
     dictionary = Dictionary()
     for constant, expected in (("'x'", False), ("2.5", True), ("2e0", True)):
         code = compile_code(parse_expression(f"?a < {constant} && ?b > ?a"), SLOTS).code
-        assert (Expression(code, dictionary).numeric is not None) == expected
+        assert Expression(code, dictionary).is_numeric == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "expected"),
+    [
+        ("?b > ?a * 1.05 && ?b < 100", ("integer 50", "integer 60"), True),
+        ("?b > ?a * 1.05 && ?b < 100", ("decimal 50.25", "decimal 52.75"), False),
+        ("?a * ?b / ?c >= 2.50", ("decimal 0.789012", "decimal 12.5", "integer 4"), False),
+        ("?a / ?b > 1.000", ("decimal 1234567.8901", "decimal 1234567.89"), True),
+        ("?a - 0.1e0 < ?b", ("decimal 12.10", "double 12.000001"), True),
+        ("?a * 1.50 != ?b", ("integer 1000000007", "decimal 1500000010.500"), False),
+    ],
+)
+def test_numbers_of_usual_sizes_are_decided(
+    text: str, given: tuple[str, ...], expected: bool
+) -> None:
+    expression, batch, row, _ = asked(text, given)
+    assert expression.decide(batch, row) is expected
+    assert expression.test(batch, row) is expected
+
+
+def asked(
+    text: str, given: tuple[str, ...]
+) -> tuple[Expression, EventBatch, list[int], list[ox.Literal]]:
+    """A condition, and a row of numbers as `datatype form` that are neither permanent nor more."""
+    dictionary = Dictionary()
+    expression = Expression(compile_code(parse_expression(text), SLOTS).code, dictionary)
+    terms = [literal(form, name) for name, form in (term.split() for term in given)]
+    batch = EventBatch(dictionary)
+    row = [batch.number(term) for term in terms] + [0] * (COLUMNS - len(terms))
+    return expression, batch, row, terms
+
+
+def test_what_is_no_row_of_the_batch_is_refused() -> None:
+    expression, batch, row, _ = asked("?a * ?b > 1 && ?c > 0", ("integer 1", "integer 2"))
+    for wrong in ([], row[:2], [5_000_000, *row[1:]], [0x40000005, *row[1:]]):
+        with pytest.raises(ValueError, match=r"a row must have|the batch has no term"):
+            expression.decide(batch, wrong)
+        with pytest.raises(ValueError, match=r"a row must have|the batch has no term"):
+            expression.may(batch, wrong, [])
 
 
 # ------------------------------------------------------------------ drawn
@@ -196,10 +236,6 @@ class Drawn:
             [0 if term is None else self.batch.number(term) for term in row] for row in self.rows
         ]
 
-    @property
-    def numeric(self) -> NumericCondition | None:
-        return self.expression.numeric
-
     def box(self, columns: list[int]) -> list[tuple[int, float, float]]:
         """Between which doubles the rows lie; whatever is no number, anywhere."""
         found = []
@@ -227,14 +263,14 @@ def test_what_is_decided_is_what_the_machine_decides() -> None:
     decided = rows = 0
     for seed in range(SEED, SEED + EXAMPLES):
         one = Drawn(seed)
-        if one.numeric is None:
+        if not one.expression.is_numeric:
             continue
         truth = ExpressionCompiler(SLOTS, frozenset(), lambda *_: lambda env, scope: None).truth(
             one.expr
         )
         for terms, numbers in zip(one.rows, one.numbers, strict=True):
             expected = truth(terms, Scope())
-            found = one.numeric.test(one.batch, numbers)
+            found = one.expression.decide(one.batch, numbers)
             assert found is None or found is expected, (seed, one.text, terms)
             assert one.expression.test(one.batch, numbers) is expected, (seed, one.text, terms)
             decided += found is not None
@@ -247,7 +283,7 @@ def test_what_is_true_of_a_row_may_be_of_its_box() -> None:
     excluded = boxes = 0
     for seed in range(SEED, SEED + EXAMPLES):
         one, chance = Drawn(seed), Random(seed)
-        if one.numeric is None:
+        if not one.expression.is_numeric:
             continue
         columns = sorted(chance.sample(range(COLUMNS), chance.randint(1, COLUMNS)))
         given = chance.choice(one.numbers)
@@ -255,7 +291,7 @@ def test_what_is_true_of_a_row_may_be_of_its_box() -> None:
             [row[c] if c in columns else given[c] for c in range(COLUMNS)] for row in one.numbers
         ]
         bound = [0 if c in columns else given[c] for c in range(COLUMNS)]
-        may = one.numeric.may(one.batch, bound, one.box(columns))
+        may = one.expression.may(one.batch, bound, one.box(columns))
         true = [row for row in rows if one.expression.test(one.batch, row)]
         assert may or not true, (seed, one.text, columns, one.rows)
         excluded += not may
@@ -286,16 +322,12 @@ AT_THE_LIMITS = [
 
 @pytest.mark.parametrize(("text", "given"), AT_THE_LIMITS)
 def test_at_the_limits_too(text: str, given: tuple[str, ...]) -> None:
-    expr = parse_expression(text)
-    dictionary = Dictionary()
-    expression = Expression(compile_code(expr, SLOTS).code, dictionary)
-    assert expression.numeric is not None
-    terms = [literal(form, name) for name, form in (term.split() for term in given)]
-    batch = EventBatch(dictionary)
-    row = [batch.number(term) for term in terms] + [0] * (COLUMNS - len(terms))
-    truth = ExpressionCompiler(SLOTS, frozenset(), lambda *_: lambda env, scope: None).truth(expr)
+    expression, batch, row, terms = asked(text, given)
+    assert expression.is_numeric
+    compiler = ExpressionCompiler(SLOTS, frozenset(), lambda *_: lambda env, scope: None)
+    truth = compiler.truth(parse_expression(text))
     assert truth((*terms, *[None] * (COLUMNS - len(terms))), Scope()) is True
-    assert expression.numeric.test(batch, row) in (None, True)
+    assert expression.decide(batch, row) in (None, True)
     assert expression.test(batch, row) is True
     box = [(column, float(term.value), float(term.value)) for column, term in enumerate(terms)]
-    assert expression.numeric.may(batch, [0] * COLUMNS, box)
+    assert expression.may(batch, [0] * COLUMNS, box)
