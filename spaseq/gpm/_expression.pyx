@@ -44,6 +44,10 @@ from spaseq.gpm.functions import FUNCTIONS
 from spaseq.rdf import conversion
 
 
+cdef enum:
+    MOST_SIDES = 16     # of a box that somebody asks about from Python
+
+
 cdef inline void* _room(size_t count, size_t size) except NULL:
     cdef void* block = take((count + 1) * size)
     if block == NULL:
@@ -334,12 +338,14 @@ cdef class Expression:
         """
         cdef uint32_t i
         cdef Box within
-        cdef uint32_t[16] columns
-        cdef Interval[16] intervals
+        cdef uint32_t[MOST_SIDES] columns
+        cdef Interval[MOST_SIDES] intervals
+        if len(box) > MOST_SIDES:
+            raise ValueError(f"a box must have at most {MOST_SIDES} columns, not {len(box)}")
         self._fill(batch, row)
-        for i, (column, low, high) in enumerate(box[:16]):
+        for i, (column, low, high) in enumerate(box):
             columns[i], intervals[i] = column, Interval(low, high)
-        within.columns, within.intervals, within.width = columns, intervals, min(len(box), 16)
+        within.columns, within.intervals, within.width = columns, intervals, <uint32_t>len(box)
         return self.may_hold(batch, self.row, &within)
 
     cdef int _fill(self, EventBatch batch, object row) except -1:

@@ -145,6 +145,8 @@ def test_what_is_no_row_of_the_batch_is_refused() -> None:
             expression.decide(batch, wrong)
         with pytest.raises(ValueError, match=r"a row must have|the batch has no term"):
             expression.may(batch, wrong, [])
+    with pytest.raises(ValueError, match="at most 16 columns, not 17"):
+        expression.may(batch, row, [(0, 1.0, 2.0)] * 17)
 
 
 # ------------------------------------------------------------------ drawn
