@@ -6,10 +6,12 @@ SHELL  := bash
 .SHELLFLAGS := -eu -o pipefail -c
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-BIN    := $(VENV)/bin
-READY  := $(VENV)/.ready
-NATIVE := $(shell find spaseq -name '*.pyx' -o -name '*.pxd')
-GRID   := examples/smart-grid
+BIN       := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+BUILT     := $(VENV)/.built
+READY     := $(VENV)/.ready
+NATIVE    := $(shell find spaseq -name '*.pyx' -o -name '*.pxd')
+GRID      := examples/smart-grid
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test sanitize lint docs bench build clean
@@ -17,16 +19,30 @@ GRID   := examples/smart-grid
 help: ## list the verbs
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
-# Rebuilt when the dependencies or the compiled sources have changed.
-$(READY): pyproject.toml $(NATIVE)
+# What running needs: the package in place and its dependencies. Its extension modules are built
+# afterwards, in place too, because pip would build all of them again whenever one changes.
+$(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "spaseq needs Python 3.11 or later; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
-	@echo "setting up $(VENV) (once: dependencies, and the compiled part of the package) ..." >&2
+	@echo "setting up $(VENV) and compiling the package (once, about a minute) ..." >&2
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet 'setuptools>=80' 'Cython>=3.1'
+	@SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY) ## run the smart-grid example and show what it found
+$(BUILT): $(INSTALLED) setup.py $(NATIVE)
+	@$(BIN)/python setup.py --quiet build_ext --inplace 2> $(VENV)/build.log >&2 || \
+	  { cat $(VENV)/build.log >&2; exit 1; }
+	@touch $@
+
+# What the tests, the linters and Spark need.
+$(READY): $(BUILT)
+	@test -e $@ -a $@ -nt $(INSTALLED) || { \
+	  echo "installing what the tests need (once) ..." >&2; \
+	  SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[dev]'; }
+	@touch $@
+
+demo: $(BUILT) ## run the smart-grid example and show what it found
 	@$(BIN)/spaseq run $(GRID)/query.rq \
 	  --stream weather=$(GRID)/weather.trig \
 	  --stream power=$(GRID)/power.trig \
@@ -56,12 +72,11 @@ docs: $(READY) ## run every example in README.md and docs/, and follow their lin
 bench: $(READY) ## measure events per second and memory (EVENTS=20000 says how many events)
 	@$(BIN)/python benchmarks/query/three_steps.py --events $(or $(EVENTS),20000)
 
-build: ## compile the Cython modules in place
-	@rm -f $(READY)
-	@$(MAKE) --no-print-directory $(READY)
+build: $(BUILT) ## compile the Cython modules in place
 
 clean: ## remove .venv and everything that was built
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find spaseq -name '*.so' -delete
+	rm -f spaseq/_cyutility.c
 	for source in $(NATIVE); do rm -f "$${source%.*}.c"; done
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

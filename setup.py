@@ -3,8 +3,12 @@
 pyproject.toml cannot say how: the modules are found rather than listed, Cython's utility code is
 compiled once (into ``spaseq._cyutility``) rather than into each of them, and all cores take part.
 
-``SPASEQ_BUILD=debug`` builds with assertions, debug information and light optimisation, for
-sanitizers and debuggers.
+The environment variable ``SPASEQ_BUILD`` chooses what is built:
+
+- ``release`` (the default): optimised, without assertions and debug information;
+- ``debug``: with both and with light optimisation, for sanitizers and debuggers;
+- ``none``: no extension module, for an editable install whose modules are built in place
+  afterwards (``python setup.py build_ext --inplace``, which is incremental).
 """
 
 import os
@@ -12,33 +16,37 @@ import subprocess
 import sys
 from pathlib import Path
 
-from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
+FLAGS = {
+    "release": ["-O3", "-g0", "-DCYTHON_WITHOUT_ASSERTIONS"],
+    "debug": ["-O1", "-g"],
+}
 UTILITY_MODULE = "spaseq._cyutility"
 UTILITY_SOURCE = Path("spaseq/_cyutility.c")
-RELEASE_FLAGS = ["-O3", "-g0", "-DCYTHON_WITHOUT_ASSERTIONS"]
-DEBUG_FLAGS = ["-O1", "-g"]
 
 
-def extensions() -> list[Extension]:
-    """One extension for each ``.pyx`` file, and the one that they share."""
-    flags = DEBUG_FLAGS if os.environ.get("SPASEQ_BUILD") == "debug" else RELEASE_FLAGS
-    names = {source: ".".join(source.with_suffix("").parts) for source in sources()}
+def extensions(build: str) -> list[Extension]:
+    """One extension for each ``.pyx`` file, and the one that they share.
+
+    The largest file comes first, so that the last one to finish is a small one.
+    """
+    if build == "none":
+        return []
+    sources = sorted(Path("spaseq").rglob("*.pyx"), key=lambda path: -path.stat().st_size)
+    names = [".".join(path.with_suffix("").parts) for path in sources]
     return [
-        Extension(UTILITY_MODULE, [str(UTILITY_SOURCE)], extra_compile_args=flags),
-        *(Extension(name, [str(path)], extra_compile_args=flags) for path, name in names.items()),
+        Extension(name, [str(path)], extra_compile_args=FLAGS[build])
+        for name, path in zip([UTILITY_MODULE, *names], [UTILITY_SOURCE, *sources], strict=True)
     ]
 
 
-def sources() -> list[Path]:
-    """The ``.pyx`` files, the largest first: the last one to finish is then a small one."""
-    return sorted(Path("spaseq").rglob("*.pyx"), key=lambda path: -path.stat().st_size)
+def translate(modules: list[Extension]) -> list[Extension]:
+    """The extensions with C sources, written anew where a ``.pyx`` or ``.pxd`` file changed."""
+    from Cython.Build import cythonize
 
-
-def translated(modules: list[Extension]) -> list[Extension]:
-    """The extensions with C sources, translated where a ``.pyx`` or ``.pxd`` file has changed."""
     if not UTILITY_SOURCE.exists():
         command = [sys.executable, "-m", "cython", f"--generate-shared={UTILITY_SOURCE}"]
         subprocess.run(command, check=True)
@@ -47,16 +55,30 @@ def translated(modules: list[Extension]) -> list[Extension]:
         nthreads=os.cpu_count() or 1,
         language_level=3,
         shared_utility_qualified_name=UTILITY_MODULE,
+        show_all_warnings=False,
     )
 
 
 class ParallelBuild(build_ext):
-    """``build_ext`` that compiles on all cores unless told otherwise."""
+    """``build_ext`` that translates first and compiles on all cores."""
 
     def finalize_options(self) -> None:
+        if self.distribution.ext_modules:
+            self.distribution.ext_modules = translate(self.distribution.ext_modules)
         super().finalize_options()
         if self.parallel is None:
             self.parallel = os.cpu_count()
 
 
-setup(ext_modules=translated(extensions()), cmdclass={"build_ext": ParallelBuild})
+class SourcesWithC(sdist):
+    """``sdist`` that ships the C files: building from it needs no translation."""
+
+    def run(self) -> None:
+        translate(self.distribution.ext_modules)
+        super().run()
+
+
+setup(
+    ext_modules=extensions(os.environ.get("SPASEQ_BUILD", "release")),
+    cmdclass={"build_ext": ParallelBuild, "sdist": SourcesWithC},
+)
