@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -311,3 +312,26 @@ def test_automaton_counts_where_one_step_is_rare(monkeypatch: pytest.MonkeyPatch
         if max(found) - min(found) <= window and high(*found[:2]) and high(*found[1:3])
     ]
     assert counts.gathered(some, window, least) == len(sets) > 100
+
+
+def test_two_checkouts_are_compared(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "compare.py"), str(ROOT), str(ROOT)]
+    command += ["--events", "300", "--passes", "2", "--only", "W2 100 all"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert [line.split("  ")[0] for line in shown.splitlines()[1:]] == [
+        "nothing to find",
+        "W2 100 all",
+        "geometric mean",
+    ]
+
+
+def test_records_with_other_matches_are_refused(tmp_path: Path) -> None:
+    for name, matches in (("one.json", 3), ("two.json", 4)):
+        record = {"W": {"events": 10, "matches": matches, "seconds": [0.5, 0.5]}}
+        (tmp_path / name).write_text(json.dumps(record), "utf-8")
+    command = [sys.executable, str(ROOT / "benchmarks" / "compare.py")]
+    command += [str(tmp_path / "one.json"), str(tmp_path / "two.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "3 ≠ 4" in done.stdout
+    assert "the numbers of matches differ" in done.stderr

@@ -13,11 +13,15 @@ the same run.
 
     python benchmarks/automaton/throughput.py --events 200000
     python benchmarks/automaton/throughput.py --only W1 W2
+    python benchmarks/automaton/throughput.py --record run.json
+
+A record holds the first table; `benchmarks/compare.py` sets two checkouts or records side by side.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -106,6 +110,18 @@ def table(
             f"{objects.rate:>11,.0f}{per_second:>12}"
         )
     return {row.title: row for row in alone}
+
+
+def recorded(rows: dict[str, Series]) -> dict[str, object]:
+    """The first table as data: per workload its events, matches and seconds of each pass."""
+    return {
+        title: {
+            "events": row.events,
+            "matches": row.found,
+            "seconds": [round(fed.seconds, 6) for fed in row.passes],
+        }
+        for title, row in rows.items()
+    }
 
 
 def ways(
@@ -272,9 +288,14 @@ def main() -> None:
     parser.add_argument("--python-siddhi", help="a Python that has PySiddhi")
     parser.add_argument("--python-flink", help="a Python that has apache-flink")
     parser.add_argument("--peers-only", action="store_true")
+    parser.add_argument("--record", type=Path, help="write the first table there and end")
     options = parser.parse_args()
     show = partial(print, flush=True)
     print(f"median of {options.repeat}, seconds of the processor")
+    if options.record:
+        rows = table(options.only, options.events, options.sample, options.repeat, show)
+        options.record.write_text(json.dumps(recorded(rows), indent=1) + "\n", "utf-8")
+        return
     if not options.peers_only:
         table(options.only, options.events, options.sample, options.repeat, show)
         enumerated(options.only, options.events, options.repeat, show)
