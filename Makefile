@@ -14,7 +14,7 @@ NATIVE    := $(shell find spaseq -name '*.pyx' -o -name '*.pxd')
 GRID      := examples/smart-grid
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test sanitize lint docs bench build clean
+.PHONY: help demo test check sanitize lint docs bench build clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -57,6 +57,9 @@ demo: $(BUILT) ## run the smart-grid example and show what it found
 
 test: $(READY) ## run every test (SPASEQ_DATA names the published data sets, if you have them)
 	@$(BIN)/python -m pytest -n 2
+
+check: $(READY) ## lint, types and the tests that find most faults, in about 90 seconds
+	@$(BIN)/python -m pytest -n 2 --quick
 
 sanitize: $(READY) ## run the tests of the compiled part under AddressSanitizer and UBSan, with assertions (gcc)
 	@.ci/sanitize $(abspath $(BIN))/python

@@ -6,7 +6,7 @@ ratios new/base of neighbouring passes in processor time per event, with least a
 is 3 % slower. Fails if a number of matches differs.
 
     python benchmarks/compare.py ../base . --passes 7 --only W1 W4
-    python benchmarks/compare.py benchmarks/record/a.json benchmarks/record/b.json
+    python benchmarks/compare.py a.json b.json
 
 Both checkouts must be built in place. A record is what `throughput.py --record FILE` writes.
 """

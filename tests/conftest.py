@@ -16,6 +16,27 @@ settings.register_profile("any", deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "any")
 
+# An empty value counts as unset, for every test that asks.
+if not os.environ.get("SPASEQ_DATA"):
+    os.environ.pop("SPASEQ_DATA", None)
+
+# `--quick` leaves these out: they start processes or servers, or repeat on large inputs what the
+# other tests do on small ones.
+NOT_QUICK = (
+    "spark/",
+    "test_aarhus_example.py",
+    "test_benchmarks.py",
+    "test_docs.py",
+    "test_examples.py",
+    "test_other_server.py",
+    "test_remote_kb.py",
+    "unit/engine/test_core_large.py",
+    "unit/engine/test_core_many_groups.py",
+    "unit/engine/test_kb_joins.py",
+    "unit/gpm/test_graph_views.py",
+)
+QUICK_EXAMPLES = "15"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -23,6 +44,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite the golden files under tests/golden from what the code gives now",
     )
+    parser.addoption(
+        "--quick", action="store_true", help="the tests that find most faults, in 90 seconds"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fewer generated cases under `--quick`, before any test module reads their number."""
+    if config.getoption("--quick"):
+        os.environ.setdefault("SPASEQ_EXAMPLES", QUICK_EXAMPLES)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out what `--quick` leaves out."""
+    if not config.getoption("--quick"):
+        return None
+    path = collection_path.relative_to(Path(__file__).parent).as_posix()
+    return True if f"{path}/".startswith(NOT_QUICK) or path.startswith(NOT_QUICK) else None
 
 
 @pytest.fixture
