@@ -206,9 +206,10 @@ class Reference:
                 return fresh.setdefault(term.label, ox.BlankNode())
             case ast.Iri():
                 return ox.NamedNode(term.value)
-            case ast.Literal(lexical, datatype, language):
+            case ast.Literal(lexical, datatype, language, direction):
                 if language is not None:
-                    return ox.Literal(lexical, language=language)
+                    base = None if direction is None else ox.BaseDirection(direction)
+                    return ox.Literal(lexical, language=language, direction=base)
                 return ox.Literal(lexical, datatype=ox.NamedNode(datatype))
         raise AssertionError(term)
 

@@ -146,7 +146,8 @@ class Graphs:
             for literal in literals - {short}
             if len(literals) > 1
         }
-        text = format_pattern(rewritten(gpm.pattern, lambda node: _hidden_in(node, odd)))
+        pattern = rewritten(gpm.pattern, _without_case)
+        text = format_pattern(rewritten(pattern, lambda node: _hidden_in(node, odd)))
         result = self._store(event, frozenset(odd)).query(f"SELECT DISTINCT * {text}")
         assert isinstance(result, ox.QuerySolutions)
         names = [variable.value for variable in result.variables]
@@ -238,7 +239,8 @@ class Graphs:
                     return ast.Literal(str(variable.name in bound).lower(), BOOLEAN)
                 return None
 
-            self._texts[key] = (expression, format_expression(rewritten(expression, decide)))
+            decided = rewritten(rewritten(expression, decide), _without_case)
+            self._texts[key] = (expression, format_expression(decided))
         return self._texts[key][1]
 
 
@@ -269,6 +271,26 @@ def constants(pattern: ast.GroupGraphPattern) -> list[ox.Literal]:
 
 def hidden(literal: Any) -> ox.Literal:
     return ox.Literal(literal.value, datatype=ox.NamedNode(HIDDEN + literal.datatype.value))
+
+
+def _without_case(node: Any) -> Any | None:
+    """What is compared with a LANG() is compared in small letters; pyoxigraph has tags in such."""
+    if isinstance(node, ast.In):
+        parts: tuple[Any, ...] = (node.operand, *node.choices)
+    elif isinstance(node, ast.Binary):
+        parts = (node.left, node.right)
+    elif isinstance(node, ast.Call) and node.name in ("SAMETERM", "STRSTARTS", "REGEX"):
+        parts = node.arguments
+    else:
+        return None
+    if not any(isinstance(part, ast.Call) and part.name == "LANG" for part in parts):
+        return None
+    small = [ast.Call("LCASE", (part,)) for part in parts]
+    if isinstance(node, ast.In):
+        return replace(node, operand=small[0], choices=tuple(small[1:]))
+    if isinstance(node, ast.Binary):
+        return replace(node, left=small[0], right=small[1])
+    return replace(node, arguments=tuple(small))
 
 
 def _hidden_in(node: Any, odd: set[Term]) -> Any | None:

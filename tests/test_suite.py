@@ -273,7 +273,8 @@ def _json_term(term: dict[str, str]) -> Term:
     if term["type"] == "bnode":
         return ox.BlankNode(term["value"])
     if "xml:lang" in term:
-        return ox.Literal(term["value"], language=term["xml:lang"])
+        direction = ox.BaseDirection(term["its:dir"]) if "its:dir" in term else None
+        return ox.Literal(term["value"], language=term["xml:lang"], direction=direction)
     datatype = term.get("datatype", XSD + "string")
     return ox.Literal(term["value"], datatype=ox.NamedNode(datatype))
 

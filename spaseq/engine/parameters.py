@@ -49,7 +49,8 @@ def parameter_terms(values: Mapping[str, object]) -> dict[str, ox.NamedNode | ox
 def _constant(term: ox.NamedNode | ox.Literal) -> ast.Iri | ast.Literal:
     if isinstance(term, ox.NamedNode):
         return ast.Iri(term.value)
-    return ast.Literal(term.value, term.datatype.value, term.language)
+    direction = None if term.direction is None else term.direction.value
+    return ast.Literal(term.value, term.datatype.value, term.language, direction)
 
 
 def _term(value: object) -> ox.NamedNode | ox.Literal:

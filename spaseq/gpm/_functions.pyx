@@ -7,7 +7,14 @@ result. Invariant: no argument of a call is an ERROR. Cost: that of the function
 
 from spaseq.gpm._arithmetic cimport absolute, ceiling, floored, rounded
 from spaseq.gpm._moments cimport Field, take_field
-from spaseq.gpm._operand cimport ERROR, set_canonical, set_datatype, set_string, write_term
+from spaseq.gpm._operand cimport (
+    ERROR,
+    language_size,
+    set_canonical,
+    set_datatype,
+    set_string,
+    write_term,
+)
 from spaseq.gpm._strings cimport (
     after,
     before,
@@ -74,7 +81,7 @@ cdef void _lang(Operand* a) noexcept nogil:
     if a.kind <= Kind.BLANK:
         a.kind = ERROR
     elif a.kind == Kind.LANG:
-        set_string(a, a.tag, a.tag_size)
+        set_string(a, a.tag, language_size(a))
     else:
         set_string(a, b"", 0)
 

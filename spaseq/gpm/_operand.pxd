@@ -22,7 +22,7 @@ cdef struct Operand:
     const char* whole       # the term as N-Quads, as it was written; NULL: a computed value, or
                             # `term` is a numeral: what changes the value must clear that
     const char* text        # its IRI, label or lexical form; computed: of a STRING or LANG
-    const char* tag         # LANG: the language, without a direction
+    const char* tag         # LANG: the language, with the direction that may follow it after `--`
     uint32_t whole_size
     uint32_t size           # bytes of text
     uint32_t tag_size
@@ -32,7 +32,7 @@ cdef struct Operand:
     int16_t zone
 
 cdef int load_text(Operand* to, const char* whole, uint32_t size) except -2 nogil
-cdef void load_tag(Operand* to) noexcept nogil
+cdef uint32_t language_size(const Operand* of) noexcept nogil
 cdef char* scratch_take(Arena* scratch, size_t size) except NULL nogil
 cdef int set_canonical(Operand* to, const Operand* of, Arena* scratch) except -2 nogil
 cdef int write_term(Operand* of, Arena* scratch) except -2 nogil
@@ -57,7 +57,8 @@ cdef inline void load_record(Operand* to, TermRecord* record, term_t term) noexc
     to.form = record.form
     to.zone = record.zone
     if record.kind == Kind.LANG:
-        load_tag(to)
+        to.tag = to.whole + to.size + 3
+        to.tag_size = to.whole_size - to.size - 3
 
 
 cdef inline void set_computed(Operand* to, uint8_t kind) noexcept nogil:

@@ -96,15 +96,13 @@ cdef int load_text(Operand* to, const char* whole, uint32_t size) except -2 nogi
     return 0
 
 
-cdef void load_tag(Operand* to) noexcept nogil:
-    """The tag of a LANG, without the direction that may follow it after `--`."""
+cdef uint32_t language_size(const Operand* of) noexcept nogil:
+    """The size of the language alone in the tag of a LANG: a direction follows it after `--`."""
     cdef uint32_t i
-    to.tag = to.whole + to.size + 3
-    to.tag_size = to.whole_size - to.size - 3
-    for i in range(1, to.tag_size):
-        if to.tag[i] == c'-' and to.tag[i - 1] == c'-':
-            to.tag_size = i - 1
-            break
+    for i in range(1, of.tag_size):
+        if of.tag[i] == c'-' and of.tag[i - 1] == c'-':
+            return i - 1
+    return of.tag_size
 
 
 cdef char* scratch_take(Arena* scratch, size_t size) except NULL nogil:
@@ -122,7 +120,7 @@ cdef Value value_of(const Operand* of):
     cdef const TermRecord* record
     if kind == Kind.STRING:
         return string(PyUnicode_DecodeUTF8(of.text, of.size, NULL))
-    if kind == Kind.LANG and (of.whole == NULL or of.whole_size == of.size + of.tag_size + 3):
+    if kind == Kind.LANG:
         return lang_string(
             PyUnicode_DecodeUTF8(of.text, of.size, NULL),
             PyUnicode_DecodeUTF8(of.tag, of.tag_size, NULL),
@@ -390,9 +388,7 @@ cdef void set_datatype(Operand* to, const Operand* of) noexcept nogil:
         to.kind = ERROR
         return
     if of.kind == Kind.LANG:
-        name = LANG_STRING
-        if of.whole != NULL and of.whole_size != of.size + of.tag_size + 3:
-            name = DIRECTED_STRING
+        name = LANG_STRING if language_size(of) == of.tag_size else DIRECTED_STRING
     elif of.kind == Kind.STRING or of.whole == NULL:
         name = _datatype(of)
     else:

@@ -41,6 +41,7 @@ from spaseq.rdf._values import (
 )
 from spaseq.rdf._values import add as plus
 from spaseq.rdf.event import Term
+from spaseq.rdf.tagged import tag_of
 
 Key: TypeAlias = tuple[Any, ...]
 
@@ -178,7 +179,8 @@ def order_key(term: Term | None) -> Key:
         return (0,)
     if isinstance(term, ox.Literal):
         value = decode(term)
-        return (*_value_key(value), term.value, term.datatype.value, term.language or "")
+        tag = "" if term.language is None else tag_of(term)
+        return (*_value_key(value), term.value, term.datatype.value, tag)
     return (1 if isinstance(term, ox.BlankNode) else 2, term.value)
 
 

@@ -38,6 +38,7 @@ from spaseq.rdf._values import (
     string,
 )
 from spaseq.rdf.conversion import absolute, ceiling, floored, rounded
+from spaseq.rdf.tagged import language_of
 
 Function: TypeAlias = Callable[..., Value | None]
 
@@ -55,7 +56,7 @@ def _str(value: Value) -> Value | None:
 def _lang(value: Value) -> Value | None:
     if value.kind <= BLANK:
         return None
-    return string(value.form if value.kind == LANG else "")
+    return string(language_of(value.form) if value.kind == LANG else "")
 
 
 def _datatype(value: Value) -> Value | None:

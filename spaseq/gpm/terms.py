@@ -15,7 +15,8 @@ def constant(node: ast.Iri | ast.Literal) -> ox.NamedNode | ox.Literal:
     if isinstance(node, ast.Iri):
         return ox.NamedNode(node.value)
     if node.language is not None:
-        return ox.Literal(node.lexical, language=node.language)
+        direction = None if node.direction is None else ox.BaseDirection(node.direction)
+        return ox.Literal(node.lexical, language=node.language, direction=direction)
     if node.datatype == XSD_STRING:
         return ox.Literal(node.lexical)
     return ox.Literal(node.lexical, datatype=ox.NamedNode(node.datatype))

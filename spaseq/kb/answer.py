@@ -188,7 +188,12 @@ def _term(cell: dict[str, Any], labels: dict[str, str]) -> Term:
     if kind == "bnode":
         return ox.BlankNode(labels.setdefault(value, f"n{len(labels)}"))
     if "xml:lang" in cell:
-        return ox.Literal(value, language=cell["xml:lang"])
+        direction = cell.get("its:dir")
+        return ox.Literal(
+            value,
+            language=cell["xml:lang"],
+            direction=None if direction is None else ox.BaseDirection(direction),
+        )
     if "datatype" in cell:
         return ox.Literal(value, datatype=ox.NamedNode(cell["datatype"]))
     return ox.Literal(value)

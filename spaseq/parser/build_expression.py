@@ -160,22 +160,35 @@ class ExpressionBuilder:
         token = as_token(tree.children[0])
         span = self.span(tree)
         if token.kind == "BOOLEAN":
-            return ast.Literal(token.text.lower(), XSD + "boolean", None, span)
+            return ast.Literal(token.text.lower(), XSD + "boolean", span=span)
         if token.kind != "STRING":
-            return ast.Literal(token.text, XSD + number_type(token.text), None, span)
+            return ast.Literal(token.text, XSD + number_type(token.text), span=span)
         text = self.string(token)
         if len(tree.children) == 1:
             return ast.Literal(text, span=span)
         mark = tree.children[1]
         if isinstance(mark, Token):
-            if not is_language_tag(mark.text[1:]):
-                self.source.report(
-                    f"{mark.text} is no language tag",
-                    self.span(mark),
-                    "tags look like @en, @de-AT or @zh-Hant (RFC 5646)",
-                )
-            return ast.Literal(text, RDF + "langString", mark.text[1:], span)
-        return ast.Literal(text, self.iri(mark).value, None, span)
+            return self._tagged(text, mark, span)
+        return ast.Literal(text, self.iri(mark).value, span=span)
+
+    def _tagged(self, text: str, mark: Token, span: Span) -> ast.Literal:
+        """A literal with a language tag, and maybe a base direction behind it."""
+        language, _, direction = mark.text[1:].partition("--")
+        if not is_language_tag(language):
+            self.source.report(
+                f"@{language} is no language tag",
+                self.span(mark),
+                "tags look like @en, @de-AT or @zh-Hant (RFC 5646)",
+            )
+        if not direction:
+            return ast.Literal(text, RDF + "langString", language, None, span)
+        if direction not in ("ltr", "rtl"):
+            self.source.report(
+                f"--{direction} is no base direction",
+                self.span(mark),
+                f"a base direction is --ltr or --rtl, in small letters: @{language}--ltr",
+            )
+        return ast.Literal(text, RDF + "dirLangString", language, direction, span)
 
     def string(self, token: Token) -> str:
         """The characters a quoted string stands for; wrong escapes are reported."""

@@ -335,9 +335,10 @@ class _Writer:
                 return self.iri(term)
             case ast.BlankNode(label):
                 return f"_:{label}"
-            case ast.Literal(lexical, datatype, language):
+            case ast.Literal(lexical, datatype, language, direction):
                 if language is not None:
-                    return f"{_quoted(lexical)}@{language}"
+                    suffix = "" if direction is None else f"--{direction}"
+                    return f"{_quoted(lexical)}@{language}{suffix}"
                 if datatype == XSD + "string":
                     return _quoted(lexical)
                 if datatype in _UNQUOTED and _UNQUOTED[datatype].fullmatch(lexical):

@@ -43,6 +43,8 @@ class Literal:
     lexical: str
     datatype: str = "http://www.w3.org/2001/XMLSchema#string"
     language: str | None = None
+    direction: str | None = None
+    """The base direction of a literal with a language: `ltr` or `rtl`."""
     span: Span = no_span()
 
 

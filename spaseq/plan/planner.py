@@ -26,6 +26,7 @@ from spaseq.plan.logical import (
 from spaseq.plan.places import group_variables, sequence_places, without_parentheses
 from spaseq.plan.references import IS_FIRST, Resolver
 from spaseq.plan.scope import GpmScope, expression_variables, gpm_scopes
+from spaseq.plan.tags import tags_without_case
 
 
 def plan(query: ast.Query, name: str = "query") -> QueryPlan:
@@ -37,7 +38,7 @@ def plan(query: ast.Query, name: str = "query") -> QueryPlan:
     findings = check(query)
     if any(finding.severity == "error" for finding in findings):
         raise QuerySemanticError(findings, query.text, name)
-    return _Planner(query, name).plan(tuple(findings))
+    return _Planner(tags_without_case(query), name).plan(tuple(findings))
 
 
 class _Planner:

@@ -38,11 +38,12 @@ from spaseq.rdf._terms cimport (
     store_new,
 )
 
+from spaseq.rdf.tagged import tag_of, tagged_literal
+
 cdef object NamedNode = ox.NamedNode
 cdef object BlankNode = ox.BlankNode
 cdef object Literal = ox.Literal
 cdef str XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
-cdef str DIRECTED = "--"
 
 
 cdef inline uint64_t slot_of(const Entry* entry, uint64_t hash) noexcept nogil:
@@ -189,12 +190,8 @@ cpdef bytes text_of(object term):
         return f"<{value}>".encode()
     if cls is BlankNode:
         return f"_:{value}".encode()
-    language = term.language
-    if language is not None:
-        direction = term.direction
-        if direction is not None:
-            language = f"{language}{DIRECTED}{direction.value}"
-        return f'"{value}"@{language}'.encode()
+    if term.language is not None:
+        return f'"{value}"@{tag_of(term)}'.encode()
     cdef str datatype = term.datatype.value
     if datatype == XSD_STRING:
         return f'"{value}"'.encode()
@@ -228,10 +225,7 @@ cpdef object term_of(bytes text, uint32_t lexical):
         return Literal(value)
     if suffix[0] == "^":
         return Literal(value, datatype=_datatype(suffix[3 : len(suffix) - 1]))
-    language, _, direction = suffix[1:].partition(DIRECTED)
-    if direction:
-        return Literal(value, language=language, direction=ox.BaseDirection(direction))
-    return Literal(value, language=language)
+    return tagged_literal(value, suffix[1:])
 
 
 cdef object written_term(bytes text):

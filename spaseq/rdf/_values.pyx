@@ -24,6 +24,7 @@ import re
 import pyoxigraph as ox
 
 from spaseq.rdf import calendar, floating
+from spaseq.rdf.tagged import tag_of, tagged_datatype, tagged_literal
 
 cdef object NamedNode = ox.NamedNode
 cdef object BlankNode = ox.BlankNode
@@ -58,7 +59,6 @@ cdef dict READERS = {ox.NamedNode(XSD + name): (kind, name) for name, kind in KI
 cdef dict DATATYPE = {name: ox.NamedNode(XSD + name) for name in KINDS}
 cdef dict DATATYPE_OF = {
     STRING: DATATYPE["string"],
-    LANG: ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"),
     BOOLEAN: DATATYPE["boolean"],
     INTEGER: DATATYPE["integer"],
     DECIMAL: DATATYPE["decimal"],
@@ -81,8 +81,8 @@ cdef class Value:
 
     `number`: a BOOLEAN's 0 or 1, an INTEGER, a DECIMAL times 10**18, a POINT's or SPAN's
     atto-seconds. `real`: a FLOAT or DOUBLE. `text`: an IRI, a label, the text of a STRING,
-    LANG or OTHER. `form`: the datatype's local name of a POINT or SPAN, the tag of a LANG,
-    the datatype of an OTHER. `extra`: the zone of a POINT (minutes or None), the months of
+    LANG or OTHER. `form`: the datatype's local name of a POINT or SPAN, the tag of a LANG in
+    small letters with its base direction (`en`, `ar--rtl`), the datatype of an OTHER. `extra`: the zone of a POINT (minutes or None), the months of
     a SPAN.
     """
 
@@ -125,7 +125,7 @@ cdef object _build(Value v):
     if v.kind == STRING:
         return Literal(v.text)
     if v.kind == LANG:
-        return Literal(v.text, language=v.form)
+        return tagged_literal(v.text, v.form)
     return Literal(canonical(v), datatype=datatype(v))
 
 
@@ -137,6 +137,8 @@ cpdef object datatype(Value v):
         return DATATYPE[v.form]
     if v.kind == OTHER:
         return v.form
+    if v.kind == LANG:
+        return tagged_datatype(v.form)
     return DATATYPE_OF.get(v.kind)
 
 
@@ -173,7 +175,7 @@ cdef Value _decode(term):
         if value is not None:
             return value
     elif term.language is not None:
-        return lang_string(text, term.language)
+        return lang_string(text, tag_of(term))
     value = _new(OTHER)
     value.text = text
     value.form = name
@@ -225,10 +227,10 @@ cpdef Value string(str text):
     return value
 
 
-cpdef Value lang_string(str text, str language):
+cpdef Value lang_string(str text, str tag):
     cdef Value value = _new(LANG)
     value.text = text
-    value.form = language
+    value.form = tag
     return value
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from spaseq.rdf.event import Event, Term, Timestamp
+from spaseq.rdf.tagged import tag_of, tagged_literal
 
 
 class Writer:
@@ -130,7 +131,7 @@ def _term_parts(term: Term) -> list[str]:
     if isinstance(term, ox.BlankNode):
         return ["b", term.value]
     if term.language is not None:
-        return ["@", term.value, term.language]
+        return ["@", term.value, tag_of(term)]
     return ["^", term.value, term.datatype.value]
 
 
@@ -141,5 +142,5 @@ def _term(parts: list[str]) -> Term:
     if kind == "b":
         return ox.BlankNode(value)
     if kind == "@":
-        return ox.Literal(value, language=parts[2])
+        return tagged_literal(value, parts[2])
     return ox.Literal(value, datatype=ox.NamedNode(parts[2]))

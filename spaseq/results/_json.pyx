@@ -118,7 +118,6 @@ cdef int put_term(Text* text, const char* term, size_t size) except -1:
             put(text, b', "datatype": ', 14)
             put_string(text, term + quote + 4, size - quote - 5)
         elif quote + 1 < size:
-            # A direction comes behind two hyphens, and is left out.
             end = quote + 2
             while end < size and not (
                 term[end] == c"-" and end + 1 < size and term[end + 1] == c"-"
@@ -126,6 +125,10 @@ cdef int put_term(Text* text, const char* term, size_t size) except -1:
                 end += 1
             put(text, b', "xml:lang": ', 14)
             put_string(text, term + quote + 2, end - quote - 2)
+            if end < size:
+                # A direction comes behind two hyphens.
+                put(text, b', "its:dir": ', 13)
+                put_string(text, term + end + 2, size - end - 2)
     return put(text, b"}", 1)
 
 

@@ -1,6 +1,6 @@
 """Matches as plain data, which JSON is written from.
 
-Terms are as in *SPARQL 1.1 Query Results JSON*, keys and their order a public interface. Times
+Terms are as in *SPARQL 1.2 Query Results JSON*, keys and their order a public interface. Times
 of numeric timestamps are numbers of seconds, those of dates UTC strings; variables that are not
 bound are left out. `kb`, the version of the knowledge base, comes last, once that has changed.
 """
@@ -72,6 +72,8 @@ def term_to_json(term: Term) -> dict[str, str]:
     result = {"type": "literal", "value": term.value}
     if term.language:
         result["xml:lang"] = term.language
+        if term.direction is not None:
+            result["its:dir"] = term.direction.value
     elif term.datatype.value != XSD_STRING:
         result["datatype"] = term.datatype.value
     return result

@@ -131,8 +131,9 @@ class Drawer:
             found = self.term(sort)
             if isinstance(found, ox.NamedNode):
                 return ast.Iri(found.value)
-            if isinstance(found, ox.Literal) and found.direction is None:
-                return ast.Literal(found.value, found.datatype.value, found.language)
+            if isinstance(found, ox.Literal):
+                way = None if found.direction is None else found.direction.value
+                return ast.Literal(found.value, found.datatype.value, found.language, way)
         if luck > 0.97:
             return ast.Var("nowhere")
         if self.sorts and luck < 0.6:

@@ -31,7 +31,11 @@ TERMS: dict[str, tuple[Term, ...]] = {
     "float": tuple(literal(t, "float") for t in ("1", "0.1", "-2.5", "16777216")),
     "boolean": (literal("true", "boolean"), literal("false", "boolean")),
     "string": tuple(map(ox.Literal, ("", "a", "abc", "Ab c", "1", "2.5", "true", "é😀"))),
-    "language": (ox.Literal("a", language="en"), ox.Literal("abc", language="fr-be")),
+    "language": (
+        ox.Literal("a", language="en"),
+        ox.Literal("abc", language="fr-be"),
+        ox.Literal("a", language="en", direction=ox.BaseDirection.LTR),
+    ),
     "dateTime": tuple(
         literal(t, "dateTime")
         for t in ("2020-01-31T10:00:00Z", "2020-02-01T00:30:15.25+02:00", "2020-01-31T10:00:00")

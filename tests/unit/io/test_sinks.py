@@ -81,6 +81,7 @@ def test_json_terms() -> None:
     bindings = {
         "b": ox.BlankNode("x"),
         "l": ox.Literal("é", language="fr"),
+        "r": ox.Literal("é", language="ar", direction=ox.BaseDirection.RTL),
         "s": ox.Literal("plain"),
     }
     line = Match.to_json(match(bindings=bindings))
@@ -88,6 +89,7 @@ def test_json_terms() -> None:
     assert json.loads(line)["bindings"] == {
         "b": {"type": "bnode", "value": "x"},
         "l": {"type": "literal", "value": "é", "xml:lang": "fr"},
+        "r": {"type": "literal", "value": "é", "xml:lang": "ar", "its:dir": "rtl"},
         "s": {"type": "literal", "value": "plain"},
     }
     nameless = match().events[0]
@@ -96,6 +98,10 @@ def test_json_terms() -> None:
 
 
 TRICKY = {"company": ox.Literal('a,"b"\r\n\tc'), "p2": ox.BlankNode("x")}
+DIRECTED = {
+    "company": ox.Literal("a", language="ar", direction=ox.BaseDirection.RTL),
+    "p1": ox.Literal("--ltr", language="de-ch", direction=ox.BaseDirection.LTR),
+}
 
 
 def test_csv() -> None:
@@ -112,9 +118,9 @@ def test_tsv() -> None:
     )
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize("rows", [0, 1, 2, 3])
 def test_results_json_and_tsv_are_read_by_others(rows: int) -> None:
-    matches = [match(), match(bindings=TRICKY)][:rows]
+    matches = [match(), match(bindings=TRICKY), match(bindings=DIRECTED)][:rows]
     for format, kind in (
         ("srj", ox.QueryResultsFormat.JSON),
         ("tsv", ox.QueryResultsFormat.TSV),
@@ -133,7 +139,7 @@ def test_results_json_of_an_ask() -> None:
 
 
 GRAPH = (
-    (ox.BlankNode("m1n0"), ox.NamedNode("e:p"), ox.Literal("x", language="en")),
+    (ox.BlankNode("m1n0"), ox.NamedNode("e:p"), DIRECTED["company"]),
     (ox.BlankNode("m1n0"), ox.NamedNode("e:q"), PRICE),
     (EBAY, ox.NamedNode("e:p"), ox.BlankNode("m1n0")),
 )
@@ -153,6 +159,7 @@ def test_constructed_graphs_are_a_stream_again(
     assert [str(event.name) for event in events] == [f"<urn:spaseq:q:{n}>" for n in (1, 2, 3)]
     assert events[0].time == one.end
     assert [event.ordinal for event in events] == [0, 1, 2]
+    assert events[0].facts[0][2] == DIRECTED["company"]
     assert events[0].facts[1][2] == PRICE
 
 

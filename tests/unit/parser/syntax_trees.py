@@ -42,6 +42,12 @@ literals = st.one_of(
         _LEXICAL,
         st.sampled_from(["en", "de-AT", "X-y"]),
     ),
+    st.builds(
+        lambda text, tag, way: ast.Literal(text, RDF + "dirLangString", tag, way),
+        _LEXICAL,
+        st.sampled_from(["en", "ar-Arab"]),
+        st.sampled_from(["ltr", "rtl"]),
+    ),
     st.builds(lambda text, iri: ast.Literal(text, iri.value), _LEXICAL, iris),
     *(st.builds(ast.Literal, text, st.just(XSD + name)) for name, text in _UNQUOTED),
     st.builds(ast.Literal, _LEXICAL, st.sampled_from([XSD + name for name, _ in _UNQUOTED])),

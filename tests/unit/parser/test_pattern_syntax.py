@@ -52,6 +52,8 @@ def _path(text: str) -> object:
         ("'\\u0041\\U00000042\\\\u0043'", ast.Literal("AB\\u0043")),
         ("'\\u0022\\u005C'", ast.Literal('"\\')),
         ("'a'@en-GB", ast.Literal("a", RDF + "langString", "en-GB")),
+        ("'a'@en-GB--ltr", ast.Literal("a", RDF + "dirLangString", "en-GB", "ltr")),
+        ("'a'@AR--rtl", ast.Literal("a", RDF + "dirLangString", "AR", "rtl")),
         ("'a'^^:t", ast.Literal("a", "http://e/t")),
         ("'a'^^xsd:string", ast.Literal("a")),
         ("'P1D'^^xsd:dayTimeDuration", ast.Literal("P1D", XSD + "dayTimeDuration")),

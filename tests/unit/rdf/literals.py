@@ -55,6 +55,9 @@ OTHERS = (
     ox.Literal("a", language="en"),
     ox.Literal("b", language="en"),
     ox.Literal("a", language="DE"),
+    ox.Literal("a", language="en", direction=ox.BaseDirection.LTR),
+    ox.Literal("a", language="en", direction=ox.BaseDirection.RTL),
+    ox.Literal("b", language="EN", direction=ox.BaseDirection.RTL),
     ox.Literal("x", datatype=ox.NamedNode("http://t")),
     ox.Literal("y", datatype=ox.NamedNode("http://t")),
 )

@@ -1,0 +1,43 @@
+"""Literals with a language ↔ their text and tag, of which a base direction is part.
+
+The tag is what N-Quads has behind `@`, in small letters: `en`, or `ar--rtl` with a direction. Two
+literals are equal exactly when their texts and tags are. Source: RDF 1.2 Concepts, section 3.4.
+"""
+
+from __future__ import annotations
+
+import pyoxigraph as ox
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+LANG_STRING = ox.NamedNode(RDF + "langString")
+DIRECTED_STRING = ox.NamedNode(RDF + "dirLangString")
+_MARK = "--"
+
+
+def tagged_literal(text: str, tag: str) -> ox.Literal:
+    """The literal with a text and a tag.
+
+    Raises:
+        ValueError: if the tag is none.
+    """
+    language, _, direction = tag.partition(_MARK)
+    if not direction:
+        return ox.Literal(text, language=language)
+    return ox.Literal(text, language=language, direction=ox.BaseDirection(direction))
+
+
+def tag_of(literal: ox.Literal) -> str:
+    """The tag of a literal that has a language."""
+    language, direction = literal.language, literal.direction
+    assert language is not None
+    return language if direction is None else f"{language}{_MARK}{direction.value}"
+
+
+def language_of(tag: str) -> str:
+    """The language of a tag."""
+    return tag.partition(_MARK)[0]
+
+
+def tagged_datatype(tag: str) -> ox.NamedNode:
+    """The datatype of the literals with a tag."""
+    return DIRECTED_STRING if _MARK in tag else LANG_STRING
