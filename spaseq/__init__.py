@@ -2,7 +2,7 @@
 
 The package is one pipeline, and a module imports only from stages to its left:
 
-    errors → rdf → parser → plan → gpm | nfa | kb → results → engine | io → pipeline
+    errors → sparql → rdf → parser → plan → gpm | nfa | kb → results → engine | io → pipeline
     → generate → spark | cli
 
 `compile` turns query texts into a `Program`, `Program.start` makes a `Run`, `Run.push`

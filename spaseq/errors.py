@@ -55,19 +55,28 @@ class SpaseqError(Exception):
 class QueryError(SpaseqError):
     """A query that cannot be run: its text, and all that was found wrong with it.
 
-    `line`, `column` and `hint` are those of the first finding.
+    `line`, `column` and `hint` are those of the first finding. `others` are the errors of the
+    other queries that were compiled together with this one; `str()` shows them too.
     """
 
-    def __init__(self, diagnostics: Sequence[Diagnostic], source: str, name: str = "query"):
+    def __init__(
+        self,
+        diagnostics: Sequence[Diagnostic],
+        source: str,
+        name: str = "query",
+        others: Sequence[QueryError] = (),
+    ):
         if not diagnostics:
             raise ValueError("a QueryError needs at least one diagnostic")
         self.diagnostics = tuple(diagnostics)
         self.source = source
         self.name = name
-        super().__init__(render(self.diagnostics, source, name))
+        self.others = tuple(others)
+        own = render(self.diagnostics, source, name)
+        super().__init__("\n".join([own, *map(str, self.others)]))
 
     def __reduce__(self) -> tuple[type[QueryError], tuple[object, ...]]:
-        return type(self), (self.diagnostics, self.source, self.name)
+        return type(self), (self.diagnostics, self.source, self.name, self.others)
 
     @property
     def line(self) -> int:

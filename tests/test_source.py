@@ -25,6 +25,7 @@ PACKAGE = ROOT / "spaseq"
 
 ORDER = [
     {"errors"},
+    {"sparql"},
     {"rdf"},
     {"parser"},
     {"plan"},

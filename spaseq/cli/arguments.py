@@ -12,6 +12,7 @@ import stat
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 import click
@@ -55,11 +56,12 @@ class QueryFile:
 def read_queries(paths: Sequence[str]) -> list[QueryFile]:
     """The texts of query files; a name is the stem of the file, made unique by a number."""
     queries: list[QueryFile] = []
-    names: dict[str, int] = {}
-    for path in paths:
-        stem = os.path.splitext(os.path.basename(path))[0]
-        names[stem] = names.get(stem, 0) + 1
-        name = stem if names[stem] == 1 else f"{stem}-{names[stem]}"
+    stems = [os.path.splitext(os.path.basename(path))[0] for path in paths]
+    taken: set[str] = set()
+    for path, stem in zip(paths, stems, strict=True):
+        numbered = (f"{stem}-{number}" for number in count(2))
+        name = next(n for n in chain([stem], numbered) if n not in taken)
+        taken.add(name)
         queries.append(QueryFile(path, name, _text(path)))
     return queries
 

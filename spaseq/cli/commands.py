@@ -16,6 +16,7 @@ from spaseq.cli.groups import CommandWithExamples
 
 if TYPE_CHECKING:
     from spaseq.engine.program import Program
+    from spaseq.errors import QueryError
     from spaseq.io.options import ReadOptions
     from spaseq.io.source import Source
 
@@ -261,7 +262,7 @@ def compiled(queries: Sequence[QueryFile], values: dict[str, Any] | None = None)
     from spaseq.engine.program import compile_queries
     from spaseq.errors import QueryError, render
 
-    paths = {query.text: query.path for query in queries}
+    paths = {query.name: query.path for query in queries}
     try:
         program = compile_queries(
             [query.text for query in queries],
@@ -269,16 +270,20 @@ def compiled(queries: Sequence[QueryFile], values: dict[str, Any] | None = None)
             bind=values or None,
         )
     except QueryError as error:
-        path = paths.get(error.source, error.name)
-        raise type(error)(error.diagnostics, error.source, path) from error
+        raise _named(error, paths) from error
     except ValueError as error:
         raise click.UsageError(f"--bind: {error}") from error
-    for compiled_query in program.queries:
-        plan = compiled_query.plan
-        for warning in plan.warnings:
-            shown = render([warning], plan.source, paths.get(plan.source, plan.name))
-            reports.say(shown, prefix="")
+    warnings = {query.plan.source: query.plan.warnings for query in program.queries}
+    for query in queries:
+        for warning in warnings[query.text]:
+            reports.say(render([warning], query.text, query.path), prefix="")
     return program
+
+
+def _named(error: QueryError, paths: Mapping[str, str]) -> QueryError:
+    """The error with the paths of the query files in place of the queries' names."""
+    others = [_named(other, paths) for other in error.others]
+    return type(error)(error.diagnostics, error.source, paths[error.name], others)
 
 
 @click.command(cls=CommandWithExamples, epilog="  spaseq check query.rq\n")

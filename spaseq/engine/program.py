@@ -20,16 +20,15 @@ from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.engine.residual import looks_at_graphs, pattern_of
 from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
-from spaseq.errors import Diagnostic, QuerySemanticError, StateError
+from spaseq.errors import StateError
 from spaseq.gpm.native import Pattern, alike, compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.nfa.compile import compile_automaton
 from spaseq.nfa.registers import RegisterFile
-from spaseq.parser import ast, parse
-from spaseq.plan.check import check_program
+from spaseq.parser import ast
+from spaseq.plan.examine import plan_queries, read_queries
 from spaseq.plan.logical import QueryPlan
-from spaseq.plan.planner import plan
 from spaseq.rdf.event import Term
 
 
@@ -142,20 +141,20 @@ def compile_queries(
     `names` stand in for queries that register none; by default `query`, or `query1`, …
 
     Raises:
-        QueryError: with every error found in the first text that has any.
+        QueryError: with every error found in the first text that has any; `others` has the
+            errors of the other texts.
     """
     listed = [texts] if isinstance(texts, str) else list(texts)
     if names is None:
         names = ["query"] if len(listed) == 1 else [f"query{n + 1}" for n in range(len(listed))]
-    parsed = tuple(parse(text, name) for text, name in zip(listed, names, strict=True))
+    parsed = read_queries(listed, names)
     if bind:
         parsed = bind_parameters(parsed, bind)
     return _compile(parsed, tuple(names))
 
 
 def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
-    plans = [plan(query, name) for query, name in zip(parsed, names, strict=True)]
-    _check_together(parsed, names)
+    plans = plan_queries(parsed, names)
     tasks: list[Pattern] = []
     known: dict[Pattern, int] = {}
     compiled = []
@@ -192,15 +191,6 @@ def _asked(one: QueryPlan, known: dict[Pattern, int], first: int) -> tuple[tuple
             numbers.append(number)
         found.append(tuple(numbers))
     return tuple(found)
-
-
-def _check_together(parsed: Sequence[ast.Query], names: Sequence[str]) -> None:
-    findings: dict[int, list[Diagnostic]] = {}
-    for number, finding in check_program(list(parsed)):
-        if finding.severity == "error":
-            findings.setdefault(number, []).append(finding)
-    for number, found in findings.items():
-        raise QuerySemanticError(found, parsed[number].text, names[number])
 
 
 def _in_order(plans: Iterable[QueryPlan]) -> list[QueryPlan]:

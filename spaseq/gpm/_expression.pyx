@@ -106,7 +106,7 @@ cdef class Expression:
             self.callees[i].arguments = count
             if self.callees[i].datatype == NULL:
                 self.callees[i].native = native_of(function)
-                self.functions.append(FUNCTIONS[function][0])
+                self.functions.append(FUNCTIONS[function])
             else:
                 local = self.callees[i].datatype.name[: self.callees[i].datatype.size].decode()
                 self.functions.append(partial(conversion.cast, local))

@@ -3,7 +3,8 @@
 from spaseq.gpm._operand cimport Operand
 from spaseq.rdf._memory cimport Arena
 
-cdef enum Native:
+# Each name but the first is the function's.
+cpdef enum Native:
     PYTHON          # the function is known in Python only
     STR
     LANG

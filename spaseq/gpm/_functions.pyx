@@ -30,32 +30,9 @@ from spaseq.gpm._strings cimport (
 from spaseq.rdf._numerals cimport is_numeral
 from spaseq.rdf._values cimport Kind
 
-cdef dict NUMBERS = {
-    "STR": Native.STR,
-    "LANG": Native.LANG,
-    "LANGMATCHES": Native.LANGMATCHES,
-    "DATATYPE": Native.DATATYPE,
-    "STRLEN": Native.STRLEN,
-    "SUBSTR": Native.SUBSTR,
-    "UCASE": Native.UCASE,
-    "LCASE": Native.LCASE,
-    "CONTAINS": Native.CONTAINS,
-    "STRSTARTS": Native.STRSTARTS,
-    "STRENDS": Native.STRENDS,
-    "STRBEFORE": Native.STRBEFORE,
-    "STRAFTER": Native.STRAFTER,
-    "CONCAT": Native.CONCAT,
-    "ABS": Native.ABS,
-    "CEIL": Native.CEIL,
-    "FLOOR": Native.FLOOR,
-    "ROUND": Native.ROUND,
-    "YEAR": Native.YEAR,
-    "MONTH": Native.MONTH,
-    "DAY": Native.DAY,
-    "HOURS": Native.HOURS,
-    "MINUTES": Native.MINUTES,
-    "SECONDS": Native.SECONDS,
-}
+from spaseq.sparql.builtins import BUILTINS
+
+cdef dict NUMBERS = {name: Native[name] for name in BUILTINS if name in Native.__members__}
 
 
 cdef Native native_of(str name) except *:

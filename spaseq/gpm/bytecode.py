@@ -3,7 +3,7 @@
 The code of an expression is flat data: one byte and one number for each instruction, a pool
 of constants, the names of called functions. It knows neither a dictionary nor a stream;
 `spaseq.gpm._expression` links it to one and runs it. Semantics is that of
-`ExpressionCompiler`, whose errors are raised here too; what only that can evaluate (chance,
+`ExpressionCompiler`; what only that can evaluate (chance,
 the clock, functions left to pyoxigraph) is refused with `NotNative`.
 
 Invariant: jumps go forward, every instruction meets the same number of operands on every
@@ -29,10 +29,10 @@ from typing import NamedTuple
 
 import pyoxigraph as ox
 
-from spaseq.gpm.functions import KIND_TESTS, by_reference
-from spaseq.gpm.operators import ExpressionCompiler, TruthOf
+from spaseq.gpm.functions import by_reference
 from spaseq.gpm.terms import XSD_STRING, constant
 from spaseq.parser import ast
+from spaseq.sparql.builtins import BUILTINS
 
 
 class Operation(IntEnum):
@@ -138,16 +138,11 @@ class NotNative(Exception):
 def compile_code(expr: ast.Expr, slots: Mapping[str, int]) -> Compiled:
     """The code of an expression over rows with these columns; others are unbound.
 
-    Raises the errors of `ExpressionCompiler`, and `NotNative`.
+    Raises `NotNative`.
     """
-    ExpressionCompiler(slots, frozenset(), _some_truth).truth(expr)
     writer = _Writer(slots)
     writer.value(expr)
     return writer.written()
-
-
-def _some_truth(expr: ast.Exists, slots: Mapping[str, int], parameters: frozenset[str]) -> TruthOf:
-    return lambda env, scope: None
 
 
 _BINARY = {
@@ -162,16 +157,8 @@ _BINARY = {
     "*": Operation.MULTIPLY,
     "/": Operation.DIVIDE,
 }
-_TESTS = {
-    "ISIRI": Operation.IS_IRI,
-    "ISURI": Operation.IS_IRI,
-    "ISBLANK": Operation.IS_BLANK,
-    "ISLITERAL": Operation.IS_LITERAL,
-    "ISNUMERIC": Operation.IS_NUMERIC,
-}
-assert _TESTS.keys() == KIND_TESTS.keys()
-_CHANCE = frozenset(("BNODE", "NOW", "RAND", "STRUUID", "UUID"))
-"""Functions with another value at each call, in each solution or at each time."""
+_INSTRUCTIONS = {each.name: Operation[each.opcode] for each in BUILTINS.values() if each.opcode}
+"""The functions that are one instruction; each of them gives a boolean."""
 
 # Patterns without metacharacters but at their ends: a subset of the portable ones.
 _PLAIN = re.compile(
@@ -298,7 +285,7 @@ class _Writer:
         name = by_reference(call)
         if name is not None:
             raise NotNative(f"{name} is left to pyoxigraph")
-        if isinstance(call, ast.Call) and call.name in _CHANCE:
+        if isinstance(call, ast.Call) and BUILTINS[call.name].volatile:
             raise NotNative(f"{call.name} is not a function of the row")
 
     def _call(self, call: ast.Call) -> None:
@@ -307,23 +294,19 @@ class _Writer:
             case ast.Call("BOUND", (ast.Var(name),)):
                 if not self._column(Operation.BOUND, name):
                     self._constant(ox.Literal(False))
-            case ast.Call("SAMETERM", (left, right)):
-                self.value(left)
-                self.value(right)
-                self._put(Operation.SAME_TERM)
             case ast.Call("IF", (condition, then, otherwise)):
                 self._choose(condition, then, otherwise)
             case ast.Call("COALESCE", choices):
                 self._first(choices)
             case ast.Call("REGEX", (text, ast.Literal(pattern), *_)) if _plain(call):
                 self._search(text, pattern)
-            case ast.Call(name, (argument,)) if name in _TESTS:
-                self.value(argument)
-                self._put(_TESTS[name])
             case ast.Call(name, arguments):
                 for argument in arguments:
                     self.value(argument)
-                self._function(Operation.CALL, name, len(arguments))
+                if name in _INSTRUCTIONS:
+                    self._put(_INSTRUCTIONS[name])
+                else:
+                    self._function(Operation.CALL, name, len(arguments))
 
     def _choose(self, condition: ast.Expr, then: ast.Expr, otherwise: ast.Expr) -> None:
         self.truth(condition)
@@ -364,7 +347,7 @@ def _is_truth(expr: ast.Expr) -> bool:
         case ast.Unary(operator):
             return operator == "!"
         case ast.Call(name):
-            return name in _TESTS or name in ("BOUND", "SAMETERM")
+            return name in _INSTRUCTIONS or name == "BOUND"
     return isinstance(expr, ast.In | ast.Exists)
 
 

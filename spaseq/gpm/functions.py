@@ -39,6 +39,7 @@ from spaseq.rdf._values import (
 )
 from spaseq.rdf.conversion import absolute, ceiling, floored, rounded
 from spaseq.rdf.tagged import language_of
+from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI
 
 Function: TypeAlias = Callable[..., Value | None]
 
@@ -155,52 +156,49 @@ def _struuid() -> Value:
     return string(str(uuid.uuid4()))
 
 
-_ANY_COUNT = 1 << 10
-
-FUNCTIONS: dict[str, tuple[Function, int, int]] = {
-    "STR": (_str, 1, 1),
-    "LANG": (_lang, 1, 1),
-    "LANGMATCHES": (_lang_matches, 2, 2),
-    "DATATYPE": (_datatype, 1, 1),
-    "IRI": (_iri, 1, 1),
-    "URI": (_iri, 1, 1),
-    "STRDT": (_strdt, 2, 2),
-    "STRLANG": (_strlang, 2, 2),
-    "STRLEN": (strings.strlen, 1, 1),
-    "SUBSTR": (strings.substr, 2, 3),
-    "UCASE": (strings.ucase, 1, 1),
-    "LCASE": (strings.lcase, 1, 1),
-    "CONTAINS": (strings.contains, 2, 2),
-    "STRSTARTS": (strings.strstarts, 2, 2),
-    "STRENDS": (strings.strends, 2, 2),
-    "STRBEFORE": (strings.strbefore, 2, 2),
-    "STRAFTER": (strings.strafter, 2, 2),
-    "CONCAT": (strings.concat, 0, _ANY_COUNT),
-    "ENCODE_FOR_URI": (strings.encode_for_uri, 1, 1),
-    "REGEX": (strings.regex, 2, 3),
-    "REPLACE": (strings.replace, 3, 4),
-    "ABS": (absolute, 1, 1),
-    "CEIL": (ceiling, 1, 1),
-    "FLOOR": (floored, 1, 1),
-    "ROUND": (rounded, 1, 1),
-    "YEAR": (_field(0, _DATE_TIME | {"date", "gYear", "gYearMonth"}), 1, 1),
-    "MONTH": (_field(1, _DATE_TIME | {"date", "gYearMonth", "gMonth", "gMonthDay"}), 1, 1),
-    "DAY": (_field(2, _DATE_TIME | {"date", "gMonthDay", "gDay"}), 1, 1),
-    "HOURS": (_field(3, _CLOCK), 1, 1),
-    "MINUTES": (_field(4, _CLOCK), 1, 1),
-    "SECONDS": (_seconds, 1, 1),
-    "TZ": (_tz, 1, 1),
-    "TIMEZONE": (_timezone, 1, 1),
-    "MD5": (_digest("md5"), 1, 1),
-    "SHA1": (_digest("sha1"), 1, 1),
-    "SHA256": (_digest("sha256"), 1, 1),
-    "SHA384": (_digest("sha384"), 1, 1),
-    "SHA512": (_digest("sha512"), 1, 1),
-    "RAND": (_rand, 0, 0),
-    "UUID": (_uuid, 0, 0),
-    "STRUUID": (_struuid, 0, 0),
+FUNCTIONS: dict[str, Function] = {
+    "STR": _str,
+    "LANG": _lang,
+    "LANGMATCHES": _lang_matches,
+    "DATATYPE": _datatype,
+    "IRI": _iri,
+    "STRDT": _strdt,
+    "STRLANG": _strlang,
+    "STRLEN": strings.strlen,
+    "SUBSTR": strings.substr,
+    "UCASE": strings.ucase,
+    "LCASE": strings.lcase,
+    "CONTAINS": strings.contains,
+    "STRSTARTS": strings.strstarts,
+    "STRENDS": strings.strends,
+    "STRBEFORE": strings.strbefore,
+    "STRAFTER": strings.strafter,
+    "CONCAT": strings.concat,
+    "ENCODE_FOR_URI": strings.encode_for_uri,
+    "REGEX": strings.regex,
+    "REPLACE": strings.replace,
+    "ABS": absolute,
+    "CEIL": ceiling,
+    "FLOOR": floored,
+    "ROUND": rounded,
+    "YEAR": _field(0, _DATE_TIME | {"date", "gYear", "gYearMonth"}),
+    "MONTH": _field(1, _DATE_TIME | {"date", "gYearMonth", "gMonth", "gMonthDay"}),
+    "DAY": _field(2, _DATE_TIME | {"date", "gMonthDay", "gDay"}),
+    "HOURS": _field(3, _CLOCK),
+    "MINUTES": _field(4, _CLOCK),
+    "SECONDS": _seconds,
+    "TZ": _tz,
+    "TIMEZONE": _timezone,
+    "MD5": _digest("md5"),
+    "SHA1": _digest("sha1"),
+    "SHA256": _digest("sha256"),
+    "SHA384": _digest("sha384"),
+    "SHA512": _digest("sha512"),
+    "RAND": _rand,
+    "UUID": _uuid,
+    "STRUUID": _struuid,
 }
-"""Name → (function, fewest arguments, most arguments)."""
+"""The implementations of `spaseq.sparql.builtins`, by name; that table has the arities."""
 
 
 def _is_iri(value: Value) -> bool:
@@ -221,37 +219,17 @@ def _is_numeric(value: Value) -> bool:
 
 KIND_TESTS: dict[str, Callable[[Value], bool]] = {
     "ISIRI": _is_iri,
-    "ISURI": _is_iri,
     "ISBLANK": _is_blank,
     "ISLITERAL": _is_literal,
     "ISNUMERIC": _is_numeric,
 }
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
-CASTS = frozenset(
-    (
-        "boolean",
-        "string",
-        "integer",
-        "decimal",
-        "float",
-        "double",
-        "dateTime",
-        "date",
-        "time",
-        "duration",
-        "yearMonthDuration",
-        "dayTimeDuration",
-    )
-)
-REFERENCE_CASTS = frozenset(("gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"))
-
-_VOLATILE = frozenset(("RAND", "NOW", "UUID", "STRUUID", "BNODE"))
-
 
 def volatile(node: ast.Node) -> bool:
     """Whether evaluating this twice may give two results."""
-    return any(isinstance(part, ast.Call) and part.name in _VOLATILE for part in ast.walk(node))
+    return any(
+        isinstance(part, ast.Call) and BUILTINS[part.name].volatile for part in ast.walk(node)
+    )
 
 
 def by_reference(node: ast.Node) -> str | None:
@@ -264,6 +242,6 @@ def by_reference(node: ast.Node) -> str | None:
             return "REGEX with a computed pattern (some patterns)"
         case ast.Call("REPLACE"):
             return "REPLACE"
-        case ast.FunctionCall(ast.Iri(name)) if name.removeprefix(XSD) in REFERENCE_CASTS:
+        case ast.FunctionCall(ast.Iri(name)) if NAMED_BY_IRI[name].by_reference:
             return f"<{name}>"
     return None

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from spaseq.gpm import algebra
 from spaseq.gpm.bytecode import Compiled, NotNative, compile_code
-from spaseq.gpm.evaluate import Evaluator
 from spaseq.gpm.existence import keyed
 from spaseq.gpm.lower import Existences, Lowered, lower
 from spaseq.gpm.program import GpmProgram
@@ -49,16 +48,11 @@ class Pattern:
 
 
 def compile_pattern(program: GpmProgram, filters: Sequence[ast.Expr] = ()) -> Pattern:
-    """The pattern of a program, native as far as that goes.
-
-    Raises:
-        QuerySemanticError: for what cannot be evaluated at all.
-    """
+    """The pattern of a program, native as far as that goes."""
     filters = tuple(filters)
     try:
         native = _native(program, ())
     except NotNative as reason:
-        Evaluator(program, None)  # an error in the pattern shows now, not when a run starts
         return Pattern(program, filters, None, (str(reason),))
     for count in range(1, len(filters) + 1):
         try:

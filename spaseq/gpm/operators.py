@@ -17,10 +17,9 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
-from spaseq.errors import Diagnostic, QuerySemanticError
 from spaseq.gpm import reference
 from spaseq.gpm.context import Scope
-from spaseq.gpm.functions import CASTS, FUNCTIONS, KIND_TESTS, REFERENCE_CASTS, XSD
+from spaseq.gpm.functions import FUNCTIONS, KIND_TESTS
 from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 from spaseq.rdf._values import (
@@ -39,6 +38,7 @@ from spaseq.rdf._values import (
 )
 from spaseq.rdf.conversion import cast, negate, plus
 from spaseq.rdf.event import Term
+from spaseq.sparql.builtins import NAMED_BY_IRI, XSD
 
 Env: TypeAlias = Sequence[Term | None]
 ValueOf: TypeAlias = Callable[[Env, Scope], Value | None]
@@ -55,6 +55,8 @@ _COMPARISON: dict[str, tuple[Compare, bool]] = {
 }
 """Operator → (function, whether its operands change places)."""
 _LOGICAL = frozenset(("||", "&&", "!=", *_COMPARISON))
+_TRUTHS = frozenset((*KIND_TESTS, "BOUND", "SAMETERM"))
+"""The functions whose value is a truth."""
 
 
 class ExpressionCompiler:
@@ -94,7 +96,7 @@ class ExpressionCompiler:
                 return _map2(_ARITHMETIC[operator], self.value(left), self.value(right))
             case ast.FunctionCall():
                 return self._cast(expr)
-            case ast.Call(name) if name not in KIND_TESTS and name not in ("BOUND", "SAMETERM"):
+            case ast.Call(name) if name not in _TRUTHS:
                 return self._call(expr)
         truth = self.truth(expr)
 
@@ -171,8 +173,6 @@ class ExpressionCompiler:
                 return _same_term(self.term(left), self.term(right))
             case ast.Call(name, (argument,)) if name in KIND_TESTS:
                 return _test(KIND_TESTS[name], self.value(argument))
-            case ast.Call(name) if name in KIND_TESTS or name in ("BOUND", "SAMETERM"):
-                raise _wrong_arguments(name, expr)
         value = self.value(expr)
 
         def truth_of_value(env: Env, scope: Scope) -> bool | None:
@@ -185,51 +185,31 @@ class ExpressionCompiler:
 
     def _call(self, call: ast.Call) -> ValueOf:
         name, arguments = call.name, call.arguments
-        if name == "IF" and len(arguments) == 3:
+        if name == "IF":
             return _choose(self.truth(arguments[0]), *map(self.value, arguments[1:]))
         if name == "COALESCE":
             return _first([self.value(argument) for argument in arguments])
-        if name == "NOW" and not arguments:
+        if name == "NOW":
             return lambda env, scope: decode(scope.now)
-        if name == "BNODE" and len(arguments) <= 1:
+        if name == "BNODE":
             if not arguments:
                 return lambda env, scope: decode(ox.BlankNode())
             return _blank(self.value(arguments[0]), self._solution)
-        if name not in FUNCTIONS:
-            raise _unknown(f"there is no function {name}", call)
-        function, least, most = FUNCTIONS[name]
-        if not least <= len(arguments) <= most:
-            raise _wrong_arguments(name, call)
-        return _apply(function, [self.value(argument) for argument in arguments])
+        return _apply(FUNCTIONS[name], [self.value(argument) for argument in arguments])
 
     def _cast(self, call: ast.FunctionCall) -> ValueOf:
         name = call.function.value
-        local = name.removeprefix(XSD) if name.startswith(XSD) else ""
-        if local not in CASTS and local not in REFERENCE_CASTS:
-            raise _unknown(f"there is no function <{name}>", call)
-        if len(call.arguments) != 1:
-            raise _wrong_arguments(f"<{name}>", call)
-        operand = self.value(call.arguments[0])
-        if local in CASTS:
-            return _map(lambda value: cast(local, value), operand)
-        return _map(lambda value: _reference_cast(f"<{name}>", value), operand)
+        (argument,) = call.arguments
+        operand = self.value(argument)
+        if NAMED_BY_IRI[name].by_reference:
+            return _map(lambda value: _reference_cast(f"<{name}>", value), operand)
+        local = name.removeprefix(XSD)
+        return _map(lambda value: cast(local, value), operand)
 
 
 def _reference_cast(function: str, value: Value) -> Value | None:
     result = reference.call(function, (value.term,))
     return None if result is None else decode(result)
-
-
-def _unknown(message: str, node: ast.Call | ast.FunctionCall) -> QuerySemanticError:
-    hint = "built-in functions are those of SPARQL 1.1; functions named by an IRI are XSD casts"
-    return QuerySemanticError([Diagnostic(message, node.span, hint)], source="")
-
-
-def _wrong_arguments(name: str, node: ast.Call | ast.FunctionCall) -> QuerySemanticError:
-    count = len(node.arguments)
-    message = f"{name} does not take {count} argument{'' if count == 1 else 's'} of this form"
-    hint = f"see {name} in SPARQL 1.1, section 17.4"
-    return QuerySemanticError([Diagnostic(message, node.span, hint)], source="")
 
 
 # ------------------------------------------------------------------ combinators

@@ -142,7 +142,7 @@ class QueryBuilder(PatternBuilder):
         if number.is_zero():
             return 0
         if number.adjusted() > 18:
-            self.source.report("this window is too long", self.span(token), _LONGEST)
+            self._too_long(token)
             return 0
         exact = number * MICROSECONDS[unit] if number.adjusted() > -24 else None
         if exact is None or len(number.as_tuple().digits) > 24 or exact != int(exact):
@@ -150,12 +150,16 @@ class QueryBuilder(PatternBuilder):
                 "this window is no whole number of microseconds",
                 self.span(token),
                 "times are kept to the microsecond: round the number",
+                incomplete=True,
             )
             return 0
         if exact >= 2**63:
-            self.source.report("this window is too long", self.span(token), _LONGEST)
+            self._too_long(token)
             return 0
         return int(exact)
+
+    def _too_long(self, token: Part) -> None:
+        self.source.report("this window is too long", self.span(token), _LONGEST, incomplete=True)
 
     def partition_by(self, tree: Tree) -> ast.PartitionBy:
         variables = tuple(self.build(child) for child in tree.children)
@@ -215,6 +219,7 @@ class QueryBuilder(PatternBuilder):
                     "use parentheses to say which belongs together: (A & B), C  or  (A; B) | C",
                     self.span(glue[0]),
                     "the first operator",
+                    incomplete=True,
                 )
                 return ast.Sequence((self._step(steps[0]),), span)
         if first is None:
@@ -233,7 +238,7 @@ class QueryBuilder(PatternBuilder):
             else:
                 hint = f"operands of {sign} are GPMs, or groups of GPMs joined by & or |"
             what = "a negation" if step.negated else "a quantifier"
-            self.source.report(f"{what} on an operand of {sign}", step.span, hint)
+            self.source.report(f"{what} on an operand of {sign}", step.span, hint, incomplete=True)
         return step.unit
 
     def _step(self, part: Part, mark: Token | None = None) -> ast.Step:

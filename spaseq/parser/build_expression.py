@@ -14,12 +14,11 @@ from typing import Any
 from spaseq.errors import Span
 from spaseq.parser import ast
 from spaseq.parser.automaton import Part, Token, Tree, as_token, as_tree
-from spaseq.parser.iri import flaw, is_absolute, resolve
+from spaseq.parser.iri import RELATIVE, UNDECLARED, flaw, is_absolute, resolve
 from spaseq.parser.language_tag import is_language_tag
 from spaseq.parser.source import Source
-from spaseq.parser.words import ARITY, SPARQL_AGGREGATES, SYNONYMS
+from spaseq.sparql.builtins import AGGREGATES, BUILTINS, SYNONYMS, XSD
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 PREDECLARED = {
@@ -61,6 +60,8 @@ _ECHAR = {
 _STRING_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _LOCAL_ESCAPE = re.compile(r"\\(.)")
 
+
+_SPARQL_AGGREGATES = ", ".join(each.name for each in AGGREGATES.values() if not each.of_sequence)
 
 # Everything that comes after works on trees by recursion, and must not overflow the stack.
 DEEPEST = 100
@@ -123,7 +124,7 @@ class ExpressionBuilder:
                 "write the whole IRI, such as <http://example.org/x>, or put a line "
                 "BASE <http://example.org/> in front of the query",
             )
-            return "urn:relative:" + reference
+            return RELATIVE + reference
         self._check_flaw(reference, token)
         return reference
 
@@ -137,7 +138,7 @@ class ExpressionBuilder:
         namespace = self.prefixes.get(prefix)
         if namespace is None:
             self._report_prefix(prefix, token)
-            namespace = f"urn:undeclared:{prefix}:"
+            namespace = f"{UNDECLARED}{prefix}:"
         iri = namespace + _LOCAL_ESCAPE.sub(r"\1", local)
         self._check_flaw(iri, token)
         return iri
@@ -271,7 +272,7 @@ class ExpressionBuilder:
                 self.source.report(
                     "DISTINCT stands only inside an aggregate",
                     self.span(child),
-                    f"remove it; the aggregates are {', '.join(SPARQL_AGGREGATES)}",
+                    f"remove it; the aggregates are {_SPARQL_AGGREGATES}",
                 )
             else:
                 out.append(self.build(child))
@@ -282,24 +283,31 @@ class ExpressionBuilder:
         name = as_token(word).text.upper()
         name = SYNONYMS.get(name, name)
         arguments = self._arguments(given)
-        least, most = ARITY[name]
-        if len(arguments) < least or (most is not None and len(arguments) > most):
+        known = BUILTINS[name]
+        if not known.takes(len(arguments)):
             self.source.report(
-                f"{name} takes {_count(least, most)}, here it has {len(arguments)}",
+                f"{name} takes {known.arity}, here it has {len(arguments)}",
                 self.span(tree),
-                "write " + _SIGNATURES.get(name, f"{name}({', '.join('…' * least)})"),
+                f"write {known.call}",
             )
-        elif name == "BOUND" and not isinstance(arguments[0], ast.Var):
+            return self._stand_in(arguments, tree)
+        if name == "BOUND" and not _can_be_bound(arguments[0]):
             self.source.report(
                 "BOUND asks about a variable, not about an expression",
                 arguments[0].span,
-                "write BOUND(?v); COALESCE(…) gives the first expression that has a value",
+                "write BOUND(?v), or BOUND(PREV(?v)); COALESCE(…) gives the first expression that "
+                "has a value",
             )
-        if name == "IRI" and self.base is not None and isinstance(arguments[0], ast.Literal):
-            # Only a constant can be resolved here: BASE ends with the parser.
-            text = arguments[0]
-            arguments = (replace(text, lexical=resolve(text.lexical, self.base)),)
+            return self._stand_in(arguments, tree)
+        match arguments:
+            case (ast.Literal() as text,) if name == "IRI" and self.base is not None:
+                # Only a constant can be resolved here: BASE ends with the parser.
+                arguments = (replace(text, lexical=resolve(text.lexical, self.base)),)
         return ast.Call(name, arguments, self.span(tree))
+
+    def _stand_in(self, arguments: tuple[ast.Expr, ...], tree: Tree) -> ast.Expr:
+        """A call that any number of arguments suits: they are checked like others."""
+        return ast.Call("COALESCE", arguments, self.span(tree))
 
     def function_call(self, tree: Tree) -> ast.Expr:
         return ast.FunctionCall(
@@ -355,28 +363,9 @@ def number_type(text: str) -> str:
     return "decimal" if "." in text else "integer"
 
 
-def _count(least: int, most: int | None) -> str:
-    if most is None:
-        return f"at least {least} arguments"
-    if least == most:
-        return "no arguments" if most == 0 else f"{most} argument{'s' * (most > 1)}"
-    return f"{least} or {most} arguments"
-
-
-# What to write where the number alone does not tell.
-_SIGNATURES = {
-    "BNODE": "BNODE() or BNODE(text)",
-    "CONTAINS": "CONTAINS(text, part)",
-    "IF": "IF(condition, then, else)",
-    "LANGMATCHES": "LANGMATCHES(LANG(?v), range)",
-    "REGEX": "REGEX(text, pattern, flags?)",
-    "REPLACE": "REPLACE(text, pattern, replacement, flags?)",
-    "SAMETERM": "sameTerm(a, b)",
-    "STRAFTER": "STRAFTER(text, part)",
-    "STRBEFORE": "STRBEFORE(text, part)",
-    "STRDT": "STRDT(text, datatype)",
-    "STRENDS": "STRENDS(text, end)",
-    "STRLANG": "STRLANG(text, tag)",
-    "STRSTARTS": "STRSTARTS(text, start)",
-    "SUBSTR": "SUBSTR(text, start, length?)",
-}
+def _can_be_bound(argument: ast.Expr) -> bool:
+    """Whether `BOUND` may ask about it: a variable, or its value in another iteration."""
+    match argument:
+        case ast.Aggregate(name):
+            return AGGREGATES[name].of_sequence
+    return isinstance(argument, ast.Var | ast.Prev)

@@ -102,10 +102,10 @@ class PatternBuilder(ExpressionBuilder):
         first = tree.children[0]
         span = self.span(tree)
         if isinstance(first, Token):
-            cells = [(self._datum(child),) for child in tree.children[1:]]
-            return ast.Values((self.var(first),), tuple(cells), span)
+            column = tuple((self._datum(child),) for child in tree.children[1:])
+            return ast.Values((self.var(first),), column, span)
         variables = tuple(self.build(child) for child in first.children)
-        rows = []
+        rows: list[tuple[ast.Iri | ast.Literal | None, ...]] = []
         for row in tree.children[1:]:
             row = as_tree(row)
             if len(row.children) != len(variables):
@@ -116,7 +116,8 @@ class PatternBuilder(ExpressionBuilder):
                     self.span(first),
                     "the variables",
                 )
-            rows.append(tuple(self._datum(child) for child in row.children))
+            cells = [self._datum(child) for child in row.children[: len(variables)]]
+            rows.append((*cells, *[None] * (len(variables) - len(cells))))
         return ast.Values(variables, tuple(rows), span)
 
     def _datum(self, part: Part) -> ast.Iri | ast.Literal | None:

@@ -123,3 +123,12 @@ def _without_dots(path: str) -> str:
     if rooted and (not kept or kept[0]):
         kept.insert(0, "")
     return "/".join(kept)
+
+
+RELATIVE = "urn:relative:"
+UNDECLARED = "urn:undeclared:"
+
+
+def is_stand_in(iri: str) -> bool:
+    """Whether an IRI is in the place of one that could not be made; the reason is reported."""
+    return iri.startswith((RELATIVE, UNDECLARED))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spaseq.errors import Diagnostic
 from spaseq.parser import ast
 from spaseq.parser.automaton import Automaton, Unexpected, run
 from spaseq.parser.build import QueryBuilder
@@ -17,6 +18,17 @@ def parse(text: str, name: str = "query") -> ast.Query:
     """The tree of a SPAseq query; `name` stands in front of the places in error messages."""
     query: ast.Query = _read("query", text, name, None)
     return query
+
+
+def examine(text: str) -> tuple[ast.Query | None, list[Diagnostic]]:
+    """The tree of a query with the errors found in its text, in the order of the text.
+
+    The tree is None where the text has none, or where an error has left out too much of it for
+    further checks.
+    """
+    source = Source(text)
+    query: ast.Query | None = _build("query", source, None)
+    return None if source.incomplete else query, source.ordered_findings()
 
 
 def parse_pattern(text: str, prefixes: dict[str, str] | None = None) -> ast.GroupGraphPattern:
@@ -33,12 +45,19 @@ def parse_expression(text: str, prefixes: dict[str, str] | None = None) -> ast.E
 
 def _read(start: str, text: str, name: str, prefixes: dict[str, str] | None) -> Any:
     source = Source(text, name)
+    node = _build(start, source, prefixes)
+    source.raise_findings()
+    return node
+
+
+def _build(start: str, source: Source, prefixes: dict[str, str] | None) -> Any:
+    """The tree of the text; None where there is none, with the reason among the findings."""
     automaton = Automaton(start)
-    node = None
     try:
         tree = run(Lexer(source.lexed, automaton), automaton)
         node = QueryBuilder(source, prefixes).build(tree)
         check(node, source)
+        return node
     except Unexpected as error:
         # Only wrong queries need it, and right ones are read by the thousand.
         from spaseq.parser.diagnose import diagnose
@@ -51,5 +70,4 @@ def _read(start: str, text: str, name: str, prefixes: dict[str, str] | None) -> 
             f"at most {DEEPEST} brackets within each other, and {LONGEST_CHAIN} operands in a row; "
             "IN and VALUES say many comparisons at once",
         )
-    source.raise_findings()
-    return node
+    return None

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from spaseq.errors import Span
 from spaseq.parser import ast
 from spaseq.parser.source import Source
-from spaseq.parser.words import SEQUENCE_AGGREGATES
+from spaseq.sparql.builtins import AGGREGATES
 
 _Scope = dict[str, Span]
 """The variables in scope, each with the place that first binds it."""
@@ -200,7 +200,7 @@ class _Rules:
 
     def _aggregate(self, node: ast.Aggregate, forbidden: str | None) -> None:
         if self._sub_queries:
-            if node.name in SEQUENCE_AGGREGATES or isinstance(node.argument, ast.GpmName):
+            if AGGREGATES[node.name].of_sequence or isinstance(node.argument, ast.GpmName):
                 self._report(
                     f"{node.name} over iterations inside a sub-query", node.span, _TOP_LEVEL
                 )

@@ -27,6 +27,8 @@ class Source:
         self.text = text
         self.name = name
         self.findings: list[Diagnostic] = []
+        self.incomplete = False
+        """Whether the tree lacks what an error left out: its other checks would mislead."""
         self._line_starts = [0]
         for line in text.splitlines(keepends=True):
             self._line_starts.append(self._line_starts[-1] + len(line))
@@ -50,15 +52,20 @@ class Source:
         hint: str = "",
         other: Span | None = None,
         other_label: str = "",
+        incomplete: bool = False,
     ) -> None:
         """Note an error; `raise_findings` raises all of them together."""
         self.findings.append(Diagnostic(message, span, hint, other, other_label))
+        self.incomplete |= incomplete
 
     def raise_findings(self) -> None:
         """Raise what was reported, in the order of the text, if anything was."""
         if self.findings:
-            ordered = sorted(self.findings, key=lambda finding: finding.span.start)
-            raise QuerySyntaxError(ordered, self.text, self.name)
+            raise QuerySyntaxError(self.ordered_findings(), self.text, self.name)
+
+    def ordered_findings(self) -> list[Diagnostic]:
+        """What was reported, in the order of the text."""
+        return sorted(self.findings, key=lambda finding: finding.span.start)
 
     def _offset(self, position: int) -> int:
         entry = bisect_right(self._lexed_at, position) - 1

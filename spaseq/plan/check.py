@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
 from spaseq.plan.check_filters import check_filters
-from spaseq.plan.check_patterns import check_functions, check_pattern
+from spaseq.plan.check_functions import check_functions
+from spaseq.plan.check_patterns import check_pattern
 from spaseq.plan.check_sequence import check_sequence
 from spaseq.plan.check_variables import Context, check_variables
 from spaseq.plan.places import group_variables, sequence_places, without_parentheses

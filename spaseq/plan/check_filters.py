@@ -17,8 +17,7 @@ from spaseq.plan.places import Occurrence
 from spaseq.plan.scope import bare_variables, state_calls, subexpressions
 from spaseq.plan.visibility import Sight, Visibility
 from spaseq.plan.wording import did_you_mean, quoted, variable
-
-ALWAYS_VALUED = ("COUNT", "SUM", "AVG", "GROUP_CONCAT")
+from spaseq.sparql.builtins import AGGREGATES
 
 Reference = ast.Var | ast.Prev | ast.Aggregate
 Unbound = Callable[[Reference], bool]
@@ -138,7 +137,7 @@ def errs(expression: ast.Expr, unbound: Unbound) -> bool:
             default = expression.default if isinstance(expression, ast.Prev) else None
             return default is None and unbound(expression)
         case ast.Aggregate():
-            return expression.name not in ALWAYS_VALUED and unbound(expression)
+            return not AGGREGATES[expression.name].value_of_nothing and unbound(expression)
         case ast.Unary(operator="!"):
             return errs(expression.operand, unbound)
         case ast.Binary(operator="&&"):
@@ -181,8 +180,8 @@ def never_true(expression: ast.Expr, unbound: Unbound) -> bool:
             return never_true(expression.left, unbound) and never_true(expression.right, unbound)
         case ast.Unary(operator="!"):
             return never_false(expression.operand, unbound)
-        case ast.Call(name="BOUND", arguments=(ast.Var() as name,)):
-            return unbound(name)
+        case ast.Call(name="BOUND", arguments=(argument,)):
+            return errs(argument, unbound)
         case _:
             return errs(expression, unbound)
 

@@ -1,7 +1,7 @@
 """The graph pattern of a GPM → what in it is not executed, and what stands too deep in it.
 
-The parser has seen to SPARQL's own rules of scope. Left are functions and patterns that
-the engine does not execute, a BIND to the variable of `AT`, and aggregates and `PREV`
+The parser has seen to SPARQL's own rules of scope. Left are patterns that the engine does not
+execute, a BIND to the variable of `AT`, and aggregates and `PREV`
 below the top level, where no partial match is in sight. The filters and BINDs of the top
 level itself are `check_variables`' business. Cost: linear in the pattern.
 """
@@ -10,20 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from functools import cache
-
-import pyoxigraph as ox
 
 from spaseq.errors import Diagnostic, Span
 from spaseq.parser import ast
 from spaseq.plan.scope import commutes, subexpressions
-from spaseq.plan.wording import did_you_mean, quoted, variable
-
-XSD = "http://www.w3.org/2001/XMLSchema#"
-CASTS = (
-    "string", "boolean", "integer", "decimal", "float", "double", "dateTime", "date",
-    "time", "duration", "dayTimeDuration", "yearMonthDuration",
-)  # fmt: skip
+from spaseq.plan.wording import variable
 
 
 def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
@@ -134,43 +125,3 @@ def _too_deep(what: str, places: str, span: Span) -> Diagnostic:
         span,
         "move the FILTER or BIND out of the inner braces",
     )
-
-
-# ------------------------------------------------------------------ functions
-
-
-def check_functions(node: ast.Node) -> Iterator[Diagnostic]:
-    """Calls of functions that the engine does not know, anywhere below a node."""
-    for part in ast.walk(node):
-        if not isinstance(part, ast.FunctionCall):
-            continue
-        iri = part.function.value
-        if not is_executed(iri):
-            yield Diagnostic(
-                f"the function {quoted(_short(iri))} is not known, so it cannot be executed",
-                part.function.span,
-                did_you_mean(_short(iri), (f"xsd:{cast}" for cast in CASTS))
-                or "use a built-in function of SPARQL 1.1, or a cast such as `xsd:decimal(?x)`",
-            )
-        elif iri.startswith(XSD) and len(part.arguments) != 1:
-            yield Diagnostic(
-                f"the cast {quoted(_short(iri))} takes one argument, not {len(part.arguments)}",
-                part.span,
-                f"write `{_short(iri)}(?x)`",
-            )
-
-
-@cache
-def is_executed(function: str) -> bool:
-    """Whether pyoxigraph, the reference for every expression, knows the function."""
-    try:
-        ox.Store().query(f"SELECT ({ox.NamedNode(function)}() AS ?value) {{}}")
-    except RuntimeError as error:
-        return "is not supported" not in str(error)
-    except (SyntaxError, ValueError):
-        return False
-    return True
-
-
-def _short(iri: str) -> str:
-    return f"xsd:{iri.removeprefix(XSD)}" if iri.startswith(XSD) else f"<{iri}>"

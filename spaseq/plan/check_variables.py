@@ -15,8 +15,7 @@ from spaseq.parser import ast
 from spaseq.plan.places import Occurrence, SequencePlaces
 from spaseq.plan.scope import GpmScope, bare_variables, state_calls, subexpressions
 from spaseq.plan.wording import did_you_mean, listing, question_or, quoted, variable
-
-NEVER_DISTINCT = ("FIRST", "LAST")
+from spaseq.sparql.builtins import AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +244,7 @@ def _aggregate(
     context: Context, call: ast.Aggregate, places: list[Occurrence] | None
 ) -> Iterator[Diagnostic]:
     argument = call.argument
-    if call.distinct and call.name in NEVER_DISTINCT:
+    if call.distinct and AGGREGATES[call.name].of_sequence:
         yield Diagnostic(
             f"DISTINCT has no meaning in {call.name}, which takes one value",
             call.span,

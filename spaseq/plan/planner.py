@@ -5,10 +5,10 @@ Cost: linear in the query's text, but for the group variables (places × variabl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-from spaseq.errors import QuerySemanticError
+from spaseq.errors import Diagnostic, QuerySemanticError
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
 from spaseq.plan.check import check
@@ -38,7 +38,12 @@ def plan(query: ast.Query, name: str = "query") -> QueryPlan:
     findings = check(query)
     if any(finding.severity == "error" for finding in findings):
         raise QuerySemanticError(findings, query.text, name)
-    return _Planner(tags_without_case(query), name).plan(tuple(findings))
+    return plan_checked(query, name, findings)
+
+
+def plan_checked(query: ast.Query, name: str, warnings: Sequence[Diagnostic]) -> QueryPlan:
+    """The plan of a query in which the checks have found warnings only."""
+    return _Planner(tags_without_case(query), name).plan(tuple(warnings))
 
 
 class _Planner:

@@ -17,6 +17,7 @@ from typing import Any
 
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, IteratedUnit, Register
+from spaseq.sparql.builtins import XSD
 
 IS_FIRST = "first iteration of "
 """Prefix of the variable that says whether its unit is in its first iteration."""
@@ -169,6 +170,16 @@ class Resolver:
         default: ast.Expr = self._rewrite(node.default, place)
         return ast.Call("IF", (first, default, previous), node.span)
 
+    def _bound(self, call: ast.Call, place: tuple[int, ...]) -> ast.Expr:
+        """`BOUND` of a variable, or of a reference that a variable or an expression replaces."""
+        (argument,) = call.arguments
+        rewritten: ast.Expr = self._rewrite(argument, place)
+        if isinstance(rewritten, ast.Var):
+            return ast.Call("BOUND", (rewritten,), call.span)
+        has_value = ast.Call("SAMETERM", (rewritten, rewritten), call.span)
+        absent = ast.Literal("false", XSD + "boolean", span=call.span)
+        return ast.Call("COALESCE", (has_value, absent), call.span)
+
     def _rewrite(self, node: Any, place: tuple[int, ...]) -> Any:
         def change(part: Any) -> Any:
             if isinstance(part, ast.Var):
@@ -180,6 +191,8 @@ class Resolver:
                 return self._aggregate(part, place)
             if isinstance(part, ast.Prev):
                 return self._prev(part, place)
+            if isinstance(part, ast.Call) and part.name == "BOUND":
+                return self._bound(part, place)
             return None
 
         return ast.rebuilt(node, change)

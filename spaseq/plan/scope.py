@@ -232,7 +232,7 @@ def _never_errs(expression: ast.Expr, bound: frozenset[str]) -> bool:
         case ast.Call():
             if expression.name == "COALESCE":
                 return any(_never_errs(a, bound) for a in expression.arguments)
-            total = expression.name in ("BOUND", "ISIRI", "ISURI", "ISBLANK", "ISLITERAL", "STR")
+            total = expression.name in ("BOUND", "ISIRI", "ISBLANK", "ISLITERAL", "STR")
             return expression.name == "BOUND" or (
                 total and all(_never_errs(a, bound) for a in expression.arguments)
             )

@@ -10,7 +10,7 @@ from random import Random
 
 import pyoxigraph as ox
 
-from spaseq.gpm.functions import CASTS, FUNCTIONS, KIND_TESTS, XSD
+from spaseq.gpm.functions import FUNCTIONS, KIND_TESTS
 from spaseq.parser import ast
 from spaseq.rdf._values import (
     BLANK,
@@ -28,6 +28,7 @@ from spaseq.rdf._values import (
     decode,
 )
 from spaseq.rdf.event import Term
+from spaseq.sparql.builtins import BUILTINS, CASTS, XSD
 from tests.unit.rdf.literals import OTHERS, TYPED, literal
 
 TEXTS = {
@@ -87,7 +88,7 @@ ARGUMENTS = {
     "REPLACE": "text text text text",
     **dict.fromkeys(("CONTAINS", "STRSTARTS", "STRENDS", "STRBEFORE", "STRAFTER"), "text text"),
     **dict.fromkeys(("STRLEN", "UCASE", "LCASE", "ENCODE_FOR_URI", "STRDT"), "text"),
-    **dict.fromkeys(("MD5", "SHA1", "SHA256", "SHA384", "SHA512", "IRI", "URI"), "text"),
+    **dict.fromkeys(("MD5", "SHA1", "SHA256", "SHA384", "SHA512", "IRI"), "text"),
     **dict.fromkeys(("ABS", "CEIL", "FLOOR", "ROUND"), "number"),
     **dict.fromkeys(("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS"), "time"),
     **dict.fromkeys(("TZ", "TIMEZONE"), "time"),
@@ -167,8 +168,8 @@ class Drawer:
             flags = self.chance.choice(([], [], [ast.Literal("s")], [ast.Literal("i")]))
             pattern = ast.Literal(self.chance.choice(PATTERNS))
             return ast.Call(name, (self.expr("text", depth), pattern, *flags))
-        _, least, most = FUNCTIONS[name]
-        count = self.chance.randint(least, min(most, 3))
+        least, most = BUILTINS[name].least, BUILTINS[name].most
+        count = self.chance.randint(least, 3 if most is None else min(most, 3))
         wanted = ARGUMENTS.get(name, "").split()
         sorts = [*wanted, *["text" if name == "CONCAT" else "any"] * count][:count]
         return ast.Call(name, tuple(self.expr(sort, depth) for sort in sorts))

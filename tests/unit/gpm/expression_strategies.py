@@ -151,7 +151,7 @@ class ExpressionMaker:
             case "bound":
                 return ast.Call("BOUND", (self.operand("integer", "unbound"),))
             case "kind":
-                name = self.pick("ISIRI", "ISBLANK", "ISLITERAL", "ISNUMERIC", "ISURI")
+                name = self.pick("ISIRI", "ISBLANK", "ISLITERAL", "ISNUMERIC")
                 return ast.Call(name, (self.operand(*ANY),))
             case "same":
                 return ast.Call("SAMETERM", (self.operand(*ANY), self.operand(*ANY)))

@@ -12,12 +12,10 @@ from random import Random
 import pyoxigraph as ox
 import pytest
 
-from spaseq.errors import QuerySemanticError
 from spaseq.gpm._expression import Expression
 from spaseq.gpm.bytecode import ExpressionCode, NotNative, Operation, compile_code
 from spaseq.gpm.context import Scope
 from spaseq.gpm.expression import compile_expression
-from spaseq.gpm.functions import CASTS
 from spaseq.gpm.operators import ExpressionCompiler
 from spaseq.parser import ast, parse_expression
 from spaseq.parser.format import format_expression
@@ -25,6 +23,7 @@ from spaseq.rdf import _memory
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.event import Term
+from spaseq.sparql.builtins import CASTS
 from tests.unit.gpm.drawn_expressions import TERMS, drawn
 from tests.unit.rdf.literals import literal
 
@@ -327,25 +326,6 @@ def test_code_is_data():
 def test_what_is_left_to_python(text):
     with pytest.raises(NotNative):
         compile_code(parse_expression(text), SLOTS)
-
-
-@pytest.mark.parametrize(
-    "expr",
-    [
-        ast.Call("NONE", ()),
-        ast.Call("STRLEN", ()),
-        ast.Call("BOUND", (ast.Literal("x"),)),
-        ast.Call("BNODE", (ast.Var("a"), ast.Var("b"))),
-        ast.Call("IF", (ast.Var("a"), ast.Var("b"))),
-        ast.FunctionCall(ast.Iri("http://example.org/f"), (ast.Var("a"),)),
-    ],
-)
-def test_mistakes_are_those_of_the_closures(expr):
-    with pytest.raises(QuerySemanticError) as expected:
-        ExpressionCompiler(SLOTS, frozenset(), lambda *_: lambda env, scope: None).value(expr)
-    with pytest.raises(QuerySemanticError) as raised:
-        compile_code(ast.Unary("!", expr), SLOTS)
-    assert str(raised.value) == str(expected.value)
 
 
 GOOD = compile_code(parse_expression("?a + 1"), SLOTS).code

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyoxigraph as ox
 import pytest
 
-from spaseq.errors import QuerySemanticError
 from spaseq.gpm.expression import Scope, compile_expression, compile_filter
 from spaseq.parser import ast, parse_expression
 from spaseq.rdf.event import NUMBER, Event, Timestamp
@@ -178,22 +177,3 @@ def test_chance():
 )
 def test_functions_beyond_the_common_ones(text, expected):
     assert value(text) == expected
-
-
-# ------------------------------------------------------------------ mistakes
-
-
-@pytest.mark.parametrize(
-    ("expr", "message"),
-    [
-        (ast.Call("FROBNICATE", ()), "no function FROBNICATE"),
-        (ast.Call("STRLEN", ()), "STRLEN does not take 0 arguments"),
-        (ast.Call("ISIRI", (ast.Var("x"), ast.Var("y"))), "ISIRI does not take 2 arguments"),
-        (ast.FunctionCall(ast.Iri("urn:f"), (ast.Var("x"),)), "no function <urn:f>"),
-        (ast.FunctionCall(ast.Iri(PREFIXES["xsd"] + "integer"), ()), "0 arguments"),
-    ],
-)
-def test_unusable_calls_are_found_when_compiling(expr, message):
-    with pytest.raises(QuerySemanticError, match=message) as caught:
-        compile_filter(expr, {})
-    assert caught.value.hint

@@ -11,9 +11,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from spaseq.parser import ast
-from spaseq.parser.words import ARITY, EMIT_MODES, SPARQL_AGGREGATES
+from spaseq.parser.words import EMIT_MODES
+from spaseq.sparql.builtins import AGGREGATES, BUILTINS, XSD
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 PREFIXES = (("", "http://e/"), ("ex", "http://example.org/ns#"), ("deep", "http://e/a/"))
@@ -115,17 +115,20 @@ class Maker:
         if kind == "exists":
             return ast.Exists(self.group(depth - 1), self.pick(True, False))
         if kind == "call" or not sequence:
-            name = self.pick(*sorted(ARITY))
-            least, most = ARITY[name]
+            name = self.pick(*sorted(BUILTINS))
+            least, most = BUILTINS[name].least, BUILTINS[name].most
             if name == "BOUND":
-                return ast.Call(name, (self.one(variables),))
+                asked = self.one(variables)
+                return ast.Call(
+                    name, (ast.Prev(asked) if sequence and self.pick(True, False) else asked,)
+                )
             return ast.Call(name, self.several(inner, least, 3 if most is None else most))
         if self.pick(True, False):
             return ast.Prev(self.one(variables), self.pick(None, self.expression(0)))
         return self.aggregate()
 
     def aggregate(self) -> ast.Aggregate:
-        name = self.pick(*SPARQL_AGGREGATES, "FIRST", "LAST")
+        name = self.pick(*AGGREGATES)
         argument = self.one(variables)
         if name == "COUNT":
             argument = self.pick(None, argument, ast.GpmName("B"), ast.GpmName("Day"))

@@ -6,7 +6,7 @@ import pytest
 
 from spaseq.errors import QuerySyntaxError
 from spaseq.parser import ast, parse, parse_expression, parse_pattern
-from spaseq.parser.words import ARITY
+from spaseq.sparql.builtins import BUILTINS
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -284,9 +284,9 @@ def test_expressions(text: str, tree: ast.Expr) -> None:
     assert parse_expression(text) == tree
 
 
-@pytest.mark.parametrize("name", sorted(ARITY))
+@pytest.mark.parametrize("name", sorted(BUILTINS))
 def test_arities(name: str) -> None:
-    least, most = ARITY[name]
+    least, most = BUILTINS[name].least, BUILTINS[name].most
     for count in range(6):
         text = f"{name.lower()}({', '.join(['?x'] * count)})"
         if least <= count and (most is None or count <= most):

@@ -9,10 +9,10 @@ import struct
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm.functions import CASTS as CAST_NAMES
 from spaseq.rdf import _values as values
 from spaseq.rdf import conversion
 from spaseq.rdf._values import Value, decode
+from spaseq.sparql.builtins import CASTS as CAST_NAMES
 from tests.unit.rdf.literals import TERMS, TYPED, XSD, literal
 
 HOME = ox.NamedNode("urn:home")

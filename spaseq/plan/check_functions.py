@@ -1,0 +1,83 @@
+"""The calls of a query → unknown functions and wrong numbers of arguments, wherever they are.
+
+The parser has checked the functions that a keyword names; an IRI may name any. What may be
+called is in `spaseq.sparql.builtins`, from which the evaluators are made: a call that passes
+here compiles. Cost: linear in the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from spaseq.errors import Diagnostic
+from spaseq.parser import ast
+from spaseq.parser.iri import is_stand_in
+from spaseq.plan.wording import listing, quoted
+from spaseq.rdf._values import parse
+from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI, XSD, Builtin, shown
+
+_XSD_STRING = XSD + "string"
+
+
+def check_functions(query: ast.Query) -> Iterator[Diagnostic]:
+    """The findings about all calls of functions that an IRI names."""
+    for part in ast.walk(query):
+        if not isinstance(part, ast.FunctionCall):
+            continue
+        known = NAMED_BY_IRI.get(part.function.value)
+        if known is None and not is_stand_in(part.function.value):
+            yield _unknown(part.function)
+        elif known is not None and not known.takes(len(part.arguments)):
+            yield Diagnostic(
+                f"{quoted(shown(known.name))} takes {known.arity}, here it has "
+                f"{len(part.arguments)}",
+                part.span,
+                f"write `{known.call}`",
+            )
+        elif known is not None and _never_casts(known, part.arguments[0]):
+            yield Diagnostic(
+                f"this value is no {quoted(shown(known.name))}, so the cast is always an error",
+                part.span,
+                "correct the value, or take the cast out",
+                severity="warning",
+            )
+
+
+def _unknown(function: ast.Iri) -> Diagnostic:
+    near = [quoted(name) for name in nearest(function.value)]
+    if near:
+        hint = f"did you mean {listing(near, 'or')}?"
+    elif function.value.startswith(XSD):
+        hint = f"the casts are {listing(shown(name) for name in NAMED_BY_IRI)}"
+    else:
+        hint = "use a built-in function of SPARQL 1.1, or a cast such as `xsd:decimal(?x)`"
+    return Diagnostic(
+        f"the function {quoted(shown(function.value))} is not known, so it cannot be executed",
+        function.span,
+        hint,
+    )
+
+
+def nearest(iri: str) -> list[str]:
+    """The known functions whose names are like an IRI or its last part, the nearest first."""
+    last = iri.rstrip("/#").replace("#", "/").replace(":", "/").rpartition("/")[2]
+    folded = last.replace("-", "").replace("_", "").casefold()
+    candidates: dict[str, list[str]] = {}
+    for name in (*NAMED_BY_IRI, *BUILTINS):
+        local = shown(name).rpartition(":")[2].casefold()
+        candidates.setdefault(local, []).append(shown(name))
+    same = [folded] if folded in candidates else []
+    close = same or get_close_matches(folded, candidates, n=3, cutoff=0.7)
+    return [name for local in close for name in candidates[local]][:3]
+
+
+def _never_casts(cast: Builtin, argument: ast.Expr) -> bool:
+    """Whether a constant text is outside of the datatype's lexical forms."""
+    return (
+        not cast.by_reference
+        and cast.name != _XSD_STRING
+        and isinstance(argument, ast.Literal)
+        and argument.datatype == _XSD_STRING
+        and parse(cast.name.removeprefix(XSD), argument.lexical) is None
+    )

@@ -1,0 +1,1 @@
+"""What a query may call, by name."""
