@@ -521,7 +521,9 @@ class _GpmDraw:
             case 4 | 5 if previous:
                 name = self._pick(*previous)
                 default = self._pick("", "", ", 0", f", {own}", ", 3")
-                return f"FILTER({own} {compare} PREV(?{name}{default}))"
+                prev = f"PREV(?{name}{default})"
+                guard = self._pick("", "", "", f"!BOUND({prev}) || ", f"BOUND({prev}) && ")
+                return f"FILTER({guard}{own} {compare} {prev})"
             case 6 | 7:
                 return f"FILTER({self._pick(own, '1', '2')} {compare} {self.term()})"
             case 8 if gpm.at and timed:

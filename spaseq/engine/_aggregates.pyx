@@ -143,7 +143,7 @@ cdef class NativeAggregates:
         if not is_number(&more):
             return FAILED
         load_term(&sum, batch, total if total else self.zero)
-        add(&sum, &more)
+        add(&sum, &more, &self.scratch)
         if sum.kind == ERROR:
             return FAILED
         write_term(&sum, &self.scratch)
@@ -219,7 +219,7 @@ cdef class NativeAggregates:
         load_term(&sum, batch, _read(text))
         set_computed(&number, Kind.INTEGER)
         number.exact = _read(text + DIGITS)
-        divide(&sum, &number)
+        divide(&sum, &number, &self.scratch)
         if sum.kind != ERROR:
             write_term(&sum, &self.scratch)
             value[0] = self.known(sum.whole, sum.whole_size)

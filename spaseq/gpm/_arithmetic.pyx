@@ -2,21 +2,51 @@
 """Arithmetic, rounding and casts on operands: `_values.add` and its like in C.
 
 Integers have 64 bits, decimals 128 with 18 digits of fraction; products and quotients of
-decimals are made with 256 and cut. Invariant: results are those of `_values` and
-`conversion`; what has no value there, an overflow or a type error, is an ERROR. Cost: some
-nanoseconds; at most a microsecond for quotients of long decimals.
+decimals are made with 256, the latter cut. What does not fit, and what a WIDE operand takes part
+in, is left to `_values` and `conversion`, with the GIL. Invariant: results are those of these two;
+what has no value there, such as a type error, is an ERROR. Cost: some nanoseconds; at most a
+microsecond for quotients of long decimals; some microseconds for what is left to Python.
 """
 
-from libc.math cimport INFINITY, NAN, ceil, copysign, fabs, floor, isfinite, isnan
+from libc.math cimport ceil, copysign, fabs, floor, isfinite
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
 from spaseq.gpm._comparison cimport is_number, to_double, to_float, truth_of
 from spaseq.gpm._moments cimport shift
-from spaseq.gpm._operand cimport ERROR, set_canonical, set_computed, set_string, set_truth
+from spaseq.gpm._operand cimport (
+    ERROR,
+    load_value,
+    set_canonical,
+    set_computed,
+    set_string,
+    set_truth,
+    value_of,
+)
 from spaseq.rdf._literals cimport SECOND, Form, decode_text
 from spaseq.rdf._terms cimport NO_ZONE, TermRecord, int128
 from spaseq.rdf._values cimport Kind
+
+from spaseq.rdf import _values, conversion
+
+cdef enum Wide:
+    ADD
+    SUBTRACT
+    MULTIPLY
+    DIVIDE
+    MINUS
+    PLUS
+    ABSOLUTE
+    CEILING
+    FLOOR
+    ROUNDED
+
+# What does it in Python, by its `Wide`.
+cdef tuple IN_PYTHON = (
+    _values.add, _values.subtract, _values.multiply, _values.divide, conversion.negate,
+    conversion.plus, conversion.absolute, conversion.ceiling, conversion.floored,
+    conversion.rounded,
+)
 
 cdef extern from *:
     """
@@ -89,16 +119,30 @@ cdef double LONGEST_WHOLE = 1.8e20      # no decimal is so great
 # ------------------------------------------------------------------ results
 
 
-cdef inline void _set_integer(Operand* to, int128 number) noexcept nogil:
+cdef inline bint _set_integer(Operand* to, int128 number) noexcept nogil:
+    """Whether that fits; else the operand stays."""
+    if number != <int64_t>number:
+        return False
     set_computed(to, Kind.INTEGER)
     to.exact = number
-    if number != <int64_t>number:
-        to.kind = ERROR
+    return True
 
 
-cdef inline void _set_decimal(Operand* to, int128 number, bint over) noexcept nogil:
-    set_computed(to, ERROR if over else Kind.DECIMAL)
+cdef inline bint _set_decimal(Operand* to, int128 number, bint over) noexcept nogil:
+    """Whether that fits, as `over` tells; else the operand stays."""
+    if over:
+        return False
+    set_computed(to, Kind.DECIMAL)
     to.exact = number
+    return True
+
+
+cdef int _ask_of_two(Wide how, Operand* a, const Operand* b, Arena* scratch) except -2 with gil:
+    return load_value(a, IN_PYTHON[how](value_of(a), value_of(b)), scratch)
+
+
+cdef int _ask(Wide how, Operand* a, Arena* scratch) except -2 with gil:
+    return load_value(a, IN_PYTHON[how](value_of(a)), scratch)
 
 
 cdef inline void _set_real(Operand* to, uint8_t kind, double real) noexcept nogil:
@@ -106,8 +150,8 @@ cdef inline void _set_real(Operand* to, uint8_t kind, double real) noexcept nogi
     to.real = <float>real if kind == Kind.FLOAT else real
 
 
-cdef void _set_ratio(Operand* to, int128 a, int128 b, int128 d) noexcept nogil:
-    """The decimal a * b / d, cut towards zero."""
+cdef bint _set_ratio(Operand* to, int128 a, int128 b, int128 d, bint cut) noexcept nogil:
+    """The decimal a * b / d, cut towards zero: whether it fits, and was exact where not to `cut`."""
     cdef int over = 0
     cdef uint128 size = ratio(size_of(a), size_of(b), size_of(d), &over)
     cdef bint negative = (a < 0) != (b < 0)
@@ -115,9 +159,11 @@ cdef void _set_ratio(Operand* to, int128 a, int128 b, int128 d) noexcept nogil:
     if d < 0:
         negative = not negative
     if over or size > limit or (size == limit and not negative):
-        to.kind = ERROR
-    else:
-        _set_decimal(to, <int128>(~size + 1) if negative else <int128>size, False)
+        return False
+    # What was cut is less than d, so its lower 128 bits are all of it.
+    if not cut and size * size_of(d) != size_of(a) * size_of(b):
+        return False
+    return _set_decimal(to, <int128>(~size + 1) if negative else <int128>size, False)
 
 
 cdef inline int128 _scaled(const Operand* of) noexcept nogil:
@@ -129,15 +175,19 @@ cdef inline int128 _scaled(const Operand* of) noexcept nogil:
 # ------------------------------------------------------------------ + - * /
 
 
-cdef int add(Operand* a, const Operand* b) except -2 nogil:
+cdef int add(Operand* a, const Operand* b, Arena* scratch) except -2 nogil:
     cdef bint over
     cdef int128 sum = 0
     if is_number(a) and is_number(b):
         if a.kind == Kind.INTEGER and b.kind == Kind.INTEGER:
-            _set_integer(a, a.exact + b.exact)
+            if not _set_integer(a, a.exact + b.exact):
+                return _ask_of_two(Wide.ADD, a, b, scratch)
         elif a.kind <= Kind.DECIMAL and b.kind <= Kind.DECIMAL:
             over = add_over(_scaled(a), _scaled(b), &sum)
-            _set_decimal(a, sum, over)
+            if not _set_decimal(a, sum, over):
+                return _ask_of_two(Wide.ADD, a, b, scratch)
+        elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
+            return _ask_of_two(Wide.ADD, a, b, scratch)
         elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
             _set_real(a, Kind.DOUBLE, to_double(a) + to_double(b))
         else:
@@ -151,15 +201,19 @@ cdef int add(Operand* a, const Operand* b) except -2 nogil:
     return shift(a, a, b, 1)
 
 
-cdef int subtract(Operand* a, const Operand* b) except -2 nogil:
+cdef int subtract(Operand* a, const Operand* b, Arena* scratch) except -2 nogil:
     cdef bint over
     cdef int128 difference = 0
     if is_number(a) and is_number(b):
         if a.kind == Kind.INTEGER and b.kind == Kind.INTEGER:
-            _set_integer(a, a.exact - b.exact)
+            if not _set_integer(a, a.exact - b.exact):
+                return _ask_of_two(Wide.SUBTRACT, a, b, scratch)
         elif a.kind <= Kind.DECIMAL and b.kind <= Kind.DECIMAL:
             over = subtract_over(_scaled(a), _scaled(b), &difference)
-            _set_decimal(a, difference, over)
+            if not _set_decimal(a, difference, over):
+                return _ask_of_two(Wide.SUBTRACT, a, b, scratch)
+        elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
+            return _ask_of_two(Wide.SUBTRACT, a, b, scratch)
         elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
             _set_real(a, Kind.DOUBLE, to_double(a) - to_double(b))
         else:
@@ -199,48 +253,64 @@ cdef void _add_spans(Operand* a, const Operand* b, int sign) noexcept nogil:
         a.form = Form.DURATION
 
 
-cdef void multiply(Operand* a, const Operand* b) noexcept nogil:
+cdef int multiply(Operand* a, const Operand* b, Arena* scratch) except -2 nogil:
     if not (is_number(a) and is_number(b)):
         a.kind = ERROR
     elif a.kind == Kind.INTEGER and b.kind == Kind.INTEGER:
-        _set_integer(a, a.exact * b.exact)
+        if not _set_integer(a, a.exact * b.exact):
+            return _ask_of_two(Wide.MULTIPLY, a, b, scratch)
     elif a.kind <= Kind.DECIMAL and b.kind <= Kind.DECIMAL:
-        _set_ratio(a, _scaled(a), _scaled(b), SECOND)
+        if not _set_ratio(a, _scaled(a), _scaled(b), SECOND, False):
+            return _ask_of_two(Wide.MULTIPLY, a, b, scratch)
+    elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
+        return _ask_of_two(Wide.MULTIPLY, a, b, scratch)
     elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
         _set_real(a, Kind.DOUBLE, to_double(a) * to_double(b))
     else:
         _set_real(a, Kind.FLOAT, to_float(a) * to_float(b))
+    return 0
 
 
-cdef void divide(Operand* a, const Operand* b) noexcept nogil:
+cdef int divide(Operand* a, const Operand* b, Arena* scratch) except -2 nogil:
+    cdef bint fits
     if not (is_number(a) and is_number(b)):
         a.kind = ERROR
     elif a.kind <= Kind.DECIMAL and b.kind <= Kind.DECIMAL:
         if b.exact == 0:
             a.kind = ERROR
-        elif a.kind == b.kind:
-            _set_ratio(a, a.exact, SECOND, b.exact)
         else:
-            _set_ratio(a, _scaled(a), SECOND, _scaled(b))
+            if a.kind == b.kind:
+                fits = _set_ratio(a, a.exact, SECOND, b.exact, True)
+            else:
+                fits = _set_ratio(a, _scaled(a), SECOND, _scaled(b), True)
+            if not fits:
+                return _ask_of_two(Wide.DIVIDE, a, b, scratch)
+    elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
+        return _ask_of_two(Wide.DIVIDE, a, b, scratch)
     elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
         _set_real(a, Kind.DOUBLE, to_double(a) / to_double(b))
     else:
         _set_real(a, Kind.FLOAT, to_float(a) / to_float(b))
+    return 0
 
 
 # ------------------------------------------------------------------ one operand
 
 
-cdef void negate(Operand* a) noexcept nogil:
+cdef int negate(Operand* a, Arena* scratch) except -2 nogil:
     """Unary `-`."""
     cdef bint over
     cdef int64_t months = 0
     cdef int128 number = 0
     if a.kind == Kind.INTEGER:
-        _set_integer(a, -a.exact)
+        if not _set_integer(a, -a.exact):
+            return _ask(Wide.MINUS, a, scratch)
     elif a.kind == Kind.DECIMAL:
         over = subtract_over(0, a.exact, &number)
-        _set_decimal(a, number, over)
+        if not _set_decimal(a, number, over):
+            return _ask(Wide.MINUS, a, scratch)
+    elif a.kind == Kind.WIDE:
+        return _ask(Wide.MINUS, a, scratch)
     elif a.kind == Kind.FLOAT or a.kind == Kind.DOUBLE:
         _set_real(a, a.kind, -a.real)
     elif a.kind == Kind.SPAN:
@@ -251,26 +321,33 @@ cdef void negate(Operand* a) noexcept nogil:
         a.exact = number
     else:
         a.kind = ERROR
+    return 0
 
 
-cdef void plus(Operand* a) noexcept nogil:
+cdef int plus(Operand* a, Arena* scratch) except -2 nogil:
     """Unary `+`: the value itself, of a plain numeric type."""
     if a.kind == Kind.INTEGER:
         _set_integer(a, a.exact)
+    elif a.kind == Kind.WIDE:
+        return _ask(Wide.PLUS, a, scratch)
     elif not is_number(a) and a.kind != Kind.SPAN:
         a.kind = ERROR
+    return 0
 
 
-cdef void absolute(Operand* a) noexcept nogil:
+cdef int absolute(Operand* a, Arena* scratch) except -2 nogil:
     """ABS."""
     if a.kind == Kind.FLOAT or a.kind == Kind.DOUBLE:
         _set_real(a, a.kind, fabs(a.real))
     elif not is_number(a):
         a.kind = ERROR
+    elif a.kind == Kind.WIDE:
+        return _ask(Wide.ABSOLUTE, a, scratch)
     elif a.exact < 0:
-        negate(a)
+        return negate(a, scratch)
     else:
         set_computed(a, a.kind)
+    return 0
 
 
 cdef enum Rounding:
@@ -279,22 +356,23 @@ cdef enum Rounding:
     NEAREST
 
 
-cdef void ceiling(Operand* a) noexcept nogil:
+cdef int ceiling(Operand* a, Arena* scratch) except -2 nogil:
     """CEIL."""
-    _round(a, Rounding.UP)
+    return 0 if _round(a, Rounding.UP) else _ask(Wide.CEILING, a, scratch)
 
 
-cdef void floored(Operand* a) noexcept nogil:
+cdef int floored(Operand* a, Arena* scratch) except -2 nogil:
     """FLOOR."""
-    _round(a, Rounding.DOWN)
+    return 0 if _round(a, Rounding.DOWN) else _ask(Wide.FLOOR, a, scratch)
 
 
-cdef void rounded(Operand* a) noexcept nogil:
+cdef int rounded(Operand* a, Arena* scratch) except -2 nogil:
     """ROUND: halves go up, towards positive infinity."""
-    _round(a, Rounding.NEAREST)
+    return 0 if _round(a, Rounding.NEAREST) else _ask(Wide.ROUNDED, a, scratch)
 
 
-cdef void _round(Operand* a, Rounding how) noexcept nogil:
+cdef bint _round(Operand* a, Rounding how) noexcept nogil:
+    """Whether that was done, with a value or an ERROR; else the operand stays."""
     cdef double real
     cdef int128 whole, rest
     cdef bint over
@@ -309,7 +387,9 @@ cdef void _round(Operand* a, Rounding how) noexcept nogil:
         if (how == Rounding.UP and rest) or (how == Rounding.NEAREST and rest >= SECOND // 2):
             whole = whole + 1
         over = multiply_over(whole, SECOND, &rest)
-        _set_decimal(a, rest, over)
+        return _set_decimal(a, rest, over)
+    elif a.kind == Kind.WIDE:
+        return False
     elif a.kind == Kind.FLOAT or a.kind == Kind.DOUBLE:
         real = a.real
         if isfinite(real):
@@ -324,6 +404,7 @@ cdef void _round(Operand* a, Rounding how) noexcept nogil:
         _set_real(a, a.kind, real)
     else:
         a.kind = ERROR
+    return True
 
 
 # ------------------------------------------------------------------ casts
@@ -343,6 +424,8 @@ cdef int cast(Operand* a, const Datatype* datatype, Arena* scratch) except -2 no
     elif a.kind == Kind.STRING:
         memset(&record, 0, sizeof(TermRecord))
         decode_text(&record, datatype, a.text, a.size)
+        if record.kind == Kind.WIDE:
+            return 0
         set_computed(a, ERROR if record.kind == Kind.OTHER else record.kind)
         a.exact = record.exact
         a.real = record.further.real
@@ -362,25 +445,30 @@ cdef int cast(Operand* a, const Datatype* datatype, Arena* scratch) except -2 no
     elif kind == Kind.FLOAT:
         _set_real(a, kind, to_float(a))
     elif a.kind == Kind.FLOAT or a.kind == Kind.DOUBLE:
-        _cut(a, kind)
+        return _cut(a, kind)
+    elif a.kind == Kind.WIDE:
+        return 0
     elif kind == Kind.DECIMAL:
         _set_decimal(a, _scaled(a), False)
     else:
-        _set_integer(a, a.exact // SECOND if a.kind == Kind.DECIMAL else a.exact)
+        return _set_integer(a, a.exact // SECOND if a.kind == Kind.DECIMAL else a.exact)
     return 1
 
 
-cdef void _cut(Operand* a, int kind) noexcept nogil:
-    """A float or double as an integer or decimal."""
+cdef bint _cut(Operand* a, int kind) noexcept nogil:
+    """A float or double as an integer or decimal: whether that was done; else it stays."""
     cdef int128 number = 0
     cdef bint over
     cdef double real = a.real
-    if not fabs(real) < LONGEST_WHOLE:
+    if not isfinite(real):
         a.kind = ERROR
-    elif kind == Kind.INTEGER:
-        _set_integer(a, <int128>real)
-    elif floor(real) == real:
+        return True
+    if not fabs(real) < LONGEST_WHOLE:
+        return False
+    if kind == Kind.INTEGER:
+        return _set_integer(a, <int128>real)
+    if floor(real) == real:
         over = multiply_over(<int128>real, SECOND, &number)
-        _set_decimal(a, number, over)
-    else:
-        _set_decimal(a, <int128>(real * 1e18), False)
+        return _set_decimal(a, number, over)
+    number = <int128>(real * 1e18)
+    return _set_decimal(a, number, number == 0)

@@ -9,7 +9,7 @@ cdef int equals(const Operand* a, const Operand* b) except -2 nogil
 cdef int order(const Operand* a, const Operand* b) except -2 nogil
 cdef int same_term(const Operand* a, const Operand* b) noexcept nogil
 cdef double to_double(const Operand* of) noexcept nogil
-cdef double to_float(const Operand* of) noexcept nogil
+cdef double to_float(const Operand* of) except? -1 nogil
 
 
 cdef inline bint is_number(const Operand* of) noexcept nogil:
@@ -21,6 +21,8 @@ cdef inline int truth_of(const Operand* of) noexcept nogil:
     cdef int kind = of.kind
     if Kind.BOOLEAN <= kind <= Kind.DECIMAL:
         return of.exact != 0
+    if kind == Kind.WIDE:
+        return True
     if kind == Kind.STRING:
         return of.size != 0
     if kind == Kind.DOUBLE or kind == Kind.FLOAT:

@@ -2,19 +2,21 @@
 """SPARQL's truth, `=` and `<` on operands: `_values.equals` and `_values.less` in C.
 
 Nothing is interned and no text is made. Invariant: the answers are those of `_values`, the
-unordered and incomparable pairs included. Cost: constant, but for long texts; two durations
-that differ in months and in seconds are compared by `calendar.compare_spans`, with the GIL.
+unordered and incomparable pairs included. Cost: constant, but for long texts. Two durations
+that differ in months and in seconds are compared by `calendar.compare_spans`, with the GIL; so
+are WIDE numbers by `_values.compare`, where the nearest doubles do not tell them apart.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from spaseq.rdf._literals cimport HOUR, SECOND
+from spaseq.gpm._operand cimport value_of
+from spaseq.rdf._literals cimport HOUR, SECOND, ratio_of, uint128
 from spaseq.rdf._terms cimport NO_ZONE, int128
 
+from spaseq.rdf._values import compare
+from spaseq.rdf._values import to_float as wide_to_float
 from spaseq.rdf.calendar import compare_spans
-
-cdef int128 WIDEST = 0x7FFFFFFFFFFFFFFFLL
 
 cdef extern from *:
     """
@@ -25,6 +27,7 @@ cdef extern from *:
         return (spaseq_int128)(((unsigned __int128)1 << 127) - (b > 0));
     }
     """
+    const uint64_t SHIFT "1000000000000000000u"     # of a decimal
     int128 clamped "spaseq_clamped"(int128 a, int128 b) noexcept nogil
 
 
@@ -55,43 +58,41 @@ cdef int same_term(const Operand* a, const Operand* b) noexcept nogil:
 
 
 cdef double to_double(const Operand* of) noexcept nogil:
-    """A number (or a boolean's 0 or 1) as a double."""
-    cdef int128 number
-    cdef uint64_t small, shift = 1000000000000000000u
-    cdef bint negative
-    if of.kind >= Kind.FLOAT:
+    """A number (or a boolean's 0 or 1) as the nearest double."""
+    if of.kind >= Kind.WIDE:
         return of.real
     if of.kind != Kind.DECIMAL:
         return <double><int64_t>of.exact
     if of.whole != NULL:
         return of.real
-    number = of.exact
-    if number == 0:
-        return 0.0
-    # Two roundings, to numerator and denominator, as the reference does.
-    negative = number < 0
-    while shift != 1 and not -WIDEST < number < WIDEST:
-        if number % 10 != 0:
-            return <double>number / <double>shift
-        number //= 10
-        shift //= 10
-    if shift == 1:
-        return <double>number
-    small = <uint64_t>(-number if negative else number)
-    while shift != 1 and small % 10 == 0:
-        small //= 10
-        shift //= 10
-    return -(<double>small / <double>shift) if negative else <double>small / <double>shift
+    if of.exact < 0:
+        return -ratio_of(<uint128>0 - <uint128>of.exact, SHIFT)
+    return ratio_of(<uint128>of.exact, SHIFT)
 
 
-cdef double to_float(const Operand* of) noexcept nogil:
+cdef double to_float(const Operand* of) except? -1 nogil:
     """A number (or a boolean's 0 or 1) as a float, kept as a double."""
     if of.kind == Kind.INTEGER or of.kind == Kind.BOOLEAN:
         return <float><int64_t>of.exact
+    if of.kind == Kind.WIDE:
+        with gil:
+            return wide_to_float(value_of(of))
     return <float>to_double(of)
 
 
-cdef int _order_numbers(const Operand* a, const Operand* b) noexcept nogil:
+cdef int _order_wide(const Operand* a, const Operand* b) except -2 nogil:
+    """Of two exact numbers, one of them WIDE. Rounding keeps their order, but not what is equal."""
+    cdef double x = to_double(a)
+    cdef double y = to_double(b)
+    if x != y:
+        return (x > y) - (x < y)
+    if a.whole != NULL and b.whole != NULL and _same_whole(a, b):
+        return 0
+    with gil:
+        return compare(value_of(a), value_of(b))
+
+
+cdef int _order_numbers(const Operand* a, const Operand* b) except -2 nogil:
     """-1, 0, 1, or 2 for none (NaN)."""
     cdef double x, y
     cdef int128 m, n
@@ -105,6 +106,8 @@ cdef int _order_numbers(const Operand* a, const Operand* b) noexcept nogil:
         else:
             n = n * SECOND
         return (m > n) - (m < n)
+    if a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
+        return _order_wide(a, b)
     if a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
         x = to_double(a)
         y = to_double(b)
@@ -146,10 +149,11 @@ cdef int _order_spans(const Operand* a, const Operand* b) except -2 nogil:
 
 cdef int equals(const Operand* a, const Operand* b) except -2 nogil:
     """`=`: 1, 0, or -1 where the values are incomparable."""
-    cdef int kind = a.kind
+    cdef int kind = a.kind, found
     if is_number(a):
         if is_number(b):
-            if _order_numbers(a, b) != 0:
+            found = _order_numbers(a, b)
+            if found != 0:
                 return 0
             return not (kind >= Kind.FLOAT and isnan(a.real))
     elif kind == b.kind:

@@ -235,7 +235,7 @@ cdef class Expression:
                     if operation == Operation.CAST:
                         self._call(operand, top)
                     else:
-                        _unary(operation, top)
+                        _unary(operation, top, &self.scratch)
             elif operation == Operation.JUMP:
                 place = operand
             elif operation == Operation.JUMP_IF_TRUE:
@@ -420,13 +420,13 @@ cdef inline int _binary(int operation, Operand* a, Arena* scratch) except -2 nog
         else:
             set_truth(a, found < 0 or (found == 0 and operation == Operation.LESS_EQUAL))
     elif operation == Operation.ADD:
-        add(a, b)
+        add(a, b, scratch)
     elif operation == Operation.SUBTRACT:
-        subtract(a, b)
+        subtract(a, b, scratch)
     elif operation == Operation.MULTIPLY:
-        multiply(a, b)
+        multiply(a, b, scratch)
     elif operation == Operation.DIVIDE:
-        divide(a, b)
+        divide(a, b, scratch)
     elif operation == Operation.IS_TEXT:
         text_is(a, b)
     else:
@@ -436,14 +436,14 @@ cdef inline int _binary(int operation, Operand* a, Arena* scratch) except -2 nog
     return 0
 
 
-cdef inline void _unary(int operation, Operand* a) noexcept nogil:
+cdef inline int _unary(int operation, Operand* a, Arena* scratch) except -2 nogil:
     cdef int found
     if operation == Operation.NOT:
         set_truth(a, a.exact == 0)
     elif operation == Operation.NEGATE:
-        negate(a)
+        negate(a, scratch)
     elif operation == Operation.PLUS:
-        plus(a)
+        plus(a, scratch)
     elif operation == Operation.TRUTH:
         found = truth_of(a)
         if found < 0:
@@ -458,6 +458,7 @@ cdef inline void _unary(int operation, Operand* a) noexcept nogil:
         set_truth(a, a.kind > Kind.BLANK)
     else:
         set_truth(a, is_number(a))
+    return 0
 
 
 # What an instruction adds to the stack, where that is not nothing; for calls see below.

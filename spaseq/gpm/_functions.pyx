@@ -78,6 +78,8 @@ cdef int call_native(Native native, Operand* a, int count, Arena* scratch) excep
     elif native == Native.STRLEN:
         string_length(a)
     elif native == Native.SUBSTR:
+        if (a + 1).kind == Kind.WIDE or (a + count - 1).kind == Kind.WIDE:
+            return 0
         substring(a, a + 1, a + 2 if count == 3 else NULL)
     elif native == Native.UCASE or native == Native.LCASE:
         return change_case(a, native == Native.UCASE, scratch)
@@ -94,13 +96,13 @@ cdef int call_native(Native native, Operand* a, int count, Arena* scratch) excep
     elif native == Native.CONCAT:
         concatenate(a, count, scratch)
     elif native == Native.ABS:
-        absolute(a)
+        absolute(a, scratch)
     elif native == Native.CEIL:
-        ceiling(a)
+        ceiling(a, scratch)
     elif native == Native.FLOOR:
-        floored(a)
+        floored(a, scratch)
     elif native == Native.ROUND:
-        rounded(a)
+        rounded(a, scratch)
     else:
         return take_field(a, <Field>(Field.YEAR + native - Native.YEAR))
     return 1

@@ -7,7 +7,7 @@ here for numbers and booleans, by that function for the rest. `value_of` and `lo
 are how everything that is only known in Python is asked: there and back without a loss.
 
 Invariant: an operand with `whole` is shown as that text; its numbers are those of
-`_values.decode`. Cost: constant, but for long texts. A double is written here if it has at
+`_values.decode`. A WIDE number has one, also where it is computed: its digits are there only. Cost: constant, but for long texts. A double is written here if it has at
 most 15 digits: then no other text so short reads back as the same number (6 for floats);
 one with more if it is of middling size and no tie between two texts is possible.
 """
@@ -156,6 +156,8 @@ cdef int load_value(Operand* to, Value value, Arena* scratch) except -2:
     if kind == Kind.BOOLEAN:
         set_truth(to, value.number)
         return 0
+    if kind == Kind.WIDE:
+        return _load_wide(to, value, scratch)
     if kind == Kind.STRING or (kind == Kind.LANG and value._term is None):
         text = value.text.encode()
         copy = scratch_take(scratch, len(text))
@@ -185,6 +187,18 @@ cdef int load_value(Operand* to, Value value, Arena* scratch) except -2:
     elif kind == Kind.SPAN:
         to.months = value.extra
         to.form = form_of(value.form)
+    return 0
+
+
+cdef int _load_wide(Operand* to, Value value, Arena* scratch) except -2:
+    cdef object term = value.term
+    cdef bytes text = text_of(term)
+    cdef char* copy = scratch_take(scratch, len(text))
+    memcpy(copy, <const char*>text, len(text))
+    set_computed(to, Kind.WIDE)
+    to.real = value.real
+    to.whole, to.whole_size = copy, <uint32_t>len(text)
+    to.text, to.size = copy + 1, <uint32_t>len(term.value)
     return 0
 
 

@@ -15,7 +15,6 @@ Source: SPARQL 1.1 sections 15.1 and 18.5.1; docs/language.md section 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from functools import reduce
 from math import isnan
 from typing import Any, TypeAlias
@@ -32,10 +31,12 @@ from spaseq.rdf._values import (
     POINT,
     SPAN,
     STRING,
+    WIDE,
     Value,
     compare,
     decode,
     divide,
+    exact_of,
     integer,
     lexical,
 )
@@ -59,14 +60,7 @@ _Step: TypeAlias = Callable[[Accumulator, Term], Term | None]
 _NUMERIC = range(INTEGER, DOUBLE + 1)
 
 
-def _number(count: int) -> Value:
-    value = integer(count)
-    if value is None:
-        raise OverflowError("an aggregate counts to 2**63 - 1")
-    return value
-
-
-_ZERO = _number(0)
+_ZERO = integer(0)
 
 
 def start(name: str, separator: str | None = None) -> Accumulator:
@@ -93,13 +87,13 @@ def finish(state: Accumulator) -> Term | None:
     """The value of the aggregate; None: unbound, or an error."""
     name, _, count, value, failed = state
     if name == "COUNT":
-        return _number(count).term
+        return integer(count).term
     if failed:
         return None
     if value is None:
         return {"SUM": _ZERO.term, "AVG": _ZERO.term, "GROUP_CONCAT": ox.Literal("")}.get(name)
     if name == "AVG":
-        mean = divide(decode(value), _number(count))
+        mean = divide(decode(value), integer(count))
         return None if mean is None else mean.term
     return value
 
@@ -150,7 +144,7 @@ def aggregate(
     if distinct:
         values = list(dict.fromkeys(values))
     if name == "COUNT":
-        return _number(len(values)).term
+        return integer(len(values)).term
     return finish(reduce(add, values, start(name, separator)))
 
 
@@ -189,8 +183,8 @@ def _value_key(value: Value) -> Key:
     if kind in _NUMERIC:
         if kind == INTEGER:
             return (3, 0, False, value.number)
-        if kind == DECIMAL:
-            return (3, 0, False, Fraction(value.number, 10**18))
+        if kind in (DECIMAL, WIDE):
+            return (3, 0, False, exact_of(value))
         return (3, 0, True, 0) if isnan(value.real) else (3, 0, False, value.real)
     if kind not in _KIND_RANK:
         return (1, value.text) if isinstance(value.term, ox.BlankNode) else (2, value.text)

@@ -16,7 +16,9 @@ from spaseq.rdf._values import (
     INTEGER,
     LANG,
     STRING,
+    WIDE,
     Value,
+    add,
     boolean,
     decode,
     integer,
@@ -46,14 +48,23 @@ def strlen(value: Value) -> Value | None:
 
 
 def substr(value: Value, start: Value, length: Value | None = None) -> Value | None:
-    if not _is_text(value) or start.kind != INTEGER:
+    if not (_is_text(value) and _is_whole(start) and (length is None or _is_whole(length))):
         return None
-    first = start.number - 1
-    if length is None:
-        return _text_like(value.text[max(first, 0) :], value)
-    if length.kind != INTEGER:
-        return None
-    return _text_like(value.text[max(first, 0) : max(first + length.number, 0)], value)
+    begin = _offset(value.text, start)
+    end = len(value.text) if length is None else _offset(value.text, add(start, length))
+    return _text_like(value.text[begin:end], value)
+
+
+def _is_whole(value: Value) -> bool:
+    return value.kind == INTEGER or (value.kind == WIDE and value.form == "integer")
+
+
+def _offset(text: str, place: Value | None) -> int:
+    """How many characters lie in front of a place, an integer; the first place is 1."""
+    number = None if place is None else place.number
+    if number is None or number > len(text):
+        return len(text)
+    return max(int(number) - 1, 0) if number > 0 else 0
 
 
 def ucase(value: Value) -> Value | None:

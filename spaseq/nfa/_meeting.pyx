@@ -17,7 +17,17 @@ from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._event cimport compare_row, label_straight, spend
 from spaseq.nfa._groups cimport NOBODY, Group, Groups, drop, find, group_at, hashed, latest_of, make
 from spaseq.nfa._instant cimport Pending, arrive, arrive_straight, touch
-from spaseq.nfa._order cimport Order, Rank, Span, above, class_of, is_distinct, next_of, rank_at
+from spaseq.nfa._order cimport (
+    GREATEST_FLOAT,
+    Order,
+    Rank,
+    Span,
+    above,
+    class_of,
+    is_distinct,
+    next_of,
+    rank_at,
+)
 from spaseq.nfa._sums cimport Sum, sum_of
 from spaseq.nfa._tables cimport (
     CLOSING,
@@ -199,7 +209,10 @@ cdef inline int _take_those(
             _measure(self, edge.compared)
         if edge.exact and self.distinct and order.distinct:
             return _take_exact(self, way, width, label, groups, order)
-        if self.rank == Rank.NUMERIC and fabs(self.value) < INFINITY:
+        # A greater number is an infinity where it meets one that is a float.
+        if self.rank == Rank.NUMERIC and fabs(self.value) < (
+            GREATEST_FLOAT if order.infinite else INFINITY
+        ):
             margin = ROUNDING * fabs(self.value) + LEAST_FLOAT
             if edge.relation != Relation.GREATER or edge.whole:
                 least = self.value - margin

@@ -17,6 +17,10 @@ cdef enum:
     LONE = 0x80000000       # with a group: all there is where a tree would hang
     DISTINCT_DIGITS = 15    # decimals of no more digits are different doubles
 
+cdef extern from *:
+    const double GREATEST "__DBL_MAX__"
+    const double GREATEST_FLOAT "__FLT_MAX__"
+
 # What of a term can be compared with numbers.
 cdef enum Rank:
     NUMERIC     # its value
@@ -182,6 +186,7 @@ cdef extern from *:
 cdef class Order:
     cdef Place* places          # per group
     cdef bint distinct          # all numbers there have ever been in it were
+    cdef bint infinite          # some number was not between the infinities as a double
     cdef Subtotal* subtotals    # per block; NULL: nobody has asked for any
     cdef uint32_t* roots        # by hash: mask + 1 of them
     cdef uint32_t mask
@@ -278,7 +283,9 @@ cdef inline int enter(
     cdef Place* place = &order.places[group]
     cdef uint32_t* root
     cdef Block* block
-    order.distinct &= distinct
+    if not distinct:
+        order.distinct = False
+        order.infinite |= fabs(value) > GREATEST
     place.alike, place.value = class_of(hash, rank), value
     root = root_of(order, place.alike)
     if root[0] == NOBODY:

@@ -30,4 +30,6 @@ cdef inline bint real_at(TermRecord* record, double* real) noexcept nogil:
         real[0] = <double>record.exact
         return True
     real[0] = record.further.real
-    return (record.kind == Kind.DECIMAL or record.kind == Kind.DOUBLE) and real[0] == real[0]
+    return (
+        record.kind == Kind.DECIMAL or record.kind == Kind.WIDE or record.kind == Kind.DOUBLE
+    ) and real[0] == real[0]

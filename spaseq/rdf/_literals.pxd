@@ -28,11 +28,14 @@ cdef struct Datatype:
     uint8_t kind
     uint8_t form
     uint64_t tail           # the last bytes of its IRI
+    int64_t least           # INTEGER: its range, as far as 64 bits reach
+    int64_t most
 
 cdef extern from *:
     """
     #include <stdint.h>
     #include <string.h>
+    typedef unsigned __int128 spaseq_uint128;
     #define SPASEQ_SECOND ((spaseq_int128)1000000000000000000LL)
     #define SPASEQ_DAY (86400 * SPASEQ_SECOND)
 
@@ -70,6 +73,7 @@ cdef extern from *:
         return high < 0 || low < 0 ? -1 : 100000000 * high + low;
     }
     """
+    ctypedef unsigned long long uint128 "spaseq_uint128"
     int64_t digits "spaseq_digits"(const char* text, uint32_t size) noexcept nogil
     const int128 SECOND "SPASEQ_SECOND"     # in atto-seconds; also the 1 of scaled decimals
     const int128 MINUTE "(60 * SPASEQ_SECOND)"
@@ -81,6 +85,7 @@ cdef const Datatype* known_datatype(const char* name, uint32_t size) noexcept no
 cdef void decode_text(
     TermRecord* to, const Datatype* datatype, const char* text, uint32_t size
 ) noexcept nogil
+cdef double ratio_of(uint128 number, uint64_t divisor) noexcept nogil
 cdef bint scaled_real(uint64_t number, int exponent, double* to) noexcept nogil
 cdef int64_t days_before(int64_t year, int month, int day) noexcept nogil
 cdef int days_in_month(int64_t year, int month) noexcept nogil

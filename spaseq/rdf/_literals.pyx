@@ -3,11 +3,11 @@
 
 A record's typed literal is decoded where its value is first asked for, once. Numbers,
 booleans, dates and dateTimes are read here; the rare rest (durations, calendar fields,
-years of ten digits, numbers whose rounding needs long arithmetic) by `_values.parse`,
-which takes the GIL.
+years of ten digits, numbers whose rounding needs long arithmetic, WIDE numbers) by
+`_values.parse`, which takes the GIL.
 
 Invariant: kind and numbers are those of `_values.decode`; what that calls OTHER (an unknown
-datatype, an ill-formed text, a number out of its limits) is OTHER here. Cost: linear in the
+datatype, an ill-formed text, a number out of the range of its datatype) is OTHER here. Cost: linear in the
 text. A double is exact by construction: at most 19 digits and a power of ten up to 19
 either way are one product or quotient of 128 bits, rounded once (Clinger, How to Read
 Floating Point Numbers Accurately, 1990, has the case of 53 bits).
@@ -23,29 +23,35 @@ from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport NO_ZONE, UNDECODED, term_t
 from spaseq.rdf._values cimport Kind, Value
 
-from spaseq.rdf._values import KINDS, XSD, parse
+from spaseq.rdf._values import BOUNDS, KINDS, XSD, parse, to_double
 
 cdef extern from *:
     """
-    typedef unsigned __int128 spaseq_uint128;
     static const uint64_t spaseq_tens[20] = {
         1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, 100000000u, 1000000000u,
         10000000000u, 100000000000u, 1000000000000u, 10000000000000u, 100000000000000u,
         1000000000000000u, 10000000000000000u, 100000000000000000u, 1000000000000000000u,
         10000000000000000000u};
     static inline int spaseq_leading_zeros(uint64_t number) { return __builtin_clzll(number); }
+    static inline int spaseq_zeros_before(spaseq_uint128 number) {
+        return number >> 64 ? __builtin_clzll((uint64_t)(number >> 64))
+                            : 64 + __builtin_clzll((uint64_t)number);
+    }
     """
-    ctypedef unsigned long long uint128 "spaseq_uint128"
     const uint64_t[20] TENS "spaseq_tens"
     int leading_zeros "spaseq_leading_zeros"(uint64_t number) noexcept nogil
+    int zeros_before "spaseq_zeros_before"(uint128 number) noexcept nogil
 
 cdef enum:
     XSD_SIZE = 33
     TAIL_SIZE = 8
-    LONGEST_NUMBER = 1000       # as in _values
+    LONGEST_TIME = 1000         # as in _values
+    NARROW = 18                 # so many characters are a number that needs no more than 64 bits
     EXACT_DIGITS = 15           # of integers that are doubles, whatever the digits are
     PLAIN_YEAR = 9              # digits of the years that are read here
     DECIMAL_DIGITS = 21         # before the point, of the greatest decimal
+
+cdef uint64_t EXACT_DOUBLE = <uint64_t>1 << 53     # doubles hold every integer to this one
 
 cdef tuple FORM_NAMES = (
     "", "dateTime", "date", "time", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay",
@@ -60,6 +66,8 @@ cdef list NAMES = [
     name.encode() for name in (*FREQUENT, *(name for name in KINDS if name not in FREQUENT))
 ]
 cdef Datatype[64] DATATYPES
+cdef int64_t LEAST = -0x7FFFFFFFFFFFFFFF - 1
+cdef int64_t MOST = 0x7FFFFFFFFFFFFFFF
 cdef int DATATYPE_COUNT = 0
 
 
@@ -73,6 +81,9 @@ cdef int _list_datatypes() except -1:
         entry.tail = _tail_of(XSD.encode() + name, XSD_SIZE + entry.size)
         entry.kind = KINDS[name.decode()]
         entry.form = FORM_NUMBERS.get(name.decode(), Form.NO_FORM)
+        least, most = BOUNDS.get(name.decode(), (None, None))
+        entry.least = LEAST if least is None else least
+        entry.most = MOST if most is None else min(most, MOST)
         DATATYPE_COUNT += 1
     return 0
 
@@ -142,12 +153,18 @@ cdef void decode_text(
             to.further.real = <float>to.further.real
         to.kind = kind
         return
-    if size == 0 or size > LONGEST_NUMBER:
+    if size == 0:
         return
-    if kind == Kind.INTEGER:
-        good = read_integer(text, size, &to.exact)
-    elif kind == Kind.DECIMAL:
-        good = read_decimal(text, size, &to.exact, &to.further.real)
+    if kind == Kind.INTEGER or kind == Kind.DECIMAL:
+        if kind == Kind.DECIMAL:
+            good = read_decimal(text, size, &to.exact, &to.further.real)
+        elif read_integer(text, size, &to.exact):
+            good = datatype.least <= to.exact <= datatype.most
+        if not good and size > NARROW:
+            _decode_slowly(to, datatype, text, size)
+            return
+    elif size > LONGEST_TIME:
+        return
     elif kind == Kind.BOOLEAN:
         good = read_boolean(text, size, &to.exact)
     elif datatype.form == Form.DATE_TIME or datatype.form == Form.DATE:
@@ -180,7 +197,9 @@ cdef void _decode_slowly(
         to.further.months = value.extra
         to.form = datatype.form
     else:
-        to.further.real = value.real
+        if value.kind <= Kind.DECIMAL:
+            to.exact = value.number
+        to.further.real = to_double(value)
     to.kind = value.kind
 
 
@@ -256,8 +275,7 @@ cdef const char* split_digits(const char* text, const char* end, Digits* to) noe
 cdef bint read_decimal(const char* text, uint32_t size, int128* to, double* real) noexcept nogil:
     """`[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)` within 18 digits of a fraction and 128 bits.
 
-    `real` is the number as a double by two roundings, of numerator and denominator, as the
-    reference has it.
+    `real` is the nearest double.
     """
     cdef const char* end = text + size
     cdef bint negative = text[0] == c'-'
@@ -314,7 +332,7 @@ cdef bint _read_long(
     limit = <uint128>1 << 127
     if whole > limit // <uint128>SECOND:
         return False
-    real[0] = <double>(whole * TENS[digits.fractions] + fraction) / <double>TENS[digits.fractions]
+    real[0] = ratio_of(whole * TENS[digits.fractions] + fraction, TENS[digits.fractions])
     whole = whole * <uint128>SECOND + fraction * TENS[18 - digits.fractions]
     if not negative:
         limit -= 1
@@ -325,6 +343,19 @@ cdef bint _read_long(
         to[0] = <int128>(~whole + 1)
         real[0] = -real[0]
     return True
+
+
+cdef double ratio_of(uint128 number, uint64_t divisor) noexcept nogil:
+    """number / divisor, a power of ten below 2**63, rounded once."""
+    cdef int shift
+    cdef uint128 quotient
+    if number <= EXACT_DOUBLE:
+        return <double><uint64_t>number / <double>divisor
+    shift = zeros_before(number)
+    number <<= shift
+    quotient = number // divisor
+    # The lowest of more bits than a double has says whether something was cut.
+    return ldexp(<double>(quotient | (quotient * divisor != number)), -shift)
 
 
 cdef bint _is_word(const char* text, const char* end, const char* word, int size) noexcept nogil:

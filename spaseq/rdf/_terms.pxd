@@ -102,7 +102,7 @@ cdef enum:
 
 # What else there is of a value.
 cdef union Further:
-    double real         # FLOAT, DOUBLE: the value; DECIMAL: the same as a double
+    double real         # FLOAT, DOUBLE: the value; DECIMAL, WIDE: the nearest double
     int64_t months      # SPAN
 
 cdef struct TermRecord:

@@ -9,6 +9,7 @@ cpdef enum Kind:
     BOOLEAN
     INTEGER
     DECIMAL
+    WIDE            # an integer or decimal beyond the limits of the two before
     FLOAT
     DOUBLE
     POINT

@@ -6,24 +6,29 @@ in time, decoded once (`decode` keeps the values of the terms last seen, at most
 `CACHE_LIMIT`). A value that came from a term keeps it, so that literals are shown as they
 were written; a computed one makes its term, in canonical form, when it is asked for.
 
-Invariants: integers fit 64 bits, decimals are ints scaled by 10**18 that fit 128 bits,
-floats are kept as the double of their 32-bit value. An operation without a value (a type
-error, an overflow) gives None: SPARQL's error.
+Invariants: an INTEGER fits 64 bits, a DECIMAL is an int scaled by 10**18 that fits 128 bits, and
+an integer or decimal that does not is WIDE: a number has one kind, and so one value.
+Floats are kept as the double of their 32-bit value. An operation without a value (a type
+error, a quotient by zero) gives None: SPARQL's error.
 
 Reference: SPARQL 1.1 section 17; where that leaves freedom (precision, lexical forms,
 unordered values), what pyoxigraph does. Where pyoxigraph has no value and the standards
-do, this has theirs: booleans are ordered, products and quotients of decimals are cut to 18
-digits, durations and points in time are added either way round. Cost: constant, but for long texts.
+do, this has theirs: booleans are ordered, integers and decimals have any size and exact sums and
+products, quotients of decimals are cut to 18 digits (`unbounded.quotient` has the rule for WIDE
+ones), a decimal becomes the nearest double, a literal out of the range of its datatype has no
+value, durations and points in time are added either way round. Cost: constant, but for long texts;
+operations on a WIDE number cost some microseconds, and a time that its digits determine.
 """
 
 from libc.math cimport INFINITY, NAN, copysign, isinf, isnan
 from libc.stdint cimport int64_t
 
 import re
+from decimal import Decimal
 
 import pyoxigraph as ox
 
-from spaseq.rdf import calendar, floating
+from spaseq.rdf import calendar, floating, unbounded
 from spaseq.rdf.tagged import tag_of, tagged_datatype, tagged_literal
 
 cdef object NamedNode = ox.NamedNode
@@ -66,8 +71,26 @@ cdef dict DATATYPE_OF = {
     DOUBLE: DATATYPE["double"],
 }
 
-# Far more digits than any value has; int() refuses texts beyond some thousands.
-cdef int LONGEST_NUMBER = 1000
+# Of dates and durations: far more digits than any value has.
+cdef int LONGEST_TIME = 1000
+# A text of no more characters is read as an int, a longer one as a Decimal.
+cdef int LONGEST_INT = 40
+
+BOUNDS = {
+    "byte": (-2**7, 2**7 - 1),
+    "short": (-2**15, 2**15 - 1),
+    "int": (-2**31, 2**31 - 1),
+    "long": (-I64, I64 - 1),
+    "unsignedByte": (0, 2**8 - 1),
+    "unsignedShort": (0, 2**16 - 1),
+    "unsignedInt": (0, 2**32 - 1),
+    "unsignedLong": (0, 2**64 - 1),
+    "positiveInteger": (1, None),
+    "nonNegativeInteger": (0, None),
+    "negativeInteger": (None, -1),
+    "nonPositiveInteger": (None, 0),
+}
+"""The least and the greatest number of the datatypes that have one."""
 
 cdef object INTEGER_FORM = re.compile(r"[+-]?[0-9]+").fullmatch
 cdef object DECIMAL_FORM = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)").fullmatch
@@ -79,11 +102,12 @@ cdef object DOUBLE_FORM = re.compile(
 cdef class Value:
     """One decoded term. Which fields count depends on `kind`.
 
-    `number`: a BOOLEAN's 0 or 1, an INTEGER, a DECIMAL times 10**18, a POINT's or SPAN's
-    atto-seconds. `real`: a FLOAT or DOUBLE. `text`: an IRI, a label, the text of a STRING,
-    LANG or OTHER. `form`: the datatype's local name of a POINT or SPAN, the tag of a LANG in
-    small letters with its base direction (`en`, `ar--rtl`), the datatype of an OTHER. `extra`: the zone of a POINT (minutes or None), the months of
-    a SPAN.
+    `number`: a BOOLEAN's 0 or 1, an INTEGER, a DECIMAL times 10**18, a WIDE number as a
+    `decimal.Decimal`, a POINT's or SPAN's atto-seconds. `real`: a FLOAT or DOUBLE, the double
+    that is nearest to a WIDE number. `text`: an IRI, a label, the text of a STRING, LANG or
+    OTHER. `form`: the datatype's local name of a POINT or SPAN, the lowercase tag of a LANG with
+    its base direction (`en`, `ar--rtl`), the datatype of an OTHER, "integer" or "decimal" of a
+    WIDE number. `extra`: the zone of a POINT (minutes or None), the months of a SPAN.
     """
 
     def __reduce__(self):
@@ -133,7 +157,7 @@ cpdef object datatype(Value v):
     """The datatype of a literal's value; the term's own where it has a term."""
     if v._term is not None:
         return v._term.datatype if v.kind > BLANK else None
-    if v.kind == POINT or v.kind == SPAN:
+    if v.kind == POINT or v.kind == SPAN or v.kind == WIDE:
         return DATATYPE[v.form]
     if v.kind == OTHER:
         return v.form
@@ -200,18 +224,21 @@ cdef Value _read(int kind, str name, str text):
         if DOUBLE_FORM(text) is None:
             return None
         return double(float(text)) if kind == DOUBLE else float_(float(text))
-    if len(text) > LONGEST_NUMBER:
-        return None
     if kind == INTEGER:
-        return integer(int(text)) if INTEGER_FORM(text) is not None else None
+        if INTEGER_FORM(text) is None:
+            return None
+        value = integer(int(text)) if len(text) <= LONGEST_INT else exact("integer", Decimal(text))
+        return value if _within(name, value) else None
     if kind == DECIMAL:
         found = DECIMAL_FORM(text)
         if found is None:
             return None
-        number = calendar.atto_seconds(found[2])
+        number = calendar.atto_seconds(found[2]) if len(text) <= LONGEST_INT else None
         if number is None:
-            return None
+            return exact("decimal", Decimal(text))
         return decimal(-number if found[1] == "-" else number)
+    if len(text) > LONGEST_TIME:
+        return None
     if kind == POINT:
         if name == "dateTimeStamp":
             name = "dateTime"
@@ -219,6 +246,16 @@ cdef Value _read(int kind, str name, str text):
         return None if found is None else point(name, *found)
     found = calendar.parse_duration(name, text)
     return None if found is None else span(name, *found)
+
+
+cdef bint _within(str name, Value value):
+    """Whether an integer lies in the range of a datatype."""
+    cdef object least, most
+    cdef tuple bounds = BOUNDS.get(name)
+    if bounds is None:
+        return True
+    least, most = bounds
+    return (least is None or value.number >= least) and (most is None or value.number <= most)
 
 
 cpdef Value string(str text):
@@ -239,20 +276,39 @@ cpdef Value boolean(bint truth):
 
 
 cpdef Value integer(number):
-    """None outside 64 bits."""
+    """The integer of an int: WIDE outside 64 bits."""
     if number < -I64 or number >= I64:
-        return None
+        return _wide("integer", Decimal(number))
     cdef Value value = _new(INTEGER)
     value.number = number
     return value
 
 
 cpdef Value decimal(scaled):
-    """The decimal scaled / 10**18; None outside 128 bits."""
+    """The decimal scaled / 10**18: WIDE outside 128 bits."""
     if scaled < -I128 or scaled >= I128:
-        return None
+        return _wide("decimal", unbounded.scaled(scaled))
     cdef Value value = _new(DECIMAL)
     value.number = scaled
+    return value
+
+
+cpdef Value exact(str form, number):
+    """The "integer" or "decimal" of a `decimal.Decimal`; None for None."""
+    cdef object small
+    if number is None:
+        return None
+    if form == "integer":
+        return integer(int(number)) if -I64 <= number < I64 else _wide(form, number)
+    small = unbounded.scaled_int(number)
+    return _wide(form, number) if small is None else decimal(small)
+
+
+cdef Value _wide(str form, number):
+    cdef Value value = _new(WIDE)
+    value.form = form
+    value.number = number
+    value.real = unbounded.nearest_double(number)
     return value
 
 
@@ -302,6 +358,8 @@ cpdef str canonical(Value v):
     cdef str text
     if v.kind == INTEGER:
         return str(v.number)
+    if v.kind == WIDE:
+        return unbounded.text_of(v.number, v.form == "integer")
     if v.kind == DOUBLE or v.kind == FLOAT:
         return _real_text(v)
     if v.kind == DECIMAL:
@@ -342,7 +400,7 @@ cpdef str lexical(Value v):
 
 cpdef object ebv(Value v):
     """Effective boolean value: True, False, or None for a type error."""
-    if v.kind == BOOLEAN or v.kind == INTEGER or v.kind == DECIMAL:
+    if BOOLEAN <= v.kind <= WIDE:
         return v.number != 0
     if v.kind == STRING:
         return len(v.text) != 0
@@ -356,19 +414,11 @@ cdef inline bint _numeric(Value v) noexcept:
 
 
 cpdef double to_double(Value v) except? -1.0:
-    """A number (or a boolean's 0 or 1) as a double."""
-    cdef object number, shift
-    if v.kind >= FLOAT:
+    """A number (or a boolean's 0 or 1) as the nearest double."""
+    if v.kind >= WIDE:
         return v.real
     if v.kind == DECIMAL:
-        # Two roundings, to numerator and quotient, as the reference does.
-        number = v.number
-        shift = ONE
-        if number:
-            while shift != 1 and number % 10 == 0:
-                number //= 10
-                shift //= 10
-        return float(number) / float(shift)
+        return v.number / ONE   # of ints: rounded once
     return <double>(<int64_t>v.number)
 
 
@@ -376,12 +426,21 @@ cpdef double to_float(Value v) except? -1.0:
     """A number (or a boolean's 0 or 1) as a float, kept as a double."""
     if v.kind == INTEGER or v.kind == BOOLEAN:
         return <float>(<int64_t>v.number)
+    if v.kind == WIDE:
+        return unbounded.nearest_float(v.number)
     return <float>to_double(v)
 
 
 cpdef object scaled(Value v):
     """An INTEGER's, BOOLEAN's or DECIMAL's number times 10**18."""
     return v.number if v.kind == DECIMAL else v.number * ONE
+
+
+cpdef object exact_of(Value v):
+    """An integer, decimal or boolean as a `decimal.Decimal`."""
+    if v.kind == WIDE:
+        return v.number
+    return unbounded.scaled(v.number) if v.kind == DECIMAL else Decimal(v.number)
 
 
 # The order of two numbers: -1, 0, 1, or 2 for none (NaN).
@@ -396,6 +455,10 @@ cdef int _order_numbers(Value a, Value b) except? -2:
     if a.kind <= DECIMAL and b.kind <= DECIMAL:
         m = scaled(a)
         n = scaled(b)
+        return (m > n) - (m < n)
+    if a.kind <= WIDE and b.kind <= WIDE:
+        m = exact_of(a)
+        n = exact_of(b)
         return (m > n) - (m < n)
     if a.kind == DOUBLE or b.kind == DOUBLE:
         x = to_double(a)
@@ -487,12 +550,24 @@ cpdef object compare(Value a, Value b):
 cdef frozenset MOVABLE = frozenset(("dateTime", "date", "time"))
 
 
+cdef inline bint _whole(Value v):
+    """Whether an exact number is an integer by its datatype."""
+    return v.kind == INTEGER or (v.kind == WIDE and v.form == "integer")
+
+
+cdef inline str _common(Value a, Value b):
+    """The datatype of the sum or product of two exact numbers."""
+    return "integer" if _whole(a) and _whole(b) else "decimal"
+
+
 cpdef Value add(Value a, Value b):
     if _numeric(a) and _numeric(b):
         if a.kind == INTEGER and b.kind == INTEGER:
             return integer(a.number + b.number)
         if a.kind <= DECIMAL and b.kind <= DECIMAL:
             return decimal(scaled(a) + scaled(b))
+        if a.kind <= WIDE and b.kind <= WIDE:
+            return exact(_common(a, b), unbounded.total(exact_of(a), exact_of(b)))
         if a.kind == DOUBLE or b.kind == DOUBLE:
             return double(to_double(a) + to_double(b))
         return float_(to_float(a) + to_float(b))
@@ -509,6 +584,8 @@ cpdef Value subtract(Value a, Value b):
             return integer(a.number - b.number)
         if a.kind <= DECIMAL and b.kind <= DECIMAL:
             return decimal(scaled(a) - scaled(b))
+        if a.kind <= WIDE and b.kind <= WIDE:
+            return exact(_common(a, b), unbounded.difference(exact_of(a), exact_of(b)))
         if a.kind == DOUBLE or b.kind == DOUBLE:
             return double(to_double(a) - to_double(b))
         return float_(to_float(a) - to_float(b))
@@ -546,12 +623,17 @@ cdef object _truncated(numerator, denominator):
 
 
 cpdef Value multiply(Value a, Value b):
+    cdef object whole, rest
     if not (_numeric(a) and _numeric(b)):
         return None
     if a.kind == INTEGER and b.kind == INTEGER:
         return integer(a.number * b.number)
     if a.kind <= DECIMAL and b.kind <= DECIMAL:
-        return decimal(_truncated(scaled(a) * scaled(b), ONE))
+        whole, rest = divmod(scaled(a) * scaled(b), ONE)
+        if rest == 0:
+            return decimal(whole)
+    if a.kind <= WIDE and b.kind <= WIDE:
+        return exact(_common(a, b), unbounded.product(exact_of(a), exact_of(b)))
     if a.kind == DOUBLE or b.kind == DOUBLE:
         return double(to_double(a) * to_double(b))
     return float_(to_float(a) * to_float(b))
@@ -565,6 +647,10 @@ cpdef Value divide(Value a, Value b):
         if b.number == 0:
             return None
         return decimal(_truncated(scaled(a) * ONE, scaled(b)))
+    if a.kind <= WIDE and b.kind <= WIDE:
+        if b.number == 0:
+            return None
+        return exact("decimal", unbounded.quotient(exact_of(a), exact_of(b)))
     if a.kind == DOUBLE or b.kind == DOUBLE:
         x = to_double(a)
         y = to_double(b)

@@ -8,10 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from spaseq.rdf._values import DECIMAL, DOUBLE, FLOAT, INTEGER, POINT, SPAN, decode, to_float
+from spaseq.rdf._values import (
+    DECIMAL,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    POINT,
+    SPAN,
+    WIDE,
+    decode,
+    to_float,
+)
 from spaseq.rdf.event import Term
 
-_NUMERIC = (INTEGER, DECIMAL, FLOAT, DOUBLE)
+_NUMERIC = (INTEGER, DECIMAL, WIDE, FLOAT, DOUBLE)
 
 
 def equality_key(term: Term) -> Hashable:
