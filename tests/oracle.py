@@ -3,8 +3,8 @@
 `evaluate` is docs/language.md taken literally: all derivations (`oracle_sequences`), then
 windows, `EMIT`, `AFTER MATCH`, `DISTINCT` and `LIMIT` in the order of the moments at which
 results come out, then solutions and graphs. It shares no code with the engine but the
-parser. Where the language leaves a choice (which matches `LIMIT`, `DISTINCT` and `EMIT ANY`
-keep) `evaluate` takes the first in the order of section 6, and `objection` judges any other.
+parser. `LIMIT`, `DISTINCT` and `EMIT ANY` keep the first in the order of results; of results
+that this order leaves equal, `evaluate` takes one, and `objection` accepts any other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -46,7 +46,9 @@ class OracleMatch:
     partition: tuple[Term | None, ...] = ()
     events: frozenset[tuple[Instant, int]] = frozenset()
     row: tuple[Term | None, ...] = ()
+    """The variables of positive GPMs, in order of name."""
     order: tuple[Any, ...] = ()
+    """Its place in the order of results; equal where the language leaves the order open."""
 
     @property
     def waited(self) -> bool:
@@ -57,6 +59,12 @@ class OracleMatch:
     def first(self) -> Moment:
         """Its first instant, comparable with moments."""
         micros, ordinal = min(instant for instant, _ in self.events)
+        return (micros, 0, ordinal)
+
+    @property
+    def last(self) -> Moment:
+        """Its last instant, comparable with moments."""
+        micros, ordinal = max(instant for instant, _ in self.events)
         return (micros, 0, ordinal)
 
 
@@ -133,7 +141,7 @@ class Reference:
         ranks = self._ranks(found.values())
         return sorted(
             (replace(match, order=self._order(match, ranks)) for match in found.values()),
-            key=lambda match: (match.moment, match.order),
+            key=lambda match: (match.moment, match.order, sorted(map(str, match.witnesses))),
         )
 
     def _match(self, entries: Sequence[Entry], waited: bool) -> OracleMatch:
@@ -161,7 +169,7 @@ class Reference:
             ),
             self.derivations.group_key(entries),
             frozenset((e.event.instant, self.declared.index(e.event.stream)) for e in entries),
-            self._row(solution, entries),
+            tuple(self.reading.bare(name, (), entries) for name in sorted(self.positive)),
         )
 
     def solution(self, entries: Sequence[Entry]) -> Solution:
@@ -215,54 +223,49 @@ class Reference:
 
     # -------------------------------------------------------------- order
 
-    def _row(self, solution: Solution, entries: Sequence[Entry]) -> tuple[Term | None, ...]:
-        """The solution in columns: what is selected, or the variables of the template."""
-        form = self.query.form
-        if isinstance(form, ast.Construct):
-            variables = (node for node in ast.walk(form.template) if isinstance(node, ast.Var))
-            names = dict.fromkeys(variable.name for variable in variables)
-            return tuple(self.reading.bare(name, (), entries) for name in names)
-        if not isinstance(solution, dict):
-            return ()
-        columns = sorted(solution)
-        if isinstance(form, ast.Select) and form.items is not None:
-            columns = [(i.alias or i.expression).name for i in form.items]  # type: ignore[union-attr]
-        return tuple(solution.get(name) for name in columns)
-
     def _ranks(self, matches: Iterable[OracleMatch]) -> dict[Term, int]:
+        """Each term's place in ORDER BY order; terms that it compares as equal share one."""
         terms = {term for m in matches for term in m.row if term is not None}
-        return {term: rank for rank, term in enumerate(ordered(sorted(terms, key=str)), 1)}
+        ranks: dict[Term, int] = {}
+        before: Term | None = None
+        for term in ordered(sorted(terms, key=str)):
+            level = before is not None and tied(before, term)
+            ranks[term] = len(ranks) + 1 if before is None or not level else ranks[before]
+            before = term
+        return ranks
 
     def _order(self, match: OracleMatch, ranks: Mapping[Term, int]) -> tuple[Any, ...]:
-        """Section 6: the events' instants in sequence order, then the solution."""
+        """The events' instants in the order of the provenance, their streams, the variables."""
         instants = tuple(witness[2:4] for witness in match.witnesses)
+        streams = tuple(self.declared.index(witness[1]) for witness in match.witnesses)
         row = tuple(ranks[term] if term is not None else 0 for term in match.row)
-        return (instants, row, sorted(map(str, match.witnesses)))
+        return (instants, streams, row)
 
     # -------------------------------------------------------------- what comes out
 
     @cached_property
     def output(self) -> list[OracleMatch]:
-        """What is emitted, in order, the first being taken wherever the choice is free."""
+        """What is emitted, in order."""
         emitted = Emitted(self)
-        for moment, matches in by_moment(self.matches):
-            left = emitted.alive(matches)
-            chosen = []
-            for rivals in by_partition(left):
-                kept = self.emit(rivals)
-                if self.mode == "ANY":
-                    kept = [match for match in kept if match.events == kept[0].events]
-                chosen += kept
-            emitted.take(moment, self._limited(sorted(chosen, key=lambda m: m.order), emitted))
+        for _, matches in by_moment(self.matches):
+            left = self._left(emitted.alive(matches))
+            emitted.take(left, self._limited(left, emitted))
         return emitted.output
+
+    def _left(self, alive: Sequence[OracleMatch]) -> list[OracleMatch]:
+        """What EMIT leaves of the matches of one moment, in their order."""
+        left = {id(match) for rivals in by_partition(alive) for match in self.emit(rivals)}
+        return [match for match in alive if id(match) in left]
 
     @property
     def mode(self) -> str:
         return self.query.emit.mode if self.query.emit else "ALL"
 
     def emit(self, matches: Sequence[OracleMatch]) -> list[OracleMatch]:
-        """EMIT among the matches of one partition and moment; ANY keeps them all."""
+        """EMIT among the matches of one partition and moment, which are in their order."""
         match self.mode:
+            case "ANY":
+                return [match for match in matches if match.events == matches[0].events]
             case "STRICT":
                 return [match for match in matches if self._contiguous(match)]
             case "MAX":
@@ -321,7 +324,7 @@ class Reference:
     def objection(self, results: Sequence[Any]) -> str:
         """Why these results (comparable ones) are not what the query means; "" if they are.
 
-        Any choice that the language leaves to the engine is accepted.
+        Any choice among results that are equal in the order of results is accepted.
         """
         if isinstance(self.query.form, ast.Ask):
             return difference(comparable(self.output), results)
@@ -334,54 +337,30 @@ class Reference:
         emitted = Emitted(self)
         for moment, matches in by_moment(self.matches):
             chosen = [known[key] for key in results if known[key].moment == moment]
-            wrong = self._objection_at(emitted.alive(matches), chosen, emitted)
+            left = self._left(emitted.alive(matches))
+            wrong = self._objection_at(left, chosen, emitted)
             if wrong:
                 return f"at {moment}: {wrong}"
-            emitted.take(moment, chosen)
+            emitted.take(left, chosen)
         return ""
 
     def _objection_at(
-        self, alive: list[OracleMatch], chosen: list[OracleMatch], emitted: Emitted
+        self, left: list[OracleMatch], chosen: list[OracleMatch], emitted: Emitted
     ) -> str:
+        """`left` are the matches that EMIT leaves, in their order."""
         solutions = [shown(match.solution) for match in chosen]
-        full = self.query.limit is not None and len(chosen) == self.query.limit.count
-        if self.query.limit is not None and len(chosen) > self.query.limit.count:
-            return "more than LIMIT"
         if self.distinct and len(set(solutions)) < len(solutions):
             return "a solution comes twice"
-
-        def missing(matches: Iterable[OracleMatch]) -> list[OracleMatch]:
-            """What must come out of these matches and does not."""
-            if full:
-                return []
-            if not self.distinct:
-                return [match for match in matches if match not in chosen]
-            return [
-                match
-                for match in matches
-                if shown(match.solution) not in solutions and not emitted.remembers(match)
-            ]
-
-        allowed: list[OracleMatch] = []
-        for rivals in by_partition(alive):
-            kept = self.emit(rivals)
-            sets = {match.events for match in kept} if self.mode == "ANY" else {None}
-            here = {match.events for match in chosen if match in kept}
-            if self.mode == "ANY" and len(here) > 1:
-                return "EMIT ANY keeps two sets of events"
-            picks = [
-                [match for match in kept if events is None or match.events == events]
-                for events in (here if self.mode == "ANY" and here else sets)
-            ]
-            lacking = [missing(pick) for pick in picks]
-            if lacking and all(lacking):
-                return f"missing: {comparable(lacking[0])[0]}"
-            allowed += kept
         for match in chosen:
-            if match not in allowed:
+            if match not in left:
                 return f"must not come out: {comparable([match])[0]}"
             if self.distinct and emitted.remembers(match):
                 return f"DISTINCT drops: {comparable([match])[0]}"
+        wanted = self._limited(left, emitted)
+        if sorted(match.order for match in chosen) != sorted(match.order for match in wanted):
+            lacking = [match for match in wanted if match not in chosen]
+            surplus = [match for match in chosen if match not in wanted]
+            return f"missing: {comparable(lacking)}, in its place: {comparable(surplus)}"
         return ""
 
 
@@ -411,12 +390,15 @@ class Emitted:
         ever = within.kind in ("events", "unbounded")
         return ever or match.end - before < within.microseconds
 
-    def take(self, moment: Moment, matches: Sequence[OracleMatch]) -> None:
+    def take(self, left: Sequence[OracleMatch], matches: Sequence[OracleMatch]) -> None:
+        """These matches come out; AFTER MATCH acts on all those that EMIT left."""
         query = self._reference.query
         for match in matches:
             self._times[shown(match.solution)] = match.end
-            if query.after_match and query.after_match.mode != "KEEP ALL":
-                self._closed[match.partition] = moment
+        if query.after_match and query.after_match.mode != "KEEP ALL":
+            for match in left:
+                known = self._closed.get(match.partition, match.last)
+                self._closed[match.partition] = max(known, match.last)
         asks = isinstance(query.form, ast.Ask)
         self.output += matches[:1] if asks else matches
 
@@ -446,6 +428,12 @@ def timestamp(micros: int, domain: str) -> Timestamp:
         text, kind = f"{Decimal(micros).scaleb(-6).normalize():f}", "decimal"
         kind = kind if "." in text else "integer"
     return Timestamp(micros, domain, ox.Literal(text, datatype=ox.NamedNode(XSD + kind)))
+
+
+@cache
+def tied(one: Term, other: Term) -> bool:
+    """Whether ORDER BY compares two terms as equal: it leaves them in either order."""
+    return ordered([one, other])[0] is one and ordered([other, one])[0] is other
 
 
 # ------------------------------------------------------------------ comparing

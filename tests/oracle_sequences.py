@@ -149,10 +149,15 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """`!N`, or a skipped `N?`: N must not occur before whatever is joined next."""
+    """`!N`, or a skipped `N?`: N must not occur before whatever is joined next.
+
+    `operator` reaches N from the left. It is ignored in front of N as a whole, and holds
+    between N's iterations and in an `AND` group at the start of N.
+    """
 
     node: Node
     path: Path
+    operator: str | None
     optional: bool
 
 
@@ -171,6 +176,10 @@ class Partial:
 
     def obliges(self, operator: str | None) -> bool:
         return not self.free and operator == ";"
+
+    def obliges_operands(self, operator: str | None) -> bool:
+        """The same for each operand of an `AND` group, which a guard does not set free."""
+        return self.last is not None and operator == ";"
 
 
 Joined = tuple[tuple[Entry, ...], ...]
@@ -563,7 +572,7 @@ class Derivations:
         context = Partial(m.entries + (flat(x) if x else ()), m.first, m.last)
         return any(
             not any(self.occurs(later, found, x, within) for later in found.waiting)
-            for found in self.run(guard.node, None, context, guard.path, bounds)
+            for found in self.run(guard.node, guard.operator, context, guard.path, bounds)
         )
 
     # -------------------------------------------------------------- any unit
@@ -589,7 +598,8 @@ class Derivations:
             case AnyOrder():
                 for ways in product(*map(self.alternatives, node.operands)):
                     for x in self.combine(ways, m, path, within):
-                        if not (obliged and self._earlier(node, x, m, path, within)):
+                        holds = m.obliges_operands(operator)
+                        if not (holds and self._earlier(node, x, m, path, within)):
                             yield from self.join(m, x, operator, rivals or (), within)
             case Either():
                 if rivals is None:
@@ -602,9 +612,11 @@ class Derivations:
                 yield from self._iterate(node, 1, operator, m, path, within, rivals)
             case Maybe():
                 yield from self.run(node.node, operator, m, path, within, rivals)
-                yield replace(m, waiting=(*m.waiting, Guard(node.node, path, optional=True)))
+                guard = Guard(node.node, path, operator, optional=True)
+                yield replace(m, waiting=(*m.waiting, guard))
             case Never():
-                yield replace(m, waiting=(*m.waiting, Guard(node.node, path, optional=False)))
+                guard = Guard(node.node, path, operator, optional=False)
+                yield replace(m, waiting=(*m.waiting, guard))
 
     def _steps(
         self,

@@ -618,7 +618,7 @@ def _sources(streams: Sequence[str], keyed: bool) -> list[str]:
 def _query(
     choose: Choices, form: str, clauses: Sequence[str], tree: Tree, written: _GpmDraw
 ) -> str:
-    limit = " LIMIT 1" if choose.number(0, 9) == 9 else ""
+    limit = f" LIMIT {choose.of((1, 2, 1, 3))}" if choose.number(0, 7) == 7 else ""
     defines = "\n  ".join(map(written.define, written.gpms))
     head = "\n".join(["PREFIX : <http://example.org/>", form, *clauses])
     return f"{head}\nWHERE {{\n  SEQ({text(tree, True)})\n  {defines}\n}}{limit}"
@@ -769,7 +769,7 @@ def smaller(case: Case, fails: Callable[[Case], bool]) -> Case:
 def _without_something(case: Case) -> Iterator[Case]:
     optional = (
         r"^(EMIT|AFTER|PARTITION) .*\n",
-        r" LIMIT 1$",
+        r" LIMIT \d$",
         r" FILTER\([^{}]*?\)(?= FILTER| BIND| })",
         r" FILTER (NOT )?EXISTS {[^{}]*}",
         r" BIND\([^{}]*?\)(?= FILTER| BIND| })",

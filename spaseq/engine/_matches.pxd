@@ -26,6 +26,7 @@ cdef class MatchMaker:
     cdef NativeStep step
     cdef AutomatonCore core
     cdef Earliest earliest      # what chooses among the matches of an instant, None: nothing
+    cdef Reading ordering       # reads what orders matches of the same events
     cdef Dictionary dictionary
     cdef Reading reading
     cdef Recent* recent         # labels that were taken, RECENT places by the label's address

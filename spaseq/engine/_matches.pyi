@@ -10,7 +10,12 @@ from spaseq.results import Match
 
 class MatchMaker:
     def __init__(
-        self, step: NativeStep, dictionary: Dictionary, reading: Reading, earliest: Earliest | None
+        self,
+        step: NativeStep,
+        dictionary: Dictionary,
+        reading: Reading,
+        earliest: Earliest | None,
+        ordering: Reading,
     ) -> None: ...
     @property
     def made(self) -> int: ...

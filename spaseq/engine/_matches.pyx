@@ -30,7 +30,7 @@ from spaseq.rdf._numerals cimport is_numeral, spell
 from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
 from spaseq.results._match cimport Match
 
-from spaseq.gpm.aggregate import order_key
+from spaseq.gpm.aggregate import order_key, value_key
 
 cdef enum:
     RECENT_BITS = 12
@@ -68,13 +68,15 @@ cdef class MatchMaker:
         dictionary: the permanent terms.
         reading: how its matches are read.
         earliest: what chooses those that `LIMIT` keeps, where there is one.
+        ordering: reads the variables of positive GPMs of these, in order of name.
     """
 
     def __cinit__(
         self, NativeStep step not None, Dictionary dictionary not None, Reading reading not None,
-        Earliest earliest,
+        Earliest earliest, Reading ordering not None,
     ):
         self.earliest = earliest
+        self.ordering = ordering
         self.step = step
         self.core = step.core
         self.dictionary = dictionary
@@ -159,14 +161,13 @@ cdef class MatchMaker:
 
     def _order(self, FoundMatch match):
         """What orders matches of the same instants, as `OutputStage` does."""
-        bindings = match.bindings
-        steps = [
-            (self.core.edges[(<Taken>step).edge].occurrence, (<Taken>step).stream)
-            for step in match.steps
-        ]
+        cdef dict bindings = self.ordering.bindings(match.steps)
+        bound = [bindings.get(name) for name in self.ordering.names]
         return (
-            [order_key(bindings.get(name)) for name in match.variables],
-            steps,
+            [(<Taken>step).stream for step in match.steps],
+            list(map(value_key, bound)),
+            list(map(order_key, bound)),
+            [self.core.edges[(<Taken>step).edge].occurrence for step in match.steps],
             [[order_key(term) for term in (<Taken>step).read()[2:]] for step in match.steps],
         )
 

@@ -10,8 +10,9 @@ def choosing(query: CompiledQuery) -> str:
     """What chooses among the matches of an instant by what they share: of EMIT, or `LIMIT`.
 
     Nothing where a match may come up again when its window closes, for it is no choice then,
-    nor where DISTINCT, or STRICT in the end, may drop what LIMIT would have kept, nor for steps of
-    several events.
+    nor where DISTINCT, or STRICT in the end, may drop what LIMIT would have kept, nor where the
+    matches that LIMIT drops end partial matches of their partitions, nor for steps of several
+    events.
     """
     plan = query.plan
     conjoined = any(atom.kind != "single" for atom in query.automaton.atoms)
@@ -23,7 +24,7 @@ def choosing(query: CompiledQuery) -> str:
         return ""
     output = plan.output
     limited = output.limit is not None and not output.distinct and output.form != "ask"
-    return "LIMIT" if limited else ""
+    return "LIMIT" if limited and not (plan.skip_past_last and plan.partition) else ""
 
 
 def chooses(query: CompiledQuery) -> dict[str, str | bool] | None:

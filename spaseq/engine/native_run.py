@@ -153,6 +153,8 @@ class NativeRun:
         self.kept_registers = tables.kept
         """The registers that the core keeps; the others are for output, which works them out."""
         self._projected = _projected(compiled, registers)
+        order = compiled.plan.output.order
+        self._order = [(name, registers.number[register]) for name, register in order]
         self.best = self._chooser(choosing(compiled))
         """What chooses among the matches of an instant without listing them, where it may."""
         self._earliest = self.best if isinstance(self.best, Earliest) else None
@@ -161,7 +163,9 @@ class NativeRun:
 
     def _chooser(self, mode: str) -> Best | Earliest | None:
         if mode == "LIMIT":
-            return Earliest(self.core, min(self._plan.output.limit or 1, _MOST))
+            return Earliest(self.core, min(self._plan.output.limit or 1, _MOST), False)
+        if mode == "ANY":
+            return Earliest(self.core, 1, True)
         return Best(self.core, mode, len(self.streams)) if mode else None
 
     # ------------------------------------------------------------------ events
@@ -291,27 +295,13 @@ class NativeRun:
         assert self.core.partitions is not None
         return self.core.partitions.contiguous(self._labels[key], instants)
 
-    def skip(self, key: Key) -> None:
-        """AFTER MATCH SKIP PAST LAST EVENT: only what starts later may still match."""
-        if key:
+    def skip(self, path: Path) -> None:
+        """AFTER MATCH SKIP PAST LAST EVENT: only what starts after a match may still match."""
+        if path.key:
             assert self.core.partitions is not None
-            self.core.partitions.skip(self._labels[key])
+            self.core.partitions.skip(self._labels[path.key], path.last + 1)
         else:
-            self.core.skip()
-
-    def closing_place(
-        self, guards: tuple[int, ...]
-    ) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-        """The place where matches with these guards wait for the end.
-
-        With it come its registers, and the guards that end those who wait there on sight.
-        """
-        automaton = self.compiled.automaton
-        position = [link.guards for link in self.closing].index(guards)
-        link = self.closing[position]
-        registers = native.closing_registers(self._plan, automaton, link)
-        sightings = tuple(sighting.guard for sighting in link.sightings)
-        return len(automaton.places) + position, registers, sightings
+            self.core.skip(path.last + 1)
 
     @property
     def files(self) -> list[str]:
@@ -365,7 +355,8 @@ class NativeRun:
         ]
         steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in taken]
         reading = Reading(plan.name, self._tables, self._projected, steps, plan.streams)
-        return kind(self.step, self.matchers.dictionary, reading, self._earliest)
+        ordering = Reading(plan.name, self._tables, self._order, steps, plan.streams)
+        return kind(self.step, self.matchers.dictionary, reading, self._earliest, ordering)
 
 
 def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:

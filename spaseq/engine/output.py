@@ -1,8 +1,9 @@
 """Paths of the automaton → results: solutions, EMIT, DISTINCT, LIMIT, CONSTRUCT.
 
 One batch holds all matches of one instant, or of one closing time. Results of a batch are
-ordered by their events' instants in sequence order, then by solution in `ORDER BY` order,
-where that order can be seen: under LIMIT, DISTINCT, and in registered streams.
+ordered by their events' instants in the order of the provenance, then by the streams of these
+events, then by all variables of positive GPMs as `ORDER BY` compares them. The stage sorts
+where that order has an effect: under LIMIT, DISTINCT, and in registered streams.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Protocol
 
 import pyoxigraph as ox
 
-from spaseq.gpm.aggregate import order_key
+from spaseq.gpm.aggregate import order_key, value_key
 from spaseq.gpm.expression import Scope, compile_expression
 from spaseq.gpm.graphs import CurrentGraphs
 from spaseq.gpm.terms import constant
@@ -49,6 +50,8 @@ class _Result:
     path: Path
     witnesses: list[Witnessed]
     solution: Solution
+    bound: Solution
+    """The variables of `Output.order`."""
 
 
 class OutputStage:
@@ -103,7 +106,7 @@ class OutputStage:
     def batch(
         self, paths: Iterable[Path], end: Timestamp, run: Finder
     ) -> tuple[list[Match], list[Path]]:
-        """The matches of one batch, and the paths they come from."""
+        """The matches of one batch, and the paths that `EMIT` left, for `AFTER MATCH`."""
         derived = self._derived(paths, end.micros, run.clock)
         chosen = set(
             map(
@@ -117,7 +120,8 @@ class OutputStage:
         if self._plan.output.form == "ask":
             first = min(results, key=self._order)
             return [self._ask(first, end)], [result.path for result in results]
-        if self._sorted:
+        left = [result.path for result in results]
+        if self._sorted and len(results) > 1:
             results.sort(key=self._order)
         if self._plan.output.distinct:
             results = self._unseen(results, end.micros)
@@ -125,7 +129,7 @@ class OutputStage:
             results = results[: self._plan.output.limit]
         if self._plan.output.distinct:
             self.shown.update((result.solution, end.micros) for result in results)
-        return [self._match(result, end) for result in results], [r.path for r in results]
+        return [self._match(result, end) for result in results], left
 
     def _derived(self, paths: Iterable[Path], now: int, clock: WindowTimes) -> list[_Result]:
         """A match is its witnesses and its solution: other derivations add nothing.
@@ -134,16 +138,17 @@ class OutputStage:
         """
         paths = list(paths)
         if not self._remembers and (len(paths) == 1 or not self._ambiguous):
-            return [_Result(path, path.witnesses(), self._solution(path)) for path in paths]
+            return [_Result(path, path.witnesses(), *self._solution(path)) for path in paths]
         found: dict[Identity, _Result] = {}
         for path in paths:
             witnesses = path.witnesses()
-            solution = self._solution(path)
+            solution, bound = self._solution(path)
             facts = frozenset(
                 (a.name, w.instant, w.event.stream, tuple(_mapping(a, w).items()))
                 for a, w in ((self._occurrences[w.occurrence], w) for w in witnesses)
             )
-            found.setdefault((self._shown(solution), facts), _Result(path, witnesses, solution))
+            result = _Result(path, witnesses, solution, bound)
+            found.setdefault((self._shown(solution), facts), result)
         if self._remembers:
             for identity in self.complete.keys() & found.keys():
                 del found[identity]
@@ -151,12 +156,15 @@ class OutputStage:
         return list(found.values())
 
     def _order(self, result: _Result) -> tuple[object, ...]:
-        """Instants, then solution; then what sets equals apart, whichever arrived first."""
+        """Instants, streams, variables; then what sets equals apart, whichever arrived first."""
         witnesses = result.witnesses
         return (
             tuple(w.instant for w in witnesses),
+            tuple(self._streams[w.event.stream] for w in witnesses),
+            tuple(map(value_key, result.bound)),
+            tuple(map(order_key, result.bound)),
             tuple(map(order_key, result.solution)),
-            tuple((w.occurrence, self._streams[w.event.stream]) for w in witnesses),
+            tuple(w.occurrence for w in witnesses),
             tuple(tuple(map(order_key, w.row)) for w in witnesses),
         )
 
@@ -197,20 +205,19 @@ class OutputStage:
                 self._occurrences[witness.occurrence].replay(env, witness.row)
         return env
 
-    def _solution(self, path: Path) -> Solution:
-        env = self.environment(path)
-        if self._plan.output.form == "construct":
-            return tuple(
-                self._read(env, register) for _, register in self._plan.output.template_registers
-            )
+    def _solution(self, path: Path) -> tuple[Solution, Solution]:
+        """What a path gives, and the variables that order it."""
+        env, output = self.environment(path), self._plan.output
+        bound = self._read(env, output.order)
+        if output.form == "construct":
+            return self._read(env, output.template_registers), bound
         for column in self._columns:
             env.append(column(env))
-        return tuple(env[len(env) - len(self._columns) :])
+        return tuple(env[len(env) - len(self._columns) :]), bound
 
-    def _read(self, env: Environment, register: str) -> Term | None:
-        self._registers.refresh(env, self._registers.needed_views(frozenset((register,))))
-        value: Term | None = env[self._registers.slots()[register]]
-        return value
+    def _read(self, env: Environment, variables: Iterable[tuple[str, str]]) -> Solution:
+        """The values of registers that hold a term: of `value` or `last`."""
+        return tuple(env[self._registers.number[register]] for _, register in variables)
 
     def _compiled(self, condition: Condition) -> Callable[[Environment], Term | None]:
         registers, scope = self._registers, self._scope

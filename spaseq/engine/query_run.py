@@ -318,9 +318,9 @@ class QueryRun:
     def _emit(self, paths: list[Path], end: Timestamp, found: list[Match]) -> None:
         if not paths:
             return
-        matches, shown = self.output.batch(paths, end, self.native)
+        matches, left = self.output.batch(paths, end, self.native)
         if self.plan.skip_past_last:
-            for path in shown:
-                self.native.skip(path.key)
+            for path in left:
+                self.native.skip(path)
         self.emitted += len(matches)
         found += matches

@@ -5,9 +5,10 @@ immutable, hashable states, so that partial matches can share the state of their
 beginning. Invariant: both ways give the same term. Values are bound terms: leaving out
 what is unbound is the caller's part.
 
-`order_key` gives a total order that extends SPARQL's: unbound, blank nodes, IRIs, literals;
-literals by kind and value, those of equal value by what is written. Cost: constant for
-each value, but GROUP_CONCAT, which copies its text.
+`value_key` sorts as SPARQL's ORDER BY compares: unbound, blank nodes, IRIs, literals; literals
+by kind and value, so that equal values have equal keys. `order_key` extends it to a total order:
+literals of equal value by what is written. Cost: constant for each value, but GROUP_CONCAT,
+which copies its text.
 
 Source: SPARQL 1.1 sections 15.1 and 18.5.1; docs/language.md section 4.
 """
@@ -163,19 +164,31 @@ def order(left: Value, right: Value) -> int:
 _KIND_RANK = {
     kind: rank for rank, kind in enumerate((INTEGER, STRING, LANG, BOOLEAN, POINT, SPAN, OTHER))
 }
+_TEXTS = (LANG, OTHER)
+"""Kinds whose values are a text and a language tag or datatype."""
 _MONTH = 2_629_746 * 10**18
 """A month in atto-seconds, on the average of four centuries."""
 
 
-def order_key(term: Term | None) -> Key:
-    """A sort key: SPARQL's ORDER BY order, made total."""
+def value_key(term: Term | None) -> Key:
+    """A sort key: SPARQL's ORDER BY order; literals of equal value have equal keys."""
     if term is None:
         return (0,)
     if isinstance(term, ox.Literal):
         value = decode(term)
-        tag = "" if term.language is None else tag_of(term)
-        return (*_value_key(value), term.value, term.datatype.value, tag)
+        key = _value_key(value)
+        if value.kind not in _TEXTS:
+            return key
+        return (*key, tag_of(term) if term.language else term.datatype.value)
     return (1 if isinstance(term, ox.BlankNode) else 2, term.value)
+
+
+def order_key(term: Term | None) -> Key:
+    """A sort key: SPARQL's ORDER BY order, made total."""
+    key = value_key(term)
+    if isinstance(term, ox.Literal):
+        return (*key, term.value, term.datatype.value, term.language or "")
+    return key
 
 
 def _value_key(value: Value) -> Key:

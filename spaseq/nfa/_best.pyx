@@ -8,8 +8,7 @@ window still reaches:
 - `NEXT` keeps the least list of events: of two partial matches with one continuation the lesser
   stays the lesser;
 - `MAX` keeps the sets that are within no other: what is added to both changes nothing;
-- `LAST` keeps the greatest list from last to first; `ANY` does so among the matches with the
-  latest start, which are the nearest at hand.
+- `LAST` keeps the greatest list from last to first.
 
 Then the matches that make up what is left are listed, following only what keeps them.
 
@@ -33,7 +32,7 @@ cdef class Best:
 
     Args:
         core: the automaton.
-        mode: of `EMIT`.
+        mode: of `EMIT`: MAX, NEXT or LAST.
         streams: how many streams there are.
     """
 
@@ -48,6 +47,8 @@ cdef class Best:
     cdef readonly uint64_t listed   # matches that were listed, so far
 
     def __cinit__(self, AutomatonCore core not None, str mode, uint32_t streams):
+        if mode not in ("MAX", "NEXT", "LAST"):
+            raise ValueError(f"no choice among sets of events is called {mode}")
         self.core = core
         core.lasting = True
         self.mode = mode
@@ -70,11 +71,6 @@ cdef class Best:
                     (bound, <size_t>self.core.accepted[i])
                 )
         for ends in groups.values():
-            if self.mode == "ANY":
-                latest = max([(<Node*><size_t>node).latest for _, node in ends])
-                ends = [
-                    (latest, node) for _, node in ends if (<Node*><size_t>node).latest == latest
-                ]
             found += self._chosen(ends)
         self.core.accepted_count = 0
         self.listed += len(found)
@@ -160,7 +156,7 @@ cdef class Best:
             event = (node.label.instant, node.label.stream)
             return (0 if key is None else key) | 1 << self.bits.setdefault(event, len(self.bits))
         own = node.label.instant
-        if self.mode == "LAST" or self.mode == "ANY":
+        if self.mode == "LAST":
             own = own * self.streams + self.streams - 1 - node.label.stream
             return (own,) if key is None else (own, *key)
         own = own * self.streams + node.label.stream
@@ -174,7 +170,7 @@ cdef class Best:
             return None
         if self.mode == "MAX":
             return key & ~(1 << self.bits[node.label.instant, node.label.stream])
-        if self.mode == "LAST" or self.mode == "ANY":
+        if self.mode == "LAST":
             return key[1:]
         return (*key[:-2], ENDLESS)
 

@@ -21,6 +21,7 @@ from spaseq.nfa._instant cimport Touched, bit_of_place, touch
 from spaseq.nfa._partitions cimport Partitions
 from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, More, assign, bind
+from spaseq.nfa._tecs cimport instant_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._window cimport WindowTerms
@@ -336,7 +337,7 @@ cdef class AutomatonCore(Chain):
             if node.latest < self.since_at(node):
                 continue
             if self.apart:
-                self.partitions.skip_at(node.label)
+                self.partitions.skip_at(node.label, self.now + 1)
             else:
                 self.skipped = self.now + 1
         return 0
@@ -351,9 +352,9 @@ cdef class AutomatonCore(Chain):
         """See `end_instant`."""
         self.end_instant()
 
-    def skip(self):
-        """Only what starts after the present instant may still match."""
-        self.skipped = self.now + 1
+    def skip(self, instant_t first):
+        """Only what starts at an instant or later may still match."""
+        self.skipped = max(self.skipped, first)
 
     @property
     def complete(self):

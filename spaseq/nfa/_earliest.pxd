@@ -12,6 +12,7 @@ cdef struct Trail:
     uint32_t before     # NONE: it is the first
     uint32_t depth      # how many there are
     uint32_t other      # the next one with its hash
+    uint32_t stream     # of its last event, where lists tell streams apart
 
 # What a node or a union keeps: kept[first:first + count], the first ones first.
 cdef struct Known:
@@ -38,6 +39,7 @@ cdef struct Chosen:
 cdef class Earliest:
     cdef AutomatonCore core
     cdef uint32_t most          # how many lists of instants are kept
+    cdef bint apart             # in each partition; lists tell streams apart
     cdef uint64_t left          # matches that may still be listed
     cdef instant_t bound        # no match may start before it
     # What is known of nodes and unions, each by its `union_t`.
@@ -62,10 +64,15 @@ cdef class Earliest:
     cdef uint32_t label_count, label_room
     cdef Chosen* chosen
     cdef uint32_t chosen_count, chosen_room
+    cdef Node** ends            # room for the last nodes of one partition
+    cdef uint32_t end_room
     cdef readonly uint64_t looked   # nodes and unions that were looked at, so far
     cdef readonly uint64_t listed   # matches that were listed, so far
 
     cdef int choose(self) except -1 nogil
+    cdef int _begin(self) noexcept nogil
+    cdef int _choose(self, Node** ends, uint32_t count) except -1 nogil
+    cdef list _taken(self)
     cdef int turn_to(self, uint32_t number) except -1 nogil
     cdef int _stand(self, Walk walk, const Chosen* match) except -1 nogil
     cdef bint _look_at(self, Node* end) except -1 nogil
@@ -76,7 +83,7 @@ cdef class Earliest:
         self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
     ) except? 0xFFFFFFFF nogil
     cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept nogil
-    cdef uint32_t _trail(self, uint32_t before, instant_t own) except? 0xFFFFFFFF nogil
+    cdef uint32_t _trail(self, uint32_t before, const Label* last) except? 0xFFFFFFFF nogil
     cdef int _widen_trails(self) except -1 nogil
     cdef int _forget_trails(self) noexcept nogil
     cdef Known* _find(self, size_t address) noexcept nogil

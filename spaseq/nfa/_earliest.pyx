@@ -1,14 +1,18 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Of the matches that are complete, those that `LIMIT n` keeps: the others are not listed.
+"""Of the matches that are complete, those that `LIMIT n` or `EMIT ANY` keeps.
 
-Matches are ordered by the instants of their events. All that end in one node go on alike, so of
-what one node, or one union, has below it the least n lists of instants will do; they are worked
-out once an instant, as far as the window still reaches. Lists share what they have in common:
-they are kept from their last instant back, and equal ones are one. Then the matches that have
-one of the lists left at the end are listed, following only what keeps them.
+The chooser lists no others. Matches are ordered by the instants of their events. All that end in
+one node go on alike, so of what one node, or one union, has below it the least n lists of instants
+will do; they are worked out once an instant, as far as the window still reaches. Lists share what
+they have in common: they are kept from their last instant back, and equal ones are one. Then the
+matches that have one of the lists left at the end are listed, following only what keeps them.
+
+`EMIT ANY` keeps one list in each partition. There a list tells the streams of its events apart,
+which decide between equal instants: so a list is a set of events.
 
 Invariant: the matches chosen are those whose instants are one of the first n lists of all, with
-all matches of the same instants: the first n by `spaseq.engine.output` are among them.
+all matches of the same instants: the first n by `spaseq.engine.output` are among them. Of
+`EMIT ANY` they are what `spaseq.nfa.emission` chooses.
 Cost: constant for each node and union below the complete ones, for n = 1 and but for what two
 lists differ in, which are compared from where they part; linear in what is listed.
 """
@@ -33,12 +37,14 @@ cdef class Earliest:
     Args:
         core: the automaton; its steps are of single events.
         most: how many lists of instants are kept.
+        apart: keep them in each partition, and lists of events in place of instants.
     """
 
-    def __cinit__(self, AutomatonCore core not None, uint32_t most):
+    def __cinit__(self, AutomatonCore core not None, uint32_t most, bint apart):
         self.core = core
         core.lasting = True
         self.most = most
+        self.apart = apart
         self.known_room = 64
         self.known = <Known*>zeroed(self.known_room, sizeof(Known))
         self.trail_room = 32
@@ -56,16 +62,46 @@ cdef class Earliest:
         give_back(self.path)
         give_back(self.labels)
         give_back(self.chosen)
+        give_back(self.ends)
 
     def take(self):
         """The chosen ones of the matches completed since the last call, as lists of labels.
 
         That is (start, addresses of the labels, first to last) of each.
         """
+        cdef uint32_t count
+        cdef list found = []
+        if not self.apart or self.core.partitions is None:
+            self.choose()
+            return self._taken()
+        self._begin()
+        for members in self._partitions():
+            count = 0
+            for number in members:
+                self.ends[count] = self.core.accepted[<uint32_t>number]
+                count += 1
+            self._choose(self.ends, count)
+            found += self._taken()
+        self.core.accepted_count = 0
+        return found
+
+    def _partitions(self):
+        """The numbers of the complete matches' last nodes, by partition."""
+        cdef uint32_t i, count = self.core.accepted_count
+        cdef dict groups = {}
+        if count > self.end_room:
+            self.end_room = 2 * count
+            self.ends = <Node**>longer(self.ends, self.end_room, sizeof(Node*), LACKING)
+        for i in range(count):
+            key = self.core.partitions.key_at(self.core.accepted[i].label)
+            groups.setdefault(key, []).append(i)
+        return groups.values()
+
+    cdef list _taken(self):
+        """The chosen matches as (start, addresses of the labels)."""
         cdef uint32_t i, j
         cdef Chosen* match
         cdef list found = []
-        self.choose()
         for i in range(self.chosen_count):
             match = &self.chosen[i]
             found.append((
@@ -79,27 +115,35 @@ cdef class Earliest:
 
     cdef int choose(self) except -1 nogil:
         """Choose among the matches completed since the last call; `chosen` are in order."""
-        cdef uint32_t i, j
-        cdef Known* known
+        self._begin()
+        self._choose(self.core.accepted, self.core.accepted_count)
+        self.core.accepted_count = 0
+        return 0
+
+    cdef int _begin(self) noexcept nogil:
+        """The next choice: no more matches than this may be listed."""
         self.core.turn += 1
         self.left = self.core.most_steps
+        return 0
+
+    cdef int _choose(self, Node** ends, uint32_t count) except -1 nogil:
+        """Choose among the matches that end in some nodes."""
+        cdef uint32_t i, j
+        cdef Known* known
         self.best_count = self.chosen_count = self.label_count = 0
         self._forget_trails()
         self.bound = -1
-        for i in range(self.core.accepted_count):
-            if self._look_at(self.core.accepted[i]):
-                known = self._find(<size_t>self.core.accepted[i])
+        for i in range(count):
+            if self._look_at(ends[i]):
+                known = self._find(<size_t>ends[i])
                 self._make_room(&self.best, &self.best_room, self.best_count + known.count)
                 self.best_count = self._merged(
                     self.best, self.best_count, self.kept + known.first, known.count
                 )
         for j in range(self.best_count):
-            for i in range(self.core.accepted_count):
-                if self._look_at(self.core.accepted[i]) and (
-                    self._keeps(<size_t>self.core.accepted[i], self.best[j])
-                ):
-                    self._list(self.core.accepted[i], j)
-        self.core.accepted_count = 0
+            for i in range(count):
+                if self._look_at(ends[i]) and self._keeps(<size_t>ends[i], self.best[j]):
+                    self._list(ends[i], j)
         self.listed += self.chosen_count
         return 0
 
@@ -190,14 +234,14 @@ cdef class Earliest:
                     self.kept + first, found, self.kept + part.first, part.count
                 )
         elif count == 0:
-            self.kept[first] = self._trail(NONE, (<Node*>address).label.instant)
+            self.kept[first] = self._trail(NONE, (<Node*>address).label)
             found = 1
         else:
             part = self._find(below[0])
             found = part.count
             for i in range(found):
                 self.kept[first + i] = self._trail(
-                    self.kept[part.first + i], (<Node*>address).label.instant
+                    self.kept[part.first + i], (<Node*>address).label
                 )
         own = self._enter(address)
         own.first, own.count = first, found
@@ -231,29 +275,41 @@ cdef class Earliest:
         return total
 
     cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept nogil:
-        """Whether a list of instants comes before another one; what goes on, before its end."""
+        """Whether a list of instants comes before another one; what goes on, before its end.
+
+        Of equal instants the streams decide, at the first event that differs.
+        """
         cdef Trail* trails = self.trails
-        cdef bint longer = trails[one].depth > trails[other].depth
+        cdef bint level = trails[one].depth == trails[other].depth
+        cdef bint before = trails[one].depth > trails[other].depth
+        cdef bint differ = False
         if one == other:
             return False
         while trails[one].depth > trails[other].depth:
             one = trails[one].before
         while trails[other].depth > trails[one].depth:
             other = trails[other].before
-        if one == other:
-            return longer
-        while trails[one].before != trails[other].before:
+        while one != other:
+            if trails[one].own != trails[other].own:
+                differ = True
+                before = trails[one].own < trails[other].own
+            elif level and not differ and trails[one].stream != trails[other].stream:
+                before = trails[one].stream < trails[other].stream
             one, other = trails[one].before, trails[other].before
-        return trails[one].own < trails[other].own
+        return before
 
     # ---------------------------------------------------------------- tables
 
-    cdef uint32_t _trail(self, uint32_t before, instant_t own) except? 0xFFFFFFFF nogil:
+    cdef uint32_t _trail(self, uint32_t before, const Label* last) except? 0xFFFFFFFF nogil:
         """The list of instants that goes on from another one."""
+        cdef instant_t own = last.instant
+        cdef uint32_t stream = last.stream if self.apart else 0
         cdef uint32_t* head = &self.heads[_place_of(before, own) & (self.trail_room - 1)]
         cdef uint32_t found = head[0]
         while found != NONE:
-            if self.trails[found].own == own and self.trails[found].before == before:
+            if self.trails[found].own == own and self.trails[found].before == before and (
+                self.trails[found].stream == stream
+            ):
                 return found
             found = self.trails[found].other
         if self.trail_count == self.trail_room:
@@ -262,6 +318,7 @@ cdef class Earliest:
         found = self.trail_count
         self.trail_count += 1
         self.trails[found].own, self.trails[found].before = own, before
+        self.trails[found].stream = stream
         self.trails[found].depth = 1 if before == NONE else self.trails[before].depth + 1
         self.trails[found].other = head[0]
         head[0] = found

@@ -25,6 +25,7 @@ cdef struct Watch:
     instant_t high
     bint negated
     bint starting       # it stands in front of the first step of a match
+    uint32_t place      # where the unit begins
     instant_t best
     Frontier* frontier  # NULL: no unit had to be followed yet
 
@@ -130,7 +131,7 @@ cdef class Guards(Search):
         memset(&seek, 0, sizeof(Seek))
         seek.negated, seek.found, seek.task = guard.negated, _begun, &watch
         for i in range(guard.starts.first, guard.starts.end):
-            place = self.starts[i]
+            place = watch.place = self.starts[i]
             for seek.edge in range(self.place_edges[place].first, self.place_edges[place].end):
                 seek.low, seek.high = low, high
                 if watch.best > low:
@@ -241,6 +242,10 @@ cdef int _begin(Guards search, Seek* seek) except -1 nogil:
     cdef instant_t low = bound_at(search, seek.first) - 1 if watch.starting else watch.low
     if seek.first <= watch.best:
         return lone
+    if search.places[watch.place].operator == c";" and not watch.starting and (
+        earlier(search, watch.place, seek, watch.context, watch.low) > watch.low
+    ):
+        return 0
     if search.edge_checks[seek.edge].first < search.edge_checks[seek.edge].end and (
         search.forbidden_until(
             seek.edge, watch.context, seek.env, low, seek.first, watch.starting

@@ -46,7 +46,7 @@ cdef class Partitions:
         self, EventBatch batch, const term_t* env, instant_t instant
     ) noexcept nogil
     cdef instant_t since_at(self, const Label* label) noexcept nogil
-    cdef int skip_at(self, const Label* label) except -1 nogil
+    cdef int skip_at(self, const Label* label, instant_t first) except -1 nogil
     cdef uint32_t _find(self) noexcept nogil
     cdef uint32_t _made(self) except? 0xFFFFFFFF nogil
     cdef bint _gone(self, uint32_t number) noexcept nogil

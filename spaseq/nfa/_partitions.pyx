@@ -169,10 +169,12 @@ cdef class Partitions:
             return self.clock.bound
         return self.partitions[number].skipped
 
-    cdef int skip_at(self, const Label* label) except -1 nogil:
-        """Only what starts after the present instant may still match in a label's partition."""
+    cdef int skip_at(self, const Label* label, instant_t first) except -1 nogil:
+        """In a label's partition only what starts at an instant or later may still match."""
+        cdef Partition* partition
         self._key_of(label)
-        self.partitions[self._made()].skipped = self.clock.now + 1
+        partition = &self.partitions[self._made()]
+        partition.skipped = max(partition.skipped, first)
         return 0
 
     cdef tuple key_at(self, const Label* label):
@@ -233,9 +235,9 @@ cdef class Partitions:
 
     # ---------------------------------------------------------------- for Python
 
-    def skip(self, size_t label):
-        """The same by the address of a label."""
-        self.skip_at(<const Label*>label)
+    def skip(self, size_t label, instant_t first):
+        """See `skip_at`; by the address of a label."""
+        self.skip_at(<const Label*>label, first)
 
     def since_label(self, size_t label):
         """The least start of a match that the label at an address is part of."""

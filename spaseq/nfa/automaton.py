@@ -141,8 +141,9 @@ class Guard:
     negated: bool
     """Written as a negation; otherwise the absence of an optional step."""
     relative: bool = False
-    """What counts as an occurrence depends on the instant it is looked for from: the unit
-    begins with a step that may be skipped where it does not occur since then."""
+    """What counts as an occurrence depends on the instant the search begins from: the unit
+    begins with a step that may be skipped, or with an `AND` group under `;`, whose operands
+    look for earlier events since that instant."""
     reads: tuple[int, ...] = ()
 
 

@@ -12,8 +12,9 @@ guard over an optional step names the same occurrences as the step itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import groupby, permutations, product
 
 from spaseq.nfa.ambiguity import ambiguous
 from spaseq.nfa.automaton import (
@@ -36,7 +37,7 @@ from spaseq.plan.logical import QueryPlan
 
 def compile_automaton(plan: QueryPlan) -> Automaton:
     """The automaton of a plan, its live registers and equality indexes worked out."""
-    builder = _Builder()
+    builder = _Builder(plan)
     arrivals, exits = builder.sequence(plan.sequence, None)
     starts = tuple(
         builder.place(Place(None, builder.optional(arrival.guards), arrival.edges, start=True))
@@ -81,7 +82,8 @@ _Ways = tuple[list[_Arrival], list[_Exit]]
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, plan: QueryPlan) -> None:
+        self._plan = plan
         self.places: list[Place] = []
         self.atoms: list[Atom] = []
         self.links: list[list[Link]] = []
@@ -102,15 +104,16 @@ class _Builder:
         exits: list[_Exit] = []
         skipped: tuple[int, ...] | None = ()
         for step in sequence.steps:
+            reaching = step.operator or reach
             if step.negated:
-                guard = self._guard(step)
+                guard = self._guard(step, reaching)
                 exits = [replace(e, guards=(*e.guards, guard)) for e in exits]
                 if skipped is not None:
                     skipped = (*skipped, self._leading(guard))
                 continue
             optional = step.quantifier is not None and step.quantifier.least == 0
-            guard = self._guard(step) if optional else -1
-            ways_in, ways_out = self._step(step, step.operator or reach)
+            guard = self._guard(step, reaching) if optional else -1
+            ways_in, ways_out = self._step(step, reaching)
             self._join(exits, ways_in, step.operator)
             if skipped is not None:
                 arrivals += [
@@ -211,9 +214,11 @@ class _Builder:
         self._occurrence += 1
         return self._occurrence - 1
 
-    def _guard(self, step: ast.Step) -> int:
+    def _guard(self, step: ast.Step, reach: Operator | None) -> int:
         """A guard over the unit of a negated or optional step.
 
+        `reach` is the operator that comes from the left: it does not bind the unit as a whole,
+        but holds between its iterations and for each operand of an `AND` group at its start.
         Numbering is set back for an optional step, whose occurrences are those of the step.
         """
         marks = self._occurrence, self._unit
@@ -221,20 +226,54 @@ class _Builder:
         unit = step.unit
         if quantifier is not None and not quantifier.optional:
             least = max(quantifier.least, 1)
-            arrivals, exits = self._iteration(unit, least, least, None)
+            arrivals, exits = self._iteration(unit, least, least, reach)
         else:
-            arrivals, exits = self._parts(unit, None)
-        starts = tuple(
-            self.place(Place(":", arrival.guards, arrival.edges)) for arrival in arrivals
-        )
+            arrivals, exits = self._parts(unit, reach)
         for leaving in exits:
             self.links[leaving.atom].append(Link(DONE, leaving.bounds, leaving.guards))
+        starts = tuple(
+            self.place(Place(operator, arrival.guards, edges))
+            for arrival in arrivals
+            for operator, edges in self._fronts(arrival, reach)
+        )
         single = self._single(starts)
-        relative = any(self.places[start].guards for start in starts)
+        first = [self.places[start] for start in starts]
+        relative = any(place.guards or place.operator == ";" for place in first)
         self.guards.append(Guard(self._around, starts, single, step.negated, relative))
         if not step.negated:
             self._occurrence, self._unit = marks
         return len(self.guards) - 1
+
+    def _fronts(
+        self, arrival: _Arrival, reach: Operator | None
+    ) -> list[tuple[Operator, tuple[Edge, ...]]]:
+        """The first steps of a guarded unit, with the operator that each obeys.
+
+        Where no operator reaches the unit, `;` holds in the rounds after the first; the first
+        looks back from the start of a match, where no operator binds.
+        """
+        if (arrival.operator or reach or ";") != ";":
+            return [(":", arrival.edges)]
+        fronts: list[tuple[Operator, tuple[Edge, ...]]] = []
+        for obliged, some in groupby(arrival.edges, lambda edge: self._obliged(edge.atom)):
+            edges = tuple(some)
+            fronts += [(";", (edge,)) for edge in edges] if obliged else [(":", edges)]
+        return fronts
+
+    def _obliged(self, number: int) -> bool:
+        """Whether `;` in front of a first step matters to whether a guarded unit occurs.
+
+        It does not where the unit is an `AND` group whose operands read nothing of one another:
+        with each earlier event that an operand accepts the group occurs, too.
+        """
+        atom = self.atoms[number]
+        if atom.kind != "any-order":
+            return False
+        whole = all(
+            link.target == DONE and not link.guards and not link.bounds
+            for link in self.links[number]
+        )
+        return not whole or read_one_another(self._plan, atom.operands)
 
     def optional(self, guards: tuple[int, ...]) -> tuple[int, ...]:
         """The guards of skipped steps: nothing precedes a first step that a negation forbids."""
@@ -261,6 +300,24 @@ class _Builder:
         if atom.kind != "single" or edge.actions or not only_done:
             return None
         return atom.operands[0][0][0]
+
+
+def read_one_another(plan: QueryPlan, operands: Sequence[Sequence[Sequence[int]]]) -> bool:
+    """Whether a filter or BIND of some operand reads what another operand binds."""
+    registers = {register.name: register for register in plan.registers}
+    read: list[set[str]] = []
+    bound: list[set[str]] = []
+    for operand in operands:
+        occurrences = [plan.occurrences[o] for alternative in operand for o in alternative]
+        names = {name for o in occurrences for c in o.conditions for name in c.reads}
+        read.append({registers[name].variable for name in names})
+        assigned = {assignment.variable for o in occurrences for assignment in o.assignments}
+        gpms = [plan.gpms[o.gpm] for o in occurrences]
+        bound.append(assigned.union(*(gpm.variables for gpm in gpms), (g.name for g in gpms)))
+    return any(
+        not read[one].isdisjoint(bound[other])
+        for one, other in permutations(range(len(operands)), 2)
+    )
 
 
 def _entering(arrival: _Arrival, action: Action) -> _Arrival:

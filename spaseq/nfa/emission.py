@@ -1,8 +1,9 @@
 """EMIT: which of the matches of one partition that end together are results.
 
 Matches are compared by their sets of events (LANGUAGE section 5, docs/language.md; `NEXT`
-and `LAST` are the NXT and LAST of Bucchi et al., *Foundations of CEP*). Matches with equal
-event sets stay together. Cost: `MAX` compares sets pairwise, all others sort at most.
+and `LAST` are the NXT and LAST of Bucchi et al., *Foundations of CEP*); `ANY` takes the first in
+the order of results. Matches with equal event sets stay together. Cost: `MAX` compares sets
+pairwise, all others sort at most.
 """
 
 from __future__ import annotations
@@ -32,6 +33,14 @@ def choose(
     partitions: dict[object, list[tuple[Path, EventSet]]] = {}
     for path in paths:
         partitions.setdefault(path.key, []).append((path, _events(path, streams)))
+    if mode == "ANY":
+        return [
+            path
+            for members in partitions.values()
+            for first in [min(members, key=lambda member: _order(member[0], streams))]
+            for path, events in members
+            if events == first[1]
+        ]
     if mode == "STRICT":
         return [
             path
@@ -55,6 +64,12 @@ def _events(path: Path, streams: Mapping[str, int]) -> EventSet:
     )
 
 
+def _order(path: Path, streams: Mapping[str, int]) -> tuple[list[int], list[int]]:
+    """The order of results, as far as it tells sets of events apart."""
+    witnesses = path.witnesses()
+    return [w.instant for w in witnesses], [streams[w.event.stream] for w in witnesses]
+
+
 def _earliest(sets: set[EventSet]) -> set[EventSet]:
     # A set that continues another holds the earliest event of their difference.
     return {min(sets, key=lambda events: [*sorted(events), (float("inf"), 0)])}
@@ -69,7 +84,6 @@ def _maximal(sets: set[EventSet]) -> set[EventSet]:
 
 
 _PICK: Mapping[str, Callable[[set[EventSet]], set[EventSet]]] = {
-    "ANY": _earliest,
     "NEXT": _earliest,
     "LAST": _latest,
     "MAX": _maximal,

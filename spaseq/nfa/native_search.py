@@ -238,16 +238,24 @@ class _Writing:
                 ]
 
     def _needed(self, gpm: int) -> Iterator[int]:
-        """The columns of a GPM that some guard reads or that tell partial matches apart."""
+        """The columns of a GPM that some guard reads or that tell partial matches apart.
+
+        The filters of a step of several events read the columns of all its GPMs.
+        """
         plan = self._plan
         live = {register for place in self._automaton.places for register in place.live}
         live.update(register for guard in self._automaton.guards for register in guard.reads)
         names = {plan.registers[number].variable or plan.registers[number].name for number in live}
-        for occurrence in plan.occurrences:
-            for condition in occurrence.conditions if occurrence.gpm == gpm else ():
-                for register in plan.registers:
-                    if register.name in condition.reads:
-                        names.add(register.variable or register.name)
+        read = frozenset[str]().union(
+            *(
+                condition.reads
+                for atom in self._automaton.atoms
+                if any(plan.occurrences[number].gpm == gpm for number in atom.occurrences)
+                for number in atom.occurrences
+                for condition in plan.occurrences[number].conditions
+            )
+        )
+        names |= {r.variable or r.name for r in plan.registers if r.name in read}
         for column, name in enumerate(plan.gpms[gpm].variables):
             if name in names:
                 yield column

@@ -38,6 +38,11 @@ class Path:
     key: Key
     steps: tuple[Step, ...]
 
+    @property
+    def last(self) -> int:
+        """The number of the instant of its last event."""
+        return max(witness.instant for step in self.steps for witness in step.witnesses)
+
     def witnesses(self) -> list[Witnessed]:
         """In the order of instants, then of places in the text."""
         found = [witness for step in self.steps for witness in step.witnesses]

@@ -147,6 +147,9 @@ class Output:
     """(variable, register that holds it), in the order the template names them."""
     distinct: bool = False
     limit: int | None = None
+    order: tuple[tuple[str, str], ...] = ()
+    """(variable, register that holds it) of all variables of positive GPMs, in order of name:
+    they order results of the same events. Empty where no clause depends on that order."""
 
 
 @dataclass(frozen=True, slots=True)

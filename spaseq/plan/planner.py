@@ -6,6 +6,7 @@ Cost: linear in the query's text, but for the group variables (places × variabl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from spaseq.errors import Diagnostic, QuerySemanticError
@@ -223,6 +224,22 @@ class _Planner:
                         yield own.name, more, other, unit
 
     def _output(self) -> Output:
+        output = self._form()
+        if output.form == "ask" or not (
+            output.limit is not None
+            or output.distinct
+            or (self.query.register and self.query.register.kind == "STREAM")
+        ):
+            return output
+        order = tuple((name, self.resolver.bare(name, ())) for name in self._bound())
+        return replace(output, order=order)
+
+    def _bound(self) -> list[str]:
+        """The variables of positive GPMs, in order of name."""
+        positive = {p.name for p in self.places.occurrences if not p.negated}
+        return sorted(set().union(*(self.scopes[name].binds for name in positive)))
+
+    def _form(self) -> Output:
         form = self.query.form
         limit = self.query.limit.count if self.query.limit else None
         if isinstance(form, ast.Ask):
@@ -237,9 +254,7 @@ class _Planner:
             )
         items = form.items
         if items is None:
-            positive = {p.name for p in self.places.occurrences if not p.negated}
-            bound = set().union(*(self.scopes[name].binds for name in positive))
-            items = tuple(ast.Projection(ast.Var(name)) for name in sorted(bound))
+            items = tuple(ast.Projection(ast.Var(name)) for name in self._bound())
         columns = tuple(
             Projected(
                 item.alias.name if item.alias else item.expression.name,  # type: ignore[union-attr]

@@ -172,6 +172,9 @@ class GuardKeeper:
         ]
         for place, candidate in sorted(found, key=lambda item: -item[1].first):
             floor = self._clock.bound_at(candidate.first) - 1 if at_start else low
+            obliged = place.operator == ";" and not at_start
+            if obliged and self.earlier_acceptable(place, env, candidate, low) > low:
+                continue
             forbidden = self.forbidden_until(place.guards, env, candidate, floor, at_start=at_start)
             if forbidden == NEVER and self._completes(candidate, high, guard.negated):
                 return candidate.first

@@ -24,7 +24,7 @@ from spaseq.errors import LimitExceeded
 from spaseq.gpm.match import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
-from spaseq.nfa.path import Key, Path, Row
+from spaseq.nfa.path import Path, Row
 from spaseq.nfa.standing import Holding, Standing
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event
@@ -139,8 +139,8 @@ class _Automaton:
     def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
         return self._query.automaton.due(before)
 
-    def skip(self, key: Key) -> None:
-        self._query.automaton.skip(key)
+    def skip(self, path: Path) -> None:
+        self._query.automaton.skip(path)
 
     @property
     def clock(self) -> WindowClock:

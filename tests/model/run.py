@@ -213,9 +213,9 @@ class AutomatonRun:
             if found:
                 yield closing, found
 
-    def skip(self, key: Key) -> None:
-        """AFTER MATCH SKIP PAST LAST EVENT: only what starts later may still match."""
-        self.skipped[key] = self.clock.now + 1
+    def skip(self, path: Path) -> None:
+        """AFTER MATCH SKIP PAST LAST EVENT: only what starts after a match may still match."""
+        self.skipped[path.key] = max(self.skipped.get(path.key, 0), path.last + 1)
 
     def bound(self, key: Key) -> int:  # the least start of a match of this partition that ends now
         return max(self.clock.bound, self.skipped.get(key, 0))

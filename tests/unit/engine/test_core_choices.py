@@ -12,6 +12,7 @@ from engine_runs import EX, push, shown, text
 import spaseq
 from spaseq.engine.run import Run
 from spaseq.nfa._best import Best
+from spaseq.nfa._earliest import Earliest
 
 APART = (
     "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y } DEFINE GPM C ON s { [] :c ?z }"
@@ -29,7 +30,7 @@ def in_partitions(seq: str, gpms: str, clauses: str = "") -> Run:
     return spaseq.compile(query).start()
 
 
-def best(run: Run) -> Best:
+def best(run: Run) -> Best | Earliest:
     native = run.queries[0].native
     assert native.best is not None
     return native.best
@@ -89,6 +90,16 @@ def test_matches_of_the_same_events_stay_together() -> None:
         assert set(events.values()) <= {2, 4}, clauses
         if clauses != "EMIT MAX":
             assert len(events) == 1
+
+
+def test_any_takes_the_first_in_each_partition() -> None:
+    keyed = "DEFINE GPM A ON s { ?k :a ?x } DEFINE GPM B ON s { ?k :b ?y }"
+    run = in_partitions("SEQ(A : B)", keyed, "EMIT ANY")
+    push(run, 0, "k a 1")
+    push(run, 1, "j a 1, k a 2")
+    push(run, 2, "j a 2")
+    assert sorted(push(run, 3, "k b 1, j b 1")) == ["A@0 B@3", "A@1 B@3"]
+    assert best(run).listed == 2
 
 
 def test_strict_emission_keeps_only_what_is_contiguous() -> None:
@@ -154,8 +165,9 @@ def test_what_is_chosen_is_what_a_list_of_all_gives(seed: int) -> None:
         ("A : B : C", "A : B+ : C", "A ; B+ : C", "(A | B)+ : C", "A : (A | B) : B")
     )
     clauses, end = chance.choice(
-        (("EMIT MAX", ""), ("EMIT NEXT", ""), ("EMIT LAST", ""), ("", " LIMIT 1"), ("", " LIMIT 4"))
-    )
+        (("EMIT MAX", ""), ("EMIT NEXT", ""), ("EMIT LAST", ""), ("", " LIMIT 1"),
+         ("", " LIMIT 4"), ("EMIT ANY", ""))
+    )  # fmt: skip
     query = text(f"SEQ({seq})", APART if "C" in seq else APART.partition(" DEFINE GPM C")[0],
                  clauses=f"WITHIN 8 SECONDS {clauses}")  # fmt: skip
     program = spaseq.compile(query + end)
