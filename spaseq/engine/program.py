@@ -20,7 +20,7 @@ from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.engine.residual import looks_at_graphs, pattern_of
 from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
-from spaseq.errors import Diagnostic, QuerySemanticError, StateError
+from spaseq.errors import Diagnostic, QueryError, QuerySemanticError, StateError
 from spaseq.gpm.native import Pattern, alike, compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.kb.snapshot import Kb, open_kb
@@ -100,7 +100,7 @@ class Program(CompiledQueries):
     def _as_bound(self, saved: SavedState) -> Program:
         try:
             program = self.bind(saved.bound)
-        except ValueError as error:
+        except (ValueError, QueryError) as error:
             raise StateError(f"the saved state belongs to another program: {error}") from error
         if not saved.fits(program):
             raise StateError(

@@ -9,7 +9,7 @@ import pytest
 from engine_runs import GPMS, R, S, program, push, text, triples
 
 import spaseq
-from spaseq.engine.envelope import MAGIC, VERSION
+from spaseq.engine.envelope import MAGIC, VERSION, seal, unseal
 from spaseq.errors import StateError
 
 QUERIES = {
@@ -202,6 +202,24 @@ def test_other_values_of_parameters_are_another_program() -> None:
     saved = limited.start(bind={"limit": 1}).save()
     with pytest.raises(StateError, match="another program"):
         limited.bind({"limit": 2}).resume(saved)
+
+
+@pytest.mark.parametrize("name", ["limit", "k", "x", "none", "", "limit }"])
+@pytest.mark.parametrize("term", [["i", S], ["^", "x", S], ["@", "x", "en"], ["b", "x"]])
+def test_changed_parameters_are_another_program(name: str, term: list[str]) -> None:
+    limited = program(seq="SEQ(A)", gpms="DEFINE GPM A ON s { ?k :a ?x FILTER(?x > ?limit) }")
+    data = unseal(limited.start(bind={"limit": 1}).save())
+    data["tables"]["terms"].append(term)
+    data["bound"] = {name: len(data["tables"]["terms"]) - 1}
+    with pytest.raises(StateError):
+        limited.resume(seal(data))
+
+
+def test_the_queries_that_differ_are_named() -> None:
+    saved = spaseq.compile([text(), text(seq="SEQ(A : B)")], names=["one", "two"]).start().save()
+    others = spaseq.compile([text(), text(seq="SEQ(A , B)"), text()], names=["one", "two", "new"])
+    with pytest.raises(StateError, match=r"it lacks the query new.*\n?.* of the query two differs"):
+        others.resume(saved)
 
 
 def test_bound_parameters_are_saved() -> None:
