@@ -1,5 +1,6 @@
 from typing import Any
 
+from spaseq.engine._alone import Alone
 from spaseq.engine._matches import MatchMaker
 from spaseq.kb.knowledge import Knowledge
 from spaseq.rdf._batch import EventBatch
@@ -9,6 +10,7 @@ from spaseq.results import Match
 class Pushing:
     def __init__(
         self,
+        alone: Alone,
         maker: MatchMaker,
         batch: EventBatch,
         relevance: Relevance,

@@ -16,6 +16,7 @@ from cpython.bool cimport PyBool_Check
 from cpython.long cimport PyLong_Check
 from libc.stdint cimport int64_t, uint32_t
 
+from spaseq.engine._alone cimport Alone, go_in, go_out
 from spaseq.engine._matches cimport MatchMaker
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.rdf._batch cimport EventBatch, EventRecord
@@ -45,6 +46,7 @@ cdef class Pushing:
     """A batch of events of one stream that stays open.
 
     Args:
+        alone: the lock of the run.
         maker: what makes the matches of the run's query.
         batch: an empty one; it is this object's.
         relevance: what the query can use of an event.
@@ -57,7 +59,9 @@ cdef class Pushing:
         closed: the earliest time that is not over.
     """
 
+    cdef Alone alone
     cdef MatchMaker maker
+    cdef bint overtaken                         # the run goes on in another way
     cdef readonly EventBatch batch
     cdef Relevance relevance
     cdef object kb
@@ -70,10 +74,11 @@ cdef class Pushing:
     cdef readonly bint failed       # in the midst of the last one
 
     def __cinit__(
-        self, MatchMaker maker not None, EventBatch batch not None, Relevance relevance not None,
-        kb, bint skip, uint32_t stream, uint32_t file, int64_t events, bint dated,
-        int64_t micros, uint32_t ordinal, int64_t closed,
+        self, Alone alone not None, MatchMaker maker not None, EventBatch batch not None,
+        Relevance relevance not None, kb, bint skip, uint32_t stream, uint32_t file,
+        int64_t events, bint dated, int64_t micros, uint32_t ordinal, int64_t closed,
     ):
+        self.alone = alone
         self.maker = maker
         self.batch = batch
         self.relevance = relevance
@@ -90,6 +95,7 @@ cdef class Pushing:
 
     def overtake(self):
         """The run goes on in another way: what was found was handed out already."""
+        self.overtaken = True
 
     def push(self, stream, timestamp, graph, name):
         """The matches that an event completes; None where the event was not taken.
@@ -97,12 +103,23 @@ cdef class Pushing:
         Raises:
             EventError: as `Evaluation.push` does; the event was not taken.
             LimitReached: in the midst of the event, which `failed` says.
+            RuntimeError: where another thread is at work with the run.
+
+        The thread stays alone where the event has failed: the run is to be told first.
         """
+        go_in(self.alone)
+        try:
+            return self._push(stream, timestamp, graph, name)
+        finally:
+            if not self.failed:
+                go_out(self.alone)
+
+    cdef list _push(self, object stream, object timestamp, object graph, object name):
         cdef AutomatonCore core = self.maker.core
         cdef EventBatch batch = self.batch
         cdef uint32_t number = batch.event_count, triples = batch.triple_count
         if (
-            number == MOST or batch.local.count > MOST_TERMS or self.kb.changes
+            self.overtaken or number == MOST or batch.local.count > MOST_TERMS or self.kb.changes
             or batch.version != batch.dictionary.permanent.count or stream != batch.stream
         ):
             return None

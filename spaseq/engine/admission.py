@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from spaseq.engine._alone import Alone
 from spaseq.errors import EventError, RunFailed
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event, Timestamp
@@ -18,6 +19,8 @@ class Admission:
     """Where the streams of a run have come to."""
 
     def __init__(self, streams: Sequence[str]):
+        self.alone = Alone()
+        """What refuses a second thread."""
         self._external = streams
         self._known = set(streams)
         self.time: Timestamp | None = None

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyoxigraph as ox
 
+from spaseq.engine._alone import alone
 from spaseq.engine._matches import Matches
 from spaseq.engine._pushing import Pushing
 from spaseq.engine.admission import Admission, timestamp_of
@@ -70,7 +71,8 @@ class Evaluation(Admission):
         self.rows.look_ahead(self.queries)
         super().__init__(program.streams)
         written = {q.plan.registers_stream for q in self.queries} - {None}
-        self._direct = [not written & set(q.plan.streams) for q in self.queries]
+        self.direct = [not written & set(q.plan.streams) for q in self.queries]
+        """Per query whether it is handed events at once: it reads no registered stream."""
         self.delayed: list[list[Event]] = [[] for _ in self.queries]
         """Per query that reads registered streams: events not yet handed to it."""
         self.derived_time: dict[str, int] = {}
@@ -101,8 +103,8 @@ class Evaluation(Admission):
         the run goes on in another way; later that is a `RuntimeError`.
         """
         if isinstance(events, EventBatch):
-            return self._push_encoded(events)
-        return self._push_each(events)
+            return self.alone.taking(self._push_encoded(events))
+        return self.alone.taking(self._push_each(events))
 
     def _push_each(self, events: Iterable[Event]) -> Iterator[Match]:
         if isinstance(events, Sequence):
@@ -150,7 +152,7 @@ class Evaluation(Admission):
 
     def _is_alone(self, stream: str) -> bool:
         """Whether the events of a stream are for one query on the core, and for that at once."""
-        (query, *others), (direct, *_) = self.queries, self._direct
+        (query, *others), (direct, *_) = self.queries, self.direct
         return not others and direct and query.reads_only(stream)
 
     def _run(self, query: QueryRun, batch: EventBatch, index: int) -> tuple[int, Iterable[Match]]:
@@ -198,6 +200,7 @@ class Evaluation(Admission):
             self._ahead[0].overtake()
             self._ahead = None
 
+    @alone
     def advance(self, timestamp: Any) -> list[Match]:
         """A watermark: nothing before `timestamp` comes any more, on any stream."""
         self.settle()
@@ -210,6 +213,7 @@ class Evaluation(Admission):
         self.domain = time.domain
         return self._closed_before(time.micros)
 
+    @alone
     def finish(self) -> list[Match]:
         """The end of all streams: every window closes. The run takes no more events."""
         if self.finished:
@@ -316,7 +320,7 @@ class Evaluation(Admission):
         for number, query in enumerate(self.queries):
             if not query.reads(event.stream):
                 continue
-            if self._direct[number]:
+            if self.direct[number]:
                 # What a registered stream's writer finds now, its readers see at the close.
                 self._push(query, event, found)
             else:
@@ -325,7 +329,7 @@ class Evaluation(Admission):
     def _close_before(self, micros: int | None, found: list[Match]) -> None:
         """Close all timestamps before `micros`, in the order the queries feed each other."""
         for number, query in enumerate(self.queries):
-            if not self._direct[number]:
+            if not self.direct[number]:
                 self._hand_over(number, query, micros, found)
             self._advance(query, micros, found)
         if micros is not None:

@@ -14,11 +14,18 @@ from spaseq.engine.aggregates import heeds_distinct
 from spaseq.nfa.native_registers import FAILED, NEVER_BOUND, OPENED
 from spaseq.nfa.state import Cell, Number
 from spaseq.plan.logical import Register
+from spaseq.rdf._values import DECIMAL, DOUBLE, FLOAT, INTEGER, decode
+from spaseq.rdf.checked import listed, refuse, whole
 from spaseq.rdf.event import Term
 
 _DIGITS = 8
 """Of each number in the text of a state that has several."""
 _NO_TERM = {OPENED: -1, NEVER_BOUND: -2, FAILED: -3}
+_MOST_COUNTED = 2**31
+_NUMERIC = frozenset((INTEGER, DECIMAL, FLOAT, DOUBLE))
+_STRING = ox.NamedNode("http://www.w3.org/2001/XMLSchema#string")
+_UNSETTLED = frozenset((_NO_TERM[OPENED], _NO_TERM[NEVER_BOUND]))
+"""Of a first value."""
 GONE = -4
 """A term that the window has forgotten: time has gone on without an event."""
 
@@ -54,6 +61,80 @@ class Numbers:
         return self._numbers[place]
 
 
+class CellCheck:
+    """Whether cells of a saved state are what a register or a row may hold, by its terms."""
+
+    def __init__(self, terms: Sequence[Term]):
+        self._terms = terms
+        self._numeric: dict[int, bool] = {}
+
+    def row(self, cells: Sequence[object], where: str) -> None:
+        """The cells of a row, or of a key."""
+        most = len(self._terms)
+        for cell in cells:
+            if type(cell) is not int or not (0 <= cell <= most or cell == GONE):
+                refuse(where, f"a cell does not hold one of the {most} terms")
+
+    def name(self, cell: int, where: str) -> None:
+        """The name of a graph, or none."""
+        if isinstance(self._term(cell, where), ox.Literal):
+            refuse(where, "has a literal as the name of its graph")
+
+    def stamp(self, cell: int, where: str) -> None:
+        """The literal of a time, or none."""
+        if not isinstance(self._term(cell, where), ox.Literal | None):
+            refuse(where, "has a time that is no literal")
+
+    def register(self, register: Register, cell: object, where: str) -> None:
+        """What partial matches remember in a register."""
+        if register.kind in ("iterations", "count"):
+            whole(cell, where, 0, _MOST_COUNTED)
+        elif register.kind != "aggregate":
+            if register.kind != "first" or type(cell) is not int or cell not in _UNSETTLED:
+                self.row((cell,), where)
+        elif cell in (_NO_TERM[FAILED], GONE, 0) and type(cell) is int:
+            if register.function == "COUNT" and cell and not _several(register):
+                refuse(where, "a count has failed")
+        elif _several(register):
+            state, *values = listed(cell, where)
+            self._state(register, state, where)
+            for value in values:
+                whole(value, where, 1, len(self._terms))
+        else:
+            self._state(register, cell, where)
+
+    def _state(self, register: Register, cell: object, where: str) -> None:
+        """The state of an aggregate that has seen a value, but for the values it has taken."""
+        if register.function == "COUNT":
+            whole(cell, where, 1, _MOST_COUNTED)
+        elif register.function == "AVG":
+            total, count = listed(cell, where, 2)
+            self._is_number(total, where)
+            whole(count, where, 1, _MOST_COUNTED)
+        elif register.function == "SUM":
+            self._is_number(cell, where)
+        else:
+            term = self._terms[whole(cell, where, 1, len(self._terms)) - 1]
+            if register.function == "GROUP_CONCAT" and not _is_plain(term):
+                refuse(where, "what was joined is no string")
+
+    def _is_number(self, cell: object, where: str) -> None:
+        number = whole(cell, where, 1, len(self._terms))
+        known = self._numeric.get(number)
+        if known is None:
+            known = self._numeric[number] = decode(self._terms[number - 1]).kind in _NUMERIC
+        if not known:
+            refuse(where, "a sum is no number")
+
+    def _term(self, cell: int, where: str) -> Term | None:
+        self.row((cell,), where)
+        return self._terms[cell - 1] if cell > 0 else None
+
+
+def _is_plain(term: Term) -> bool:
+    return isinstance(term, ox.Literal) and term.language is None and term.datatype == _STRING
+
+
 def cell_of(register: Register, number: int, terms: Terms) -> Cell:
     """What a register of a run holds, of its number there."""
     if register.kind in ("iterations", "count"):
@@ -65,10 +146,12 @@ def cell_of(register: Register, number: int, terms: Terms) -> Cell:
     text = terms.look(number)
     if text is None:
         return GONE
-    if _several(register):
-        number, *values = _unpacked(text)
-        return [_one_of(register, number, terms), *map(terms, values)]
-    return _one_of(register, number, terms)
+    if not _several(register):
+        return _one_of(register, number, terms)
+    number, *values = _unpacked(text)
+    state = _one_of(register, number, terms)
+    cells = [state, *map(terms, values)]
+    return GONE if GONE in cells else cells
 
 
 def number_of(register: Register, cell: Cell, numbers: Numbers) -> int:
@@ -93,7 +176,8 @@ def _one_of(register: Register, number: int, terms: Terms) -> Cell:
         return number
     if register.function == "AVG" and number not in (0, FAILED):
         total, count = _unpacked(terms.look(number))
-        return [terms(total), count]
+        cell = terms(total)
+        return GONE if cell == GONE else [cell, count]
     return terms(number)
 
 

@@ -149,7 +149,7 @@ class NativeRun:
         """A label of each partition that the matches taken last have."""
         self.core = step.core
         self.parts = CoreParts(step.core, matchers.dictionary)
-        self._tables = tables
+        self.tables = tables
         self.kept_registers = tables.kept
         """The registers that the core keeps; the others are for output, which works them out."""
         self._projected = _projected(compiled, registers)
@@ -205,14 +205,12 @@ class NativeRun:
         )
 
     def pushing(self, at: Admission, relevance: Relevance, kb: Knowledge) -> Pushing | None:
-        """What takes the events that follow one by one, for a run that makes matches so.
-
-        `at` is where the run has come to; the query reads one stream.
-        """
+        """What takes the events after `at` one by one, for a run that makes matches so."""
         if self.matches is None or at.time is None or at.closed is None:
             return None
         (stream,) = self._plan.streams
         return Pushing(
+            at.alone,
             self.matches,
             EventBatch(self.matchers.dictionary, stream),
             relevance,
@@ -354,8 +352,8 @@ class NativeRun:
             for edge in place.edges
         ]
         steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in taken]
-        reading = Reading(plan.name, self._tables, self._projected, steps, plan.streams)
-        ordering = Reading(plan.name, self._tables, self._order, steps, plan.streams)
+        reading = Reading(plan.name, self.tables, self._projected, steps, plan.streams)
+        ordering = Reading(plan.name, self.tables, self._order, steps, plan.streams)
         return kind(self.step, self.matchers.dictionary, reading, self._earliest, ordering)
 
 

@@ -53,7 +53,7 @@ def count_on(native: NativeRun, before: NativeRun) -> None:
     native.core.turns = before.core.turns
 
 
-class _Registers:
+class LiveRegisters:
     """Which registers the partial matches of a place remember."""
 
     def __init__(self, native: NativeRun):
@@ -77,7 +77,7 @@ class _Registers:
 class _TakingOut:
     def __init__(self, native: NativeRun):
         self._native, self._parts = native, native.parts
-        self._registers = _Registers(native)
+        self._registers = LiveRegisters(native)
         self._terms = Terms(native.parts.term)
         self._labels: dict[int, int] = {}
         """Labels by address: where they stand."""
@@ -195,7 +195,7 @@ class _PuttingBack:
         self._native, self._parts, self._state = native, native.parts, state
         if state.clock.now >= 0:
             native.parts.set_clock(*state.clock)
-        self._registers = _Registers(native)
+        self._registers = LiveRegisters(native)
         self._batch = EventBatch(native.matchers.dictionary)
         self._numbers = Numbers(state.terms, self._hold)
         self._labels: list[int] = []

@@ -99,12 +99,12 @@ class Program(CompiledQueries):
     def _as_bound(self, saved: SavedState) -> Program:
         try:
             program = self.bind(saved.bound)
-        except ValueError as error:
+        except (ValueError, QueryError) as error:
             raise StateError(f"the saved state belongs to another program: {error}") from error
         if not saved.fits(program):
             raise StateError(
-                "the saved state belongs to another program: resume it with the very queries "
-                "(and bound variables) that it was saved with"
+                f"the saved state belongs to another program: {saved.difference(program)}. "
+                "Resume it with the very queries (and bound variables) that it was saved with"
             )
         return program
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from spaseq.engine._alone import alone
 from spaseq.engine._pushing import Pushing
 from spaseq.engine.admission import timestamp_of
 from spaseq.engine.evaluation import Evaluation
@@ -27,6 +28,7 @@ class Pushes(Evaluation):
 
         Raises:
             EventError: for an unknown stream, or an event whose timestamp is closed.
+            RuntimeError: where another thread is at work with the run.
         """
         if self._ahead is not None and isinstance(self._ahead[0], Pushing):
             pushing = self._ahead[0]
@@ -38,6 +40,12 @@ class Pushes(Evaluation):
                 raise
             if taken is not None:
                 return taken
+        return self._pushed(stream, timestamp, graph, name)
+
+    @alone
+    def _pushed(self, stream: str, timestamp: Any, graph: Any, name: Any) -> list[Match]:
+        """As `push`, for an event that does not go straight to the core."""
+        if self._ahead is not None and isinstance(self._ahead[0], Pushing):
             self._overtake()
         self.settle()
         self._check_stream(stream)
@@ -50,11 +58,17 @@ class Pushes(Evaluation):
         return found
 
     def _stopped(self, error: BaseException) -> NoReturn:
-        """An error in the midst of an event that had gone straight to the core."""
-        told = self.queries[0].told(error)
-        self._overtake()
-        self._fail(told)
-        raise told from None
+        """An error in the midst of an event that had gone straight to the core.
+
+        The thread is alone since the event has begun.
+        """
+        try:
+            told = self.queries[0].told(error)
+            self._overtake()
+            self._fail(told)
+            raise told from None
+        finally:
+            self.alone.leave()
 
     def _push_on(self, stream: str) -> None:
         """Have the events that follow go straight to the core, where they can."""

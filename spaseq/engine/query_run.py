@@ -38,6 +38,8 @@ from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 
+NO_ORDINAL = 2**32
+"""More than any event has."""
 BYTES_PER_RESULT = 1200
 """What a result that must not be told twice takes in CPython, about."""
 
@@ -215,8 +217,10 @@ class QueryRun:
         else:
             self.queued.setdefault(event.ordinal, []).append(event)
             self.behind += 1
-        while all(number > self.ordinal for number in self.delivered.values()):
+        certain = min(self.delivered.values())
+        while self.ordinal < certain:
             self._close_instant(found)
+            self.ordinal = self._next_ordinal(certain)
             self._feed_queued(rows, found)
 
     @_telling
@@ -306,9 +310,17 @@ class QueryRun:
         self.opened = False
         self.ordinal += 1
 
+    def _next_ordinal(self, most: int) -> int:
+        """The next ordinal that a queued event has, or `most`; others are of no event."""
+        for ordinal in range(self.ordinal, min(most, self.ordinal + len(self.queued))):
+            if ordinal in self.queued:
+                return ordinal
+        return min([most, *self.queued])
+
     def _close_timestamp(self, rows: EventRows, found: list[Match]) -> None:
         self._close_instant(found)
         while self.queued:
+            self.ordinal = self._next_ordinal(NO_ORDINAL)
             self._feed_queued(rows, found)
             self._close_instant(found)
         self.time = None

@@ -6,6 +6,7 @@ from typing import Any
 
 from spaseq.engine import explain as explanation
 from spaseq.engine import progress
+from spaseq.engine._alone import alone
 from spaseq.engine.entailing import widened_patterns
 from spaseq.engine.joining import joined_so_far
 from spaseq.engine.pushes import Pushes
@@ -15,17 +16,20 @@ from spaseq.engine.state import save
 class Run(Pushes):
     """One evaluation of a `Program`; made by `Program.start`."""
 
+    @alone
     def save(self) -> bytes:
         """The whole state as a versioned blob; `Program.resume` goes on from it."""
         self.settle()
         return save(self)
 
     @property
+    @alone
     def stats(self) -> dict[str, Any]:
         """Counters: events, triples, matches, groups of partial matches, per stream and place."""
         self.settle()
         return progress.statistics(self)
 
+    @alone
     def explain(self) -> str:
         """The plan as text, with what each graph pattern has cost and found so far."""
         matchers = self.rows.matchers
@@ -39,6 +43,7 @@ class Run(Pushes):
             [joined_so_far(query.native) for query in self.queries],
         )
 
+    @alone
     def why_not(self, query: str | None = None) -> str:
         """How far each pattern got: which places hold partial matches, which saw none."""
         self.settle()

@@ -10,7 +10,17 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from spaseq.nfa._chain cimport Weights
 from spaseq.nfa._clock cimport Awaited
 from spaseq.nfa._core cimport AutomatonCore
-from spaseq.nfa._groups cimport Dates, Group, Groups, Stretch, find, group_at, make, values_of
+from spaseq.nfa._groups cimport (
+    NOBODY,
+    Dates,
+    Group,
+    Groups,
+    Stretch,
+    find,
+    group_at,
+    make,
+    values_of,
+)
 from spaseq.nfa._instant cimport touch, wait
 from spaseq.nfa._joins cimport Beginning
 from spaseq.nfa._kept cimport KeptRows, rows_add, rows_forget
@@ -74,7 +84,7 @@ cdef class CoreParts:
 
         Times are what is known of each instant inside the window: its time, or the number of its
         events. Bounds are the first instant of the window as it was then, of each instant that
-        somebody may look back to; none where that is one window back.
+        somebody may look back to, or the first of these; none where that is one window back.
         """
         cdef instant_t i
         cdef instant_t end = self.core.bound if self.core.endless else self.core.now + 1
@@ -84,7 +94,7 @@ cdef class CoreParts:
         bounds = []
         if self.core.bounds != NULL:
             bounds = [
-                (i, self.core.bounds[i & self.core.times_mask])
+                (i, max(self.core.bounds[i & self.core.times_mask], self.core.reach))
                 for i in range(self.core.reach, self.core.now + 1)
             ]
         return (
@@ -100,7 +110,7 @@ cdef class CoreParts:
         cdef dict times = dict(inside), known = dict(bounds)
         self.core.bound = self.core.reach = bound
         if self.core.bounds != NULL:
-            self.core.reach = min(known.values(), default=bound)
+            self.core.reach = min(known, default=bound)
         for i in range(self.core.reach, now + 1 if times or known else self.core.reach):
             self.core.now = i
             self.core.widen_times()
@@ -349,7 +359,8 @@ cdef class CoreParts:
         cdef Groups groups = <Groups>self.core.groups_at[place]
         cdef uint32_t number
         self._set_key(values)
-        find(groups, self.core.key)  # what `make` asks for
+        if find(groups, self.core.key) != NOBODY:
+            raise ValueError(f"two groups of place {place} have the same registers")
         number = make(groups, self.core.key)
         group_at(groups, number).members = union
         group_at(groups, number).latest = start_of(union)

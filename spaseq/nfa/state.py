@@ -13,6 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from spaseq.rdf.checked import (
+    GREATEST,
+    LEAST,
+    MOST,
+    listed,
+    record,
+    refuse,
+    text,
+    whole,
+    wholes,
+)
 from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.event import Event, Term
 
@@ -195,24 +206,80 @@ _ROWS: dict[str, type[Any]] = {
     "kept": KeptRow,
     "partitions": PartitionState,
 }
+_TYPES: dict[str, list[list[type]]] = {
+    "labels": [[int] * 13 + [list]],
+    "groups": [[int, list, int, bool, each] for each in (type(None), list)],
+    "pending": [[int, list, int]],
+    "begun": [[int, list, int]],
+    "awaited": [[int, list, int, list]],
+    "kept": [[int, bool, int]],
+    "partitions": [[list, list, int]],
+}
+"""What the fields of each may be; what lists have in them is left to who knows the automaton."""
 _GRAPH: dict[int, type[NodeState | UnionState]] = {3: NodeState, 4: UnionState}
 """By how many fields there are."""
+_FIELDS = ("skipped", "waited", "forbidden", "files", "graph", "clock", "terms", "complete")
 
 
-def read(data: dict[str, Any], reader: Reader) -> AutomatonState:
-    """What `AutomatonState.written` wrote."""
+def read(data: Any, reader: Reader) -> AutomatonState:
+    """What `AutomatonState.written` wrote.
+
+    Its shape is checked here; whether it is the state of a certain automaton, elsewhere.
+
+    Raises:
+        StateError: for anything else.
+    """
+    record(data, "automaton", (*_FIELDS, *_ROWS, "chained", "recalled"))
+    now, bound, start, micros, times, bounds = listed(data["clock"], "clock", 6)
     return AutomatonState(
-        clock=ClockState(*data["clock"]),
-        skipped=data["skipped"],
-        waited=data["waited"],
-        forbidden=data["forbidden"],
-        terms=list(map(reader.term, data["terms"])),
-        files=data["files"],
-        graph=[_GRAPH[len(row)](*row) for row in data["graph"]],
-        complete=data["complete"],
-        chained=data["chained"],
+        clock=ClockState(
+            whole(now, "clock", -1),
+            whole(bound, "clock"),
+            whole(start, "clock"),
+            whole(micros, "clock", LEAST, GREATEST),
+            [wholes(pair, "clock", LEAST, GREATEST, 2) for pair in listed(times, "clock")],
+            [wholes(pair, "clock", 0, MOST, 2) for pair in listed(bounds, "clock")],
+        ),
+        skipped=whole(data["skipped"], "skipped"),
+        waited=whole(data["waited"], "waited"),
+        forbidden=whole(data["forbidden"], "forbidden"),
+        terms=[reader.term(number, "terms") for number in listed(data["terms"], "terms")],
+        files=[text(name, "files") for name in listed(data["files"], "files")],
+        graph=[_graph_item(row) for row in listed(data["graph"], "graph")],
+        complete=wholes(data["complete"], "complete"),
+        chained=None if data["chained"] is None else _numbers(data["chained"], "chained"),
         recalled=[
-            (instant, stream, reader.event(number)) for instant, stream, number in data["recalled"]
+            (instant, stream, reader.event(number, "recalled"))
+            for instant, stream, number in (
+                wholes(row, "recalled", length=3) for row in listed(data["recalled"], "recalled")
+            )
         ],
-        **{name: [kind(*row) for row in data[name]] for name, kind in _ROWS.items()},
+        **{name: _rows(data[name], name) for name in _ROWS},
     )
+
+
+def _graph_item(row: Any) -> NodeState | UnionState:
+    numbers = wholes(row, "graph", NOTHING)
+    if len(numbers) not in _GRAPH:
+        refuse("graph", "there is an item that is neither a node nor a union")
+    return _GRAPH[len(numbers)](*numbers)
+
+
+def _rows(data: Any, name: str) -> list[Any]:
+    """Rows of one kind, whose fields are integers, flags, and lists of these."""
+    kind = _ROWS[name]
+    types = _TYPES[name]
+    found = []
+    for row in listed(data, name):
+        if type(row) is not list or list(map(type, row)) not in types:
+            refuse(name, f"there is an item that is no {kind.__name__}")
+        found.append(kind(*row))
+    return found
+
+
+def _numbers(data: Any, where: str) -> list[float]:
+    for item in listed(data, where):
+        if type(item) not in (bool, int, float):
+            refuse(where, "an item is no number")
+    found: list[float] = data
+    return found

@@ -3,6 +3,8 @@
 The format of saved state: no pickle, so a blob can be read by another version or refused,
 never executed. Values are None, booleans, integers, floats, decimals, strings, terms, and
 tuples of these; everything else is a programming error and raises TypeError.
+
+A `Reader` trusts nothing: whatever a `Writer` could not have written is a `StateError`.
 """
 
 from __future__ import annotations
@@ -13,8 +15,12 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from spaseq.rdf.event import Event, Term, Timestamp
+from spaseq.rdf.checked import GREATEST, LEAST, MOST_ORDINAL, listed, record, refuse, text, whole
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp
 from spaseq.rdf.tagged import tag_of, tagged_literal
+
+_DEEPEST = 8
+"""Tuples inside of tuples; a match's identity has four."""
 
 
 class Writer:
@@ -77,51 +83,91 @@ class Writer:
 
 
 class Reader:
-    """Reads what a `Writer` wrote; equal numbers give the very same objects."""
+    """Reads what a `Writer` wrote; equal numbers give the very same objects.
 
-    def __init__(self, tables: dict[str, Any]):
-        self._terms = [_term(parts) for parts in tables["terms"]]
+    Raises:
+        StateError: for anything else, as the methods do.
+    """
+
+    def __init__(self, tables: Any):
+        record(tables, "tables", ("terms", "events"))
+        self._terms = [
+            _term(parts, f"tables.terms[{number}]")
+            for number, parts in enumerate(listed(tables["terms"], "tables.terms"))
+        ]
         self._events = [
-            Event(
-                stream,
-                self.time(time),
-                ordinal,
-                tuple((self.term(s), self.term(p), self.term(o)) for s, p, o in facts),
-                None if name is None else self._name(name),
-            )
-            for stream, time, ordinal, facts, name in tables["events"]
+            self._event(fields, f"tables.events[{number}]")
+            for number, fields in enumerate(listed(tables["events"], "tables.events"))
         ]
 
-    def term(self, number: int) -> Term:
-        return self._terms[number]
+    def term(self, number: Any, where: str = "a term") -> Term:
+        return self._terms[whole(number, where, 0, len(self._terms) - 1)]
 
-    def time(self, parts: list[Any]) -> Timestamp:
-        micros, domain, number = parts
-        literal = self.term(number)
-        assert isinstance(literal, ox.Literal)
-        return Timestamp(micros, domain, literal)
+    def time(self, parts: Any, where: str = "a time") -> Timestamp:
+        micros, domain, number = listed(parts, where, 3)
+        literal = self.term(number, where)
+        if domain not in (NUMBER, DATE_TIME) or not isinstance(literal, ox.Literal):
+            refuse(where, "is no timestamp")
+        return Timestamp(whole(micros, where, LEAST, GREATEST), domain, literal)
 
-    def event(self, number: int) -> Event:
-        return self._events[number]
+    def event(self, number: Any, where: str = "an event") -> Event:
+        return self._events[whole(number, where, 0, len(self._events) - 1)]
 
-    def value(self, data: Any) -> Any:
-        if not isinstance(data, list):
+    def value(self, data: Any, where: str = "a value", depth: int = 0) -> Any:
+        if data is None or type(data) is bool:
             return data
-        read = _READ[data[0]]
-        return read(self, data)
+        if type(data) is int:
+            return whole(data, where, LEAST, GREATEST)
+        tag, *parts = listed(data, where) or [None]
+        if tag == "l" and depth < _DEEPEST:
+            return tuple([self.value(part, where, depth + 1) for part in parts])
+        read = _READ.get(tag) if type(tag) is str else None
+        if read is None or len(parts) != 1:
+            refuse(where, "is no value")
+        return read(self, parts[0], where)
 
-    def _name(self, number: int) -> ox.NamedNode | ox.BlankNode:
-        name = self.term(number)
-        assert not isinstance(name, ox.Literal)
+    def _event(self, fields: Any, where: str) -> Event:
+        stream, time, ordinal, facts, name = listed(fields, where, 5)
+        return Event(
+            text(stream, where),
+            self.time(time, where),
+            whole(ordinal, where, 0, MOST_ORDINAL),
+            tuple([self._fact(fact, where) for fact in listed(facts, where)]),
+            None if name is None else self._name(name, where),
+        )
+
+    def _fact(self, fact: Any, where: str) -> Fact:
+        subject, predicate, value = [self.term(term, where) for term in listed(fact, where, 3)]
+        if isinstance(subject, ox.Literal) or not isinstance(predicate, ox.NamedNode):
+            refuse(where, "has a fact that is no triple")
+        return subject, predicate, value
+
+    def _name(self, number: Any, where: str) -> ox.NamedNode | ox.BlankNode:
+        name = self.term(number, where)
+        if isinstance(name, ox.Literal):
+            refuse(where, "has a literal as the name of its graph")
         return name
 
 
-_READ: dict[str, Callable[[Reader, list[Any]], Any]] = {
-    "t": lambda reader, data: reader.term(data[1]),
-    "s": lambda reader, data: data[1],
-    "f": lambda reader, data: float.fromhex(data[1]),
-    "d": lambda reader, data: Decimal(data[1]),
-    "l": lambda reader, data: tuple(map(reader.value, data[1:])),
+def _float(reader: Reader, data: Any, where: str) -> float:
+    try:
+        return float.fromhex(text(data, where))
+    except (ValueError, OverflowError):
+        refuse(where, "is no float")
+
+
+def _decimal(reader: Reader, data: Any, where: str) -> Decimal:
+    try:
+        return Decimal(text(data, where))
+    except ArithmeticError:
+        refuse(where, "is no decimal")
+
+
+_READ: dict[str, Callable[[Reader, Any, str], Any]] = {
+    "t": Reader.term,
+    "s": lambda reader, data, where: text(data, where),
+    "f": _float,
+    "d": _decimal,
 }
 
 
@@ -135,12 +181,17 @@ def _term_parts(term: Term) -> list[str]:
     return ["^", term.value, term.datatype.value]
 
 
-def _term(parts: list[str]) -> Term:
-    kind, value = parts[0], parts[1]
-    if kind == "i":
-        return ox.NamedNode(value)
-    if kind == "b":
-        return ox.BlankNode(value)
-    if kind == "@":
-        return tagged_literal(value, parts[2])
-    return ox.Literal(value, datatype=ox.NamedNode(parts[2]))
+def _term(parts: Any, where: str) -> Term:
+    kind, *texts = [text(part, where) for part in listed(parts, where)] or [""]
+    try:
+        if kind == "i" and len(texts) == 1:
+            return ox.NamedNode(texts[0])
+        if kind == "b" and len(texts) == 1:
+            return ox.BlankNode(texts[0])
+        if kind == "@" and len(texts) == 2:
+            return tagged_literal(texts[0], texts[1])
+        if kind == "^" and len(texts) == 2:
+            return ox.Literal(texts[0], datatype=ox.NamedNode(texts[1]))
+    except ValueError as error:
+        refuse(where, str(error))
+    return refuse(where, "is no term")

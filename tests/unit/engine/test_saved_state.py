@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import zlib
+from hashlib import blake2b
 
 import pytest
 from engine_runs import GPMS, R, S, program, push, text, triples
 
 import spaseq
-from spaseq.engine.state import MAGIC, VERSION
+from spaseq.engine.envelope import MAGIC, VERSION, seal, unseal
 from spaseq.errors import StateError
 
 QUERIES = {
@@ -139,6 +140,12 @@ def test_saved_state_follows_the_window_not_the_stream() -> None:
 # ------------------------------------------------------------------ what is refused
 
 
+def sealed(body: bytes, size: int) -> bytes:
+    """A blob with this body, and the checksum that belongs to it."""
+    front = MAGIC + VERSION.to_bytes(2, "big") + body + size.to_bytes(8, "big")
+    return front + blake2b(front, digest_size=16).digest()
+
+
 def blob() -> bytes:
     run = program().start()
     push(run, 1, "k a 1")
@@ -153,7 +160,7 @@ def blob() -> bytes:
         (lambda good: good[:-7], "damaged"),
         (lambda good: good[: len(MAGIC) + 2], "damaged"),
         (lambda good: good[:40] + bytes([good[40] ^ 1]) + good[41:], "damaged"),
-        (lambda good: MAGIC + VERSION.to_bytes(2, "big") + zlib.compress(b"[1"), "damaged"),
+        (lambda good: sealed(zlib.compress(b"[1"), 2), "damaged"),
     ],
     ids=["empty", "alien", "cut off", "head only", "one bit", "no JSON"],
 )  # fmt: skip
@@ -195,6 +202,24 @@ def test_other_values_of_parameters_are_another_program() -> None:
     saved = limited.start(bind={"limit": 1}).save()
     with pytest.raises(StateError, match="another program"):
         limited.bind({"limit": 2}).resume(saved)
+
+
+@pytest.mark.parametrize("name", ["limit", "k", "x", "none", "", "limit }"])
+@pytest.mark.parametrize("term", [["i", S], ["^", "x", S], ["@", "x", "en"], ["b", "x"]])
+def test_changed_parameters_are_another_program(name: str, term: list[str]) -> None:
+    limited = program(seq="SEQ(A)", gpms="DEFINE GPM A ON s { ?k :a ?x FILTER(?x > ?limit) }")
+    data = unseal(limited.start(bind={"limit": 1}).save())
+    data["tables"]["terms"].append(term)
+    data["bound"] = {name: len(data["tables"]["terms"]) - 1}
+    with pytest.raises(StateError):
+        limited.resume(seal(data))
+
+
+def test_the_queries_that_differ_are_named() -> None:
+    saved = spaseq.compile([text(), text(seq="SEQ(A : B)")], names=["one", "two"]).start().save()
+    others = spaseq.compile([text(), text(seq="SEQ(A , B)"), text()], names=["one", "two", "new"])
+    with pytest.raises(StateError, match=r"it lacks the query new.*\n?.* of the query two differs"):
+        others.resume(saved)
 
 
 def test_bound_parameters_are_saved() -> None:

@@ -1,0 +1,50 @@
+"""The lock of a run; see _alone.pyx."""
+
+from libc.stdint cimport uint32_t
+
+cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() noexcept nogil
+
+cdef extern from *:
+    """
+    /* Whether a word that was 0 is another one from now on. */
+    static inline int spaseq_claim(unsigned long *word, unsigned long owner) {
+        unsigned long nobody = 0;
+        return __atomic_compare_exchange_n(
+            word, &nobody, owner, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    }
+    static inline unsigned long spaseq_owner(unsigned long *word) {
+        return __atomic_load_n(word, __ATOMIC_RELAXED);
+    }
+    static inline void spaseq_disclaim(unsigned long *word) {
+        __atomic_store_n(word, 0, __ATOMIC_RELEASE);
+    }
+    """
+    bint claim "spaseq_claim"(unsigned long* word, unsigned long owner) noexcept nogil
+    unsigned long owner_of "spaseq_owner"(unsigned long* word) noexcept nogil
+    void disclaim "spaseq_disclaim"(unsigned long* word) noexcept nogil
+
+
+cdef class Alone:
+    cdef unsigned long owner    # the thread that is at work, 0: none is
+    cdef uint32_t depth         # calls of it that have not returned
+
+    cpdef int enter(self) except -1
+    cpdef int leave(self) except -1
+
+
+cdef inline int go_in(Alone alone) except -1:
+    """As `Alone.enter`."""
+    cdef unsigned long own = PyThread_get_thread_ident()
+    if owner_of(&alone.owner) != own and not claim(&alone.owner, own):
+        raise RuntimeError("a run is for one thread at a time")
+    alone.depth += 1
+    return 0
+
+
+cdef inline int go_out(Alone alone) noexcept:
+    """As `Alone.leave`."""
+    alone.depth -= 1
+    if alone.depth == 0:
+        disclaim(&alone.owner)
+    return 0

@@ -1,0 +1,125 @@
+"""Changed states of all shapes: refused, or runs that work. A bounded part of `hostile_state.py`.
+
+`SPASEQ_EXAMPLES` is the number of states of each shape (default 120, and 2 of each
+hand-made case), `SPASEQ_SEED` what they are drawn by.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hostile_state import OWN, Shape, examples, own_shapes, stop, suite_shapes
+
+import spaseq
+from spaseq.engine.envelope import MOST_EXPANDED, seal, unseal
+from spaseq.errors import StateError
+
+SEED = os.environ.get("SPASEQ_SEED", "0")
+SHAPES = list(own_shapes())
+EXAMPLES = os.environ.get("SPASEQ_EXAMPLES")
+
+
+@pytest.fixture(autouse=True)
+def _limited() -> Iterator[None]:
+    """An endless loop fails the test."""
+    before = signal.signal(signal.SIGALRM, stop)
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_a_changed_state_is_refused_or_runs(shape: Shape) -> None:
+    came = examples(shape, int(EXAMPLES or "120"), SEED)
+    # Both happen: else nothing is tried, or nothing checked.
+    assert came["refused"]
+    assert came["ran"]
+
+
+def test_changed_states_of_the_hand_made_cases_are_refused_or_run() -> None:
+    came: Counter[str] = Counter()
+    for shape in suite_shapes():
+        came += examples(shape, int(EXAMPLES or "2"), SEED)
+    assert came["refused"] > came["ran"] > 0
+
+
+def _two_steps() -> spaseq.Program:
+    (shape,) = (shape for shape in SHAPES if shape.name == "range")
+    return shape.program
+
+
+def _saved() -> bytes:
+    (shape,) = (shape for shape in SHAPES if shape.name == "range")
+    return shape.saved()[3]
+
+
+@pytest.mark.parametrize("field", range(13))
+@pytest.mark.parametrize("value", [99999, -1, 2**31, 2**32 - 1, 2**63, 0.5, "x", None, []])
+def test_each_field_of_a_label_is_checked(field: int, value: object) -> None:
+    data = unseal(_saved())
+    label = data["queries"][0]["automaton"]["labels"][0]
+    label[field] = value
+    try:
+        run = _two_steps().resume(seal(data))
+    except StateError:
+        return
+    # A line or an ordinal is what it says it is.
+    assert value in {5: (99999, 2**31, 2**32 - 1), 8: (99999, 2**31)}.get(field, ())
+    assert run.push("http://example.org/s", 9, b"") == []
+
+
+def test_a_node_comes_after_what_it_follows() -> None:
+    (shape,) = (shape for shape in SHAPES if shape.name == "iteration")
+    data = unseal(shape.saved()[6])
+    graph = data["queries"][0]["automaton"]["graph"]
+    node = next(number for number, item in enumerate(graph) if len(item) == 3 and item[1] >= 0)
+    graph[node][1] = node + 1
+    with pytest.raises(StateError, match="graph"):
+        shape.program.resume(seal(data))
+
+
+BOMB = """
+import resource, sys, zlib
+from hashlib import blake2b
+from spaseq.engine.envelope import MAGIC, VERSION, unseal
+from spaseq.errors import StateError
+packing, mebibytes = zlib.compressobj(9), 1500
+body = b"".join(packing.compress(b" " * (1 << 20)) for _ in range(mebibytes)) + packing.flush()
+for size in (mebibytes << 20, 32 * len(body), 100):
+    blob = MAGIC + VERSION.to_bytes(2, "big") + body + size.to_bytes(8, "big")
+    try:
+        unseal(blob + blake2b(blob, digest_size=16).digest())
+    except StateError:
+        continue
+    sys.exit("was not refused")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_a_small_state_does_not_unpack_to_a_large_one() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BOMB], capture_output=True, text=True, timeout=120, check=True
+    )
+    # 1.5 MB of blob may become 32 times as much.
+    assert int(done.stdout) < 300
+
+
+def test_what_compresses_well_is_stored_as_it_is() -> None:
+    data = {"zeros": [0] * 100_000}
+    blob = seal(data)
+    assert unseal(blob) == data
+    assert len(blob) * MOST_EXPANDED >= 200_000
+    assert len(zlib.compress(b"0," * 100_000)) * MOST_EXPANDED < 200_000
+
+
+def test_all_shapes_have_states() -> None:
+    assert {shape.name for shape in SHAPES} >= set(OWN)
+    for shape in SHAPES:
+        automata = [unseal(blob)["queries"][0]["automaton"] for blob in shape.saved()]
+        assert any(automaton["labels"] for automaton in automata), shape.name

@@ -1,0 +1,150 @@
+"""A run is for one thread at a time: what a second one asks meanwhile is refused."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+from core_runs import encoded, event
+from engine_runs import S, program, triples
+
+import spaseq
+from spaseq.rdf.event import Event
+
+BUSY = "a run is for one thread at a time"
+USES: dict[str, Callable[[spaseq.Run], object]] = {
+    "push": lambda run: run.push(S, 9, triples("k b 1")),
+    "push_batch": lambda run: list(run.push_batch([event(9_000_000, "b", "k")])),
+    "encoded": lambda run: list(run.push_batch(encoded(run, [event(9_000_000, "b", "k")]))),
+    "advance": lambda run: run.advance(9),
+    "finish": lambda run: run.finish(),
+    "save": lambda run: run.save(),
+    "stats": lambda run: run.stats,
+    "why_not": lambda run: run.why_not(),
+    "explain": lambda run: run.explain(),
+}
+
+
+def in_a_thread(call: Callable[[], object]) -> str:
+    """What a call in another thread raises."""
+    said = [""]
+
+    def work() -> None:
+        try:
+            call()
+        except BaseException as error:
+            said[0] = f"{type(error).__name__}: {error}"
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    return said[0]
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_another_thread_is_refused_while_events_are_fetched(
+    use: Callable[[spaseq.Run], object],
+) -> None:
+    run = program().start()
+    said = []
+
+    def events() -> Iterator[Event]:
+        yield event(1, "a", "k")
+        said.append(in_a_thread(lambda: use(run)))
+        yield event(2, "b", "k")
+
+    assert len(list(run.push_batch(events()))) == 1
+    assert said == [f"RuntimeError: {BUSY}"]
+    assert run.stats["events"] == 2
+
+
+def push_many(run: spaseq.Run) -> None:
+    for number in range(600):
+        run.push(S, number / 100, triples(f"k{number} a 1"))
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_threads_may_take_turns(use: Callable[[spaseq.Run], object]) -> None:
+    run = program().start()
+    assert in_a_thread(lambda: run.push(S, 1, triples("k a 1"))) == ""
+    assert in_a_thread(lambda: use(run)) == ""
+    assert run.save()
+
+
+def test_matches_that_are_made_as_they_are_taken_are_taken_by_one_thread_at_a_time() -> None:
+    run = program(seq="SEQ(A : B)").start()
+    said = []
+
+    def events() -> Iterator[Event]:
+        yield event(1, "a", "k")
+        yield event(2, "b", "k")
+        said.append(in_a_thread(lambda: next(matches)))
+        yield event(3, "b", "k")
+
+    matches = run.push_batch(events())
+    assert next(matches)
+    # The next step may be that of another thread, as long as it is the only one.
+    assert in_a_thread(lambda: next(matches)) == ""
+    assert said == [f"RuntimeError: {BUSY}"]
+
+
+def test_what_a_run_calls_may_ask_it() -> None:
+    run = program().start()
+    seen = []
+
+    def events() -> Iterator[Event]:
+        for one in (event(1, "a", "k"), event(2, "b", "k")):
+            seen.append(run.stats["events"])
+            yield one
+
+    assert len(list(run.push_batch(events()))) == 1
+    assert seen == [0, 1]
+
+
+def test_an_error_leaves_the_run_to_the_next_thread() -> None:
+    run = program().start()
+    run.push(S, 5, triples("k a 1"))
+    run.push(S, 5, triples("k a 2"))
+    with pytest.raises(spaseq.EventError):
+        run.push(S, 1, triples("k a 1"))
+    with pytest.raises(spaseq.EventError):
+        run.push(S, "no time", triples("k a 1"))
+    assert in_a_thread(lambda: run.push(S, 6, triples("k b 1"))) == ""
+
+
+def test_a_run_that_failed_in_one_thread_says_so_in_another() -> None:
+    run = program().start(max_groups=1)
+    with pytest.raises(spaseq.SpaseqError, match="more than 1 groups"):
+        push_many(run)
+    assert "the run has failed" in in_a_thread(lambda: run.push(S, 9, triples("k b 1")))
+
+
+def test_no_event_is_lost_or_numbered_twice_by_threads_that_collide() -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        run = program(seq="SEQ(A)", gpms="DEFINE GPM A ON s { ?k :a ?x }").start()
+        found: list[spaseq.Match] = []
+        said: Counter[str] = Counter()
+
+        def work() -> None:
+            for number in range(1500):
+                try:
+                    found.extend(run.push(S, 1, triples(f"k a {number}")))
+                except RuntimeError as error:
+                    said[str(error)] += 1
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert set(said) <= {BUSY}
+    assert run.stats["events"] == len(found) == 6000 - said.total()
+    assert len({match.events[0].ordinal for match in found}) == len(found)
