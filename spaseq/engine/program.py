@@ -20,7 +20,7 @@ from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.engine.residual import looks_at_graphs, pattern_of
 from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
-from spaseq.errors import StateError
+from spaseq.errors import QueryError, StateError
 from spaseq.gpm.native import Pattern, alike, compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.kb.snapshot import Kb, open_kb
