@@ -38,8 +38,9 @@ ORDER = [
 ]
 RANK = {stage: rank for rank, stages in enumerate(ORDER) for stage in stages}
 
-BUDGETS = {".py": 400, ".pyx": 600}
-TEST_BUDGET = 800
+# Guides, not aims: a file may be long where it is one concept.
+BUDGETS = {".py": 700, ".pyx": 1500}
+TEST_BUDGET = 1000
 LONGEST = 100
 TEXTS = {".py", ".pyx", ".pxd", ".pyi", ".lark", ".md", ".toml", ".rq", ".sh", ".txt"}
 BUILT = {"build", "dist", "site"}

@@ -151,7 +151,10 @@ cdef inline void _set_real(Operand* to, uint8_t kind, double real) noexcept nogi
 
 
 cdef bint _set_ratio(Operand* to, int128 a, int128 b, int128 d, bint cut) noexcept nogil:
-    """The decimal a * b / d, cut towards zero: whether it fits, and was exact where not to `cut`."""
+    """The decimal a * b / d, cut towards zero.
+
+    Returns whether it fits and, unless it may be `cut`, is exact.
+    """
     cdef int over = 0
     cdef uint128 size = ratio(size_of(a), size_of(b), size_of(d), &over)
     cdef bint negative = (a < 0) != (b < 0)

@@ -7,9 +7,10 @@ here for numbers and booleans, by that function for the rest. `value_of` and `lo
 are how everything that is only known in Python is asked: there and back without a loss.
 
 Invariant: an operand with `whole` is shown as that text; its numbers are those of
-`_values.decode`. A WIDE number has one, also where it is computed: its digits are there only. Cost: constant, but for long texts. A double is written here if it has at
-most 15 digits: then no other text so short reads back as the same number (6 for floats);
-one with more if it is of middling size and no tie between two texts is possible.
+`_values.decode`. A WIDE number has one, also where it is computed: its digits are there only.
+Cost: constant, but for long texts. A double is written here if it has at most 15 digits, as no
+other text so short reads back as the same number (6 for floats). One with more digits is written
+here if it is of middling size and no tie between two texts is possible.
 """
 
 from cpython.unicode cimport PyUnicode_DecodeUTF8

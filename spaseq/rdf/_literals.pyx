@@ -7,8 +7,8 @@ years of ten digits, numbers whose rounding needs long arithmetic, WIDE numbers)
 `_values.parse`, which takes the GIL.
 
 Invariant: kind and numbers are those of `_values.decode`; what that calls OTHER (an unknown
-datatype, an ill-formed text, a number out of the range of its datatype) is OTHER here. Cost: linear in the
-text. A double is exact by construction: at most 19 digits and a power of ten up to 19
+datatype, an ill-formed text, a number out of the range of its datatype) is OTHER here. Cost:
+linear in the text. A double is exact by construction: at most 19 digits and a power of ten up to 19
 either way are one product or quotient of 128 bits, rounded once (Clinger, How to Read
 Floating Point Numbers Accurately, 1990, has the case of 53 bits).
 """

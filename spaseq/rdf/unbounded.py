@@ -29,7 +29,7 @@ from typing import Final
 MOST_DIGITS: Final = 1 << 26
 """Of a result; the literals that readers accept have fewer."""
 PLACES: Final = 18
-"""Digits behind the point that a quotient has at least, and a decimal of the 64-bit lane at most."""
+"""Least digits behind the point of a quotient, and most of a decimal of the 64-bit lane."""
 
 _EXACT = Context(
     prec=MAX_PREC, rounding=ROUND_DOWN, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation]
@@ -146,10 +146,10 @@ def nearest_float(number: Decimal) -> float:
     number = _shortened(number)
     double = float(number)
     exact = Decimal(double) if math.isfinite(double) else None
-    if exact is not None and exact != number:
+    odd = struct.unpack("q", struct.pack("d", double))[0] & 1
+    if exact is not None and exact != number and not odd:
         # Rounded to odd, the double rounds to the float that the number itself rounds to.
-        if not struct.unpack("q", struct.pack("d", double))[0] & 1:
-            double = math.nextafter(double, math.inf if number > exact else -math.inf)
+        double = math.nextafter(double, math.inf if number > exact else -math.inf)
     try:
         narrow: float = _SINGLE.unpack(_SINGLE.pack(double))[0]
     except OverflowError:

@@ -24,8 +24,10 @@ def literal(text: str, name: str) -> ox.Literal:
     return ox.Literal(text, datatype=ox.NamedNode(XSD + name))
 
 
+# Numbers whose sums and products have room in pyoxigraph's 64 and 128 bits; for all others see
+# tests/unit/rdf/exact.py.
 TERMS: dict[str, tuple[Term, ...]] = {
-    "integer": tuple(literal(t, "integer") for t in ("0", "1", "-3", "7", str(2**63 - 1))),
+    "integer": tuple(literal(t, "integer") for t in ("0", "1", "-3", "7", "1000003")),
     "decimal": tuple(literal(t, "decimal") for t in ("0.5", "-2.25", "3", "1.1")),
     "double": tuple(literal(t, "double") for t in ("0", "-0", "1", "2.5", "0.1", "NaN", "INF")),
     "float": tuple(literal(t, "float") for t in ("1", "0.1", "-2.5", "16777216")),

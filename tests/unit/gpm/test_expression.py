@@ -53,7 +53,7 @@ def test_a_derived_integer_is_a_number_and_keeps_its_datatype():
     ("text", "expected"),
     [
         ("0 / 0.5", literal("0", "decimal")),
-        ("0.0000000001 * 0.0000000001", literal("0", "decimal")),
+        ("0.0000000001 * 0.0000000001", literal("0.00000000000000000001", "decimal")),
         ("0.123456789012 * 0.1", literal("0.0123456789012", "decimal")),
         ("false < true", literal("true", "boolean")),
         ('"2020-01-31"^^xsd:date + "P1M"^^xsd:yearMonthDuration', literal("2020-02-29", "date")),
