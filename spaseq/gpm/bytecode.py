@@ -160,7 +160,7 @@ _BINARY = {
 _INSTRUCTIONS = {each.name: Operation[each.opcode] for each in BUILTINS.values() if each.opcode}
 """The functions that are one instruction; each of them gives a boolean."""
 
-# Patterns without metacharacters but at their ends: a subset of the portable ones.
+# Patterns without metacharacters but at their ends.
 _PLAIN = re.compile(
     r"(?P<start>\^?)(?P<text>(?:[\w \-/:,;=@&%~'\"<>!]|\\[.\\\-/+*?()\[\]{}|^$])*)(?P<end>\$?)",
     re.ASCII,

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
-from spaseq.gpm import strings
+from spaseq.gpm import regular, strings
 from spaseq.parser import ast
 from spaseq.rdf import calendar
 from spaseq.rdf._values import (
@@ -237,7 +237,9 @@ def by_reference(node: ast.Node) -> str | None:
     match node:
         case ast.Call("REGEX", (_, ast.Literal(pattern), *rest)):
             flags = rest[0].lexical if rest and isinstance(rest[0], ast.Literal) else ""
-            return None if strings.portable(pattern, flags) else f'REGEX with "{pattern}"'
+            given = regular.pattern_and_flags(pattern, flags)
+            known = given is None or regular.compiled(*given) is not None
+            return None if known else f'REGEX with "{pattern}"'
         case ast.Call("REGEX"):
             return "REGEX with a computed pattern (some patterns)"
         case ast.Call("REPLACE"):

@@ -1,17 +1,15 @@
 """SPARQL's functions on strings, and its regular expressions.
 
 Strings with and without a language tag are the only arguments; anything else is an error,
-None. A pattern that Python's engine reads as the reference's does is run here, any other by
-pyoxigraph. Source: SPARQL 1.1 section 17.4.3.
+None. Regular expressions are those of `spaseq.gpm.regular`; what it leaves to pyoxigraph is asked
+there. Source: SPARQL 1.1 section 17.4.3.
 """
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
 from urllib.parse import quote
 
-from spaseq.gpm import reference
+from spaseq.gpm import reference, regular
 from spaseq.rdf._values import (
     INTEGER,
     LANG,
@@ -114,44 +112,17 @@ def encode_for_uri(value: Value) -> Value | None:
     return string(quote(value.text, safe="-_.~")) if _is_text(value) else None
 
 
-# Patterns that mean the same to Python and to the reference's engine: plain characters,
-# ASCII classes, groups, alternatives, greedy repetition, anchors at the ends. No group is
-# repeated, and not much else: Python's engine may need exponential time for such patterns.
-_ATOM = r"(?:[\w \-/:,;=@&%~'\"<>!]|\\[.\\\-/+*?()\[\]{}|^$]|\.|\[\^?[\w \-:./@]+\])"
-_PORTABLE = re.compile(
-    rf"\^?(?:{_ATOM}[*+?]?(?![*+?])|\((?!\?)|\)(?![*+?])|\|)*(?P<end>\$?)", re.ASCII
-)
-_MOST_REPEATED = 2
-
-
-@lru_cache(maxsize=1024)
-def portable(pattern: str, flags: str) -> re.Pattern[str] | None:
-    """The pattern for Python's engine; None where only the reference knows its meaning."""
-    form = _PORTABLE.fullmatch(pattern)
-    if form is None or flags not in ("", "i", "s", "is", "si"):
-        return None
-    if pattern.count("*") + pattern.count("+") > _MOST_REPEATED:
-        return None
-    if form["end"]:
-        pattern = pattern[:-1] + r"\Z"
-    options = re.ASCII
-    options |= re.IGNORECASE if "i" in flags else re.NOFLAG
-    options |= re.DOTALL if "s" in flags else re.NOFLAG
-    try:
-        return re.compile(pattern, options)
-    except re.error:
-        return None
-
-
 def regex(text: Value, pattern: Value, flags: Value | None = None) -> Value | None:
     if not _is_text(text) or pattern.kind != STRING:
         return None
     if flags is not None and flags.kind != STRING:
         return None
-    options = "" if flags is None else flags.text
-    compiled = portable(pattern.text, options)
-    if compiled is not None and (options in ("", "s") or text.text.isascii()):
-        return boolean(compiled.search(text.text) is not None)
+    given = regular.pattern_and_flags(pattern.text, "" if flags is None else flags.text)
+    if given is None:
+        return None
+    test = regular.compiled(*given)
+    if test is not None:
+        return boolean(test(text.text))
     return _reference("REGEX", string(text.text), pattern, *(() if flags is None else (flags,)))
 
 

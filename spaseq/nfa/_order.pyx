@@ -12,7 +12,8 @@ none.
 Invariant: what an index leaves out, the filter it serves is not true of; what it gives, the filter
 is still asked about, unless all numbers are distinct as doubles. So values may be doubles that
 stand for exact numbers, and infinities that stand for the greatest ones: rounding keeps the order,
-and a range is widened by as much as rounding to a float can move a number. Cost: logarithmic, in the most groups there have been, for
+and a range is widened by as much as rounding to a float can move a number. Cost: logarithmic in the
+most groups there have been, for
 each that comes, goes, or begins a range, for blocks that lose groups are not joined; constant for
 each after it. Source: Seidel and Aragon, Randomized Search Trees, 1996.
 """

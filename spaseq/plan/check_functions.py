@@ -1,4 +1,4 @@
-"""The calls of a query → unknown functions and wrong numbers of arguments, wherever they are.
+"""The calls of a query → unknown functions, wrong arities, patterns and casts that always fail.
 
 The parser has checked the functions that a keyword names; an IRI may name any. What may be
 called is in `spaseq.sparql.builtins`, from which the evaluators are made: a call that passes
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+
+import pyoxigraph as ox
 
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
@@ -21,8 +23,19 @@ _XSD_STRING = XSD + "string"
 
 
 def check_functions(query: ast.Query) -> Iterator[Diagnostic]:
-    """The findings about all calls of functions that an IRI names."""
+    """The findings about all calls."""
     for part in ast.walk(query):
+        if isinstance(part, ast.Call) and part.name in ("REGEX", "REPLACE"):
+            if not _is_pattern(part):
+                yield Diagnostic(
+                    "this is no regular expression that can be matched, so the call is always an "
+                    "error",
+                    part.arguments[1].span,
+                    "use XPath's syntax, the flags s, m, i, x and q, and neither back-references "
+                    "nor look-around",
+                    severity="warning",
+                )
+            continue
         if not isinstance(part, ast.FunctionCall):
             continue
         known = NAMED_BY_IRI.get(part.function.value)
@@ -42,6 +55,20 @@ def check_functions(query: ast.Query) -> Iterator[Diagnostic]:
                 "correct the value, or take the cast out",
                 severity="warning",
             )
+
+
+def _is_pattern(call: ast.Call) -> bool:
+    """Whether a constant pattern with constant flags is valid; any other may be."""
+    given = [call.arguments[1], *call.arguments[2 if call.name == "REGEX" else 3 :]]
+    constants = [ox.Literal(part.lexical) for part in given if isinstance(part, ast.Literal)]
+    if len(constants) < len(given):
+        return True
+    more = "" if call.name == "REGEX" else ', ""'
+    arguments = f"{constants[0]}{more}"
+    arguments += "".join(f", {flags}" for flags in constants[1:])
+    solutions = ox.Store().query(f'SELECT ({call.name}("-", {arguments}) AS ?r) {{}}')
+    assert isinstance(solutions, ox.QuerySolutions)
+    return any(solution["r"] is not None for solution in solutions)
 
 
 def _unknown(function: ast.Iri) -> Diagnostic:

@@ -1,0 +1,267 @@
+"""SPARQL's regular expressions → tests of texts, in time linear in the text.
+
+A pattern means what XPath says, in detail what pyoxigraph's engine makes of it. That engine does
+not backtrack, but a call of it costs a query. Therefore the syntax that it shares with RE2, which
+does not backtrack either, is compiled by RE2, and the rest is left to pyoxigraph. Python's engine
+is the fastest for a short text, but backtracks: it gets only patterns that it matches in linear
+time.
+
+Invariant: no test takes longer than text times pattern, whether the query or the data supplied the
+pattern, and no compiled pattern holds more than `MAX_PATTERN_BYTES`. RE2 and pyoxigraph refuse
+larger ones, which is an error in SPARQL.
+Source: XPath and XQuery Functions and Operators 3.1, sections 5.6.1 and 5.6.4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeAlias
+
+import re2
+
+Test: TypeAlias = Callable[[str], bool]
+
+MAX_PATTERN_BYTES = 1 << 20
+"""Of a compiled pattern, its automaton included."""
+MAX_CACHED_LENGTH = 1000
+"""Characters of a pattern that is cached."""
+MAX_CACHED_PATTERNS = 256
+
+FLAGS = frozenset("simxq")
+_SPACE = " \t\n\r"
+
+
+def pattern_and_flags(pattern: str, flags: str) -> tuple[str, str] | None:
+    """The pattern without what the flags `q` and `x` stand for, and the flags that are left.
+
+    None where there is no such flag.
+    """
+    if not FLAGS.issuperset(flags):
+        return None
+    if "q" in flags:
+        return re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", pattern), "i" if "i" in flags else ""
+    if "x" in flags:
+        pattern = _without_space(pattern)
+    return pattern, "".join(flag for flag in "sim" if flag in flags)
+
+
+def _without_space(pattern: str) -> str:
+    """The pattern without the white space outside of classes."""
+    found = re.findall(r"\\.|\[\^?\]?(?:\\.|[^\\\]])*\]?|.", pattern, re.DOTALL)
+    return "".join(part for part in found if part not in _SPACE)
+
+
+def compiled(pattern: str, flags: str) -> Test | None:
+    """The test of a pattern with flags of `s`, `i` and `m`; None where it is left to pyoxigraph."""
+    make = _kept if len(pattern) <= MAX_CACHED_LENGTH else _compiled
+    return make(pattern, flags)
+
+
+def _compiled(pattern: str, flags: str) -> Test | None:
+    if _is_quick(pattern, flags):
+        end = pattern[:-1] + r"\Z" if re.search(r"(?<!\\)(?:\\\\)*\$$", pattern) else pattern
+        search = re.compile(end, re.ASCII | (re.DOTALL if "s" in flags else re.NOFLAG)).search
+        return lambda text: search(text) is not None
+    try:
+        translated = _Translation(pattern, "i" in flags).text
+    except _OtherSyntaxError:
+        return None
+    if flags:
+        translated = f"(?{flags}){translated}"
+    try:
+        matcher = re2.compile(translated, _options()).search
+    except re2.error:
+        return None
+    return lambda text: matcher(text) is not None
+
+
+_kept = lru_cache(maxsize=MAX_CACHED_PATTERNS)(_compiled)
+
+
+def _options() -> re2.Options:
+    options = re2.Options()
+    options.max_mem = MAX_PATTERN_BYTES
+    options.log_errors = False
+    options.never_capture = True
+    return options
+
+
+# ------------------------------------------------------------------ what Python's engine gets
+
+_ATOM = r"(?:[\w \-/:,;=@&%~'\"<>!]|\\[.\\\-/+*?()\[\]{}|^$]|\.|\[\^?[\w \-:./@]+\])"
+_CHOICES = re.compile(rf"\^?{_ATOM}*(?:\|{_ATOM}+)*\$?", re.ASCII)
+"""Neither repetition nor groups: each place of the text is looked at once for each choice."""
+_ONE_RUN = re.compile(rf"\^(?:{_ATOM}(?P<few>\?)?)*(?:{_ATOM}[*+]{_ATOM}*)?\$?", re.ASCII)
+"""One repetition behind the beginning: giving back one character costs what follows it."""
+_MOST_OPTIONAL = 2
+
+
+def _is_quick(pattern: str, flags: str) -> bool:
+    """Whether Python's engine means the same, and needs linear time."""
+    if flags not in ("", "s"):
+        return False
+    if _CHOICES.fullmatch(pattern):
+        # `^` and `$` would belong to the first and last choice alone: so they do for others.
+        return _is_valid(pattern)
+    return (
+        _ONE_RUN.fullmatch(pattern) is not None
+        and pattern.count("?") - pattern.count(r"\?") <= _MOST_OPTIONAL
+        and _is_valid(pattern)
+    )
+
+
+def _is_valid(pattern: str) -> bool:
+    """Whether the ranges of the classes run upwards and hold no signs of Python's own."""
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return re.search(r"--|&&|~~|\|\|", pattern) is None
+
+
+# ------------------------------------------------------------------ what RE2 gets
+
+
+class _OtherSyntaxError(Exception):
+    """The pattern has syntax that the two engines do not share."""
+
+
+_DIGIT = r"\p{Nd}"
+_BLANK = r"\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}"
+_WORD = (
+    r"\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}"
+    r"\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}"
+)
+_CLASSES = {"d": _DIGIT, "s": _BLANK, "w": _WORD}
+_LITERAL = frozenset("\\.+*?()|[]{}^$-/,:;=@%&!~#'\" ")
+"""Characters that a backslash makes mean themselves."""
+_CONTROL = frozenset("nrtfv")
+_CATEGORIES = frozenset(
+    "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp".split()
+)
+_REPEATED = re.compile(r"\{([0-9]{1,4})(,([0-9]{1,4})?)?\}")
+_PROPERTY = re.compile(r"\\([pP])(?:\{([A-Z][a-z]?)\}|([A-Z]))")
+_MOST_REPEATED = 1000
+
+
+class _Translation:
+    """One pattern as RE2 is to read it; `\\d`, `\\s` and `\\w` are those of Unicode.
+
+    Raises:
+        _OtherSyntaxError: where it may mean anything else to pyoxigraph's engine.
+    """
+
+    def __init__(self, pattern: str, folded: bool):
+        self._pattern = pattern
+        self._folded = folded
+        self._at = 0
+        self.text = "".join(self._parts())
+
+    def _parts(self) -> list[str]:
+        found: list[str] = []
+        repeatable = False
+        while self._at < len(self._pattern):
+            sign = self._pattern[self._at]
+            if sign in "*+?{":
+                if not repeatable:
+                    raise _OtherSyntaxError
+                found.append(self._repetition())
+                repeatable = False
+                continue
+            repeatable = sign not in "^$|("
+            if sign == "\\":
+                found.append(self._escape(in_class=False))
+            elif sign == "[":
+                found.append(self._class())
+            elif sign == "(":
+                found.append(self._opening())
+            else:
+                self._at += 1
+                found.append(f"\\{sign}" if sign in "]}" else sign)
+        return found
+
+    def _opening(self) -> str:
+        rest = self._pattern[self._at : self._at + 3]
+        if rest[1:2] != "?":
+            self._at += 1
+            return "("
+        if rest != "(?:":
+            raise _OtherSyntaxError
+        self._at += 3
+        return rest
+
+    def _repetition(self) -> str:
+        start = self._at
+        if self._pattern[start] == "{":
+            found = _REPEATED.match(self._pattern, start)
+            if found is None or max(int(found[1]), int(found[3] or 0)) > _MOST_REPEATED:
+                raise _OtherSyntaxError
+            self._at = found.end()
+        else:
+            self._at += 1
+        if self._pattern[self._at : self._at + 1] == "?":
+            self._at += 1
+        return self._pattern[start : self._at]
+
+    def _escape(self, in_class: bool) -> str:
+        """An escape; of a class its members, in brackets unless it is in a class already."""
+        start = self._at
+        letter = self._pattern[start + 1 : start + 2]
+        self._at += 2
+        if letter in _LITERAL or letter in _CONTROL:
+            return f"\\{letter}"
+        if letter == "D":
+            return r"\P{Nd}"
+        if letter in _CLASSES:
+            return _CLASSES[letter] if in_class else f"[{_CLASSES[letter]}]"
+        if letter.lower() in _CLASSES and not in_class:
+            return f"[^{_CLASSES[letter.lower()]}]"
+        found = _PROPERTY.match(self._pattern, start)
+        name = "" if found is None else found[2] or found[3]
+        if found is None or self._folded or name not in _CATEGORIES:
+            raise _OtherSyntaxError
+        self._at = found.end()
+        return f"\\{found[1]}{{{name}}}"
+
+    def _class(self) -> str:
+        """A class of characters, ranges and escapes; `-` is a range or the first or last one."""
+        pattern = self._pattern
+        found = "["
+        self._at += 1
+        if pattern[self._at : self._at + 1] == "^":
+            found += "^"
+            self._at += 1
+        first = self._at
+        while True:
+            sign = pattern[self._at : self._at + 1]
+            following = pattern[self._at + 1 : self._at + 2]
+            if sign in ("", "["):
+                raise _OtherSyntaxError
+            if sign == "]":
+                if self._at == first:
+                    raise _OtherSyntaxError
+                self._at += 1
+                return found + "]"
+            if sign in "&~-" and sign == following:
+                raise _OtherSyntaxError
+            if sign == "-" and not (self._at == first or following == "]"):
+                raise _OtherSyntaxError
+            found += self._member()
+
+    def _member(self) -> str:
+        pattern, start = self._pattern, self._at
+        if pattern[start] == "\\":
+            low = self._escape(in_class=True)
+        else:
+            self._at += 1
+            low = f"\\{pattern[start]}" if pattern[start] in "^-" else pattern[start]
+        ranged = pattern[self._at : self._at + 1] == "-"
+        if not ranged or pattern[self._at + 1 : self._at + 2] == "]":
+            return low
+        high = pattern[self._at + 1 : self._at + 2]
+        if len(low) > 2 or high in ("", "-", "[", "\\") or pattern[start] == "-":
+            raise _OtherSyntaxError
+        self._at += 2
+        return f"{low}-{high}"
