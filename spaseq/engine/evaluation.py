@@ -30,7 +30,7 @@ from spaseq.nfa.limits import NO_LIMITS, Limits
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
-from spaseq.rdf.event import Event
+from spaseq.rdf.event import Event, fact_of
 from spaseq.rdf.time import mixed_domains
 from spaseq.results import Match
 
@@ -376,7 +376,7 @@ class Evaluation(Admission):
                 self.derived_ordinal[iri] = 0
             ordinal = self.derived_ordinal[iri]
             self.derived_ordinal[iri] = ordinal + 1
-            event = Event(iri, match.end, ordinal, match.graph)
+            event = Event(iri, match.end, ordinal, tuple(map(fact_of, match.graph)))
             for number, reader in enumerate(self.queries):
                 if reader.reads(iri):
                     self.delayed[number].append(event)

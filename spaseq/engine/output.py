@@ -26,7 +26,7 @@ from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.window import WindowTimes
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, QueryPlan
-from spaseq.rdf.event import Fact, Term, Timestamp
+from spaseq.rdf.event import Fact, Term, Timestamp, triple_of
 from spaseq.results import Match, Witness
 
 
@@ -259,7 +259,8 @@ class OutputStage:
         bindings: Mapping[str, Term] = {}
         if self._plan.output.form == "construct":
             self.constructed += 1
-            graph = self._graph(result.solution, self.constructed)
+            facts = self._graph(result.solution, self.constructed)
+            graph = tuple(map(triple_of, facts))
         else:
             bindings = {
                 name: value

@@ -139,7 +139,10 @@ _LITERAL = frozenset("\\.+*?()|[]{}^$-/,:;=@%&!~#'\" ")
 """Characters that a backslash makes mean themselves."""
 _CONTROL = frozenset("nrtfv")
 _CATEGORIES = frozenset(
-    "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp".split()
+    re.findall(
+        r"\w+",
+        "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp",
+    )
 )
 _REPEATED = re.compile(r"\{([0-9]{1,4})(,([0-9]{1,4})?)?\}")
 _PROPERTY = re.compile(r"\\([pP])(?:\{([A-Z][a-z]?)\}|([A-Z]))")

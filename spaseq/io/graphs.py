@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import pyoxigraph as ox
 
-from spaseq.rdf.event import Fact, Term, Timestamp
+from spaseq.rdf.event import Fact, Term, Timestamp, fact_of
 from spaseq.rdf.time import canonical_literal
 from spaseq.results import Match
 
@@ -124,7 +124,7 @@ def _short(term: Term) -> str:
 
 def _facts(match: Match, graph: ox.NamedNode, names: _Names) -> Iterator[Fact]:
     if match.graph is not None:
-        yield from match.graph
+        yield from map(fact_of, match.graph)
         return
     blanks: list[Fact] = []
     yield graph, _TYPE, _MATCH

@@ -69,3 +69,13 @@ class Event:
     def instant(self) -> tuple[int, int]:
         """(timestamp in microseconds, ordinal): the event's position in time."""
         return (self.time.micros, self.ordinal)
+
+
+def triple_of(fact: Fact) -> ox.Triple:
+    """The triple that pyoxigraph has for a fact; its subject is no literal."""
+    return ox.Triple(*fact)  # type: ignore[arg-type]
+
+
+def fact_of(triple: ox.Triple) -> Fact:
+    """The terms of a triple without triple terms."""
+    return triple.subject, triple.predicate, triple.object  # type: ignore[return-value]

@@ -1,7 +1,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from spaseq.rdf.event import Fact, Term, Timestamp
+import pyoxigraph as ox
+
+from spaseq.rdf.event import Term, Timestamp
 from spaseq.results.witness import Witness
 
 class Match:
@@ -24,7 +26,7 @@ class Match:
         bindings: Mapping[str, Term],
         events: tuple[Witness, ...],
         variables: tuple[str, ...] = (),
-        graph: tuple[Fact, ...] | None = None,
+        graph: tuple[ox.Triple, ...] | None = None,
         boolean: bool | None = None,
         kb_version: int = 1,
     ) -> None: ...
@@ -41,7 +43,7 @@ class Match:
     @property
     def variables(self) -> tuple[str, ...]: ...
     @property
-    def graph(self) -> tuple[Fact, ...] | None: ...
+    def graph(self) -> tuple[ox.Triple, ...] | None: ...
     @property
     def boolean(self) -> bool | None: ...
     @property

@@ -79,6 +79,6 @@ def term_to_json(term: Term) -> dict[str, str]:
     return result
 
 
-def triples_text(facts: Iterable[Fact]) -> str:
+def triples_text(triples: Iterable[Fact | ox.Triple]) -> str:
     """Triples in N-Triples."""
-    return "".join(f"{subject} {predicate} {value} .\n" for subject, predicate, value in facts)
+    return "".join(f"{subject} {predicate} {value} .\n" for subject, predicate, value in triples)

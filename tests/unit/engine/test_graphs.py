@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pyoxigraph as ox
 import pytest
 import rdflib
 from engine_runs import EX, S, program, triples
 
+import spaseq
 from spaseq.engine.triples import facts_of
 from spaseq.errors import EventError
 
@@ -108,3 +111,15 @@ def test_the_name_of_an_event_comes_out_again() -> None:
     with pytest.raises(EventError, match="no IRI"):
         run.push(S, 4, triples("k a 1"), "not an IRI")
     assert run.stats["events"] == 3
+
+
+def test_a_construct_gives_triples() -> None:
+    text = """
+    PREFIX : <http://example.org/>
+    CONSTRUCT { ?s :seen ?x } WITHIN 10 SECONDS FROM STREAM S :S
+    WHERE { SEQ(A) DEFINE GPM A ON S { ?s :a ?x } }"""
+    event = b'<urn:s> <http://example.org/a> "1" .'
+    (match,) = spaseq.run(text, streams={"S": [(1, event)]})
+    seen = ox.NamedNode("http://example.org/seen")
+    assert match.graph == (ox.Triple(ox.NamedNode("urn:s"), seen, ox.Literal("1")),)
+    assert pickle.loads(pickle.dumps(match)) == match

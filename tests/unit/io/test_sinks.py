@@ -139,9 +139,9 @@ def test_results_json_of_an_ask() -> None:
 
 
 GRAPH = (
-    (ox.BlankNode("m1n0"), ox.NamedNode("e:p"), DIRECTED["company"]),
-    (ox.BlankNode("m1n0"), ox.NamedNode("e:q"), PRICE),
-    (EBAY, ox.NamedNode("e:p"), ox.BlankNode("m1n0")),
+    ox.Triple(ox.BlankNode("m1n0"), ox.NamedNode("e:p"), DIRECTED["company"]),
+    ox.Triple(ox.BlankNode("m1n0"), ox.NamedNode("e:q"), PRICE),
+    ox.Triple(EBAY, ox.NamedNode("e:p"), ox.BlankNode("m1n0")),
 )
 
 
