@@ -46,7 +46,10 @@ _PYJELLY_ERRORS = (
     AssertionError,
     JellyConformanceError,
     LookupError,
+    MemoryError,
     NotImplementedError,
+    OverflowError,
+    RecursionError,
     TypeError,
     ValueError,
 )

@@ -133,16 +133,15 @@ class Lines:
         if self._ahead:
             ahead, self._ahead = self._ahead, []
             yield self._numbered(b"".join(ahead))
-        rest = b""
+        rest: list[bytes] = []
         while data := self._read_block():
             cut = data.rfind(b"\n") + 1
             if cut:
-                yield self._numbered(rest + data[:cut])
-                rest = data[cut:]
-            else:
-                rest += data
-        if rest:
-            yield self._numbered(rest)
+                yield self._numbered(b"".join((*rest, data[:cut])))
+                rest = []
+            rest.append(data[cut:])
+        if any(rest):
+            yield self._numbered(b"".join(rest))
 
     def pieces(self) -> Iterator[list[Piece]]:
         """Whole lines as they are in the file, as soon as they are there; nothing is counted.
@@ -155,21 +154,22 @@ class Lines:
         if type(self._file) is io.BytesIO:
             yield from self._slices(self._file)
             return
-        rest = b""
+        rest: list[bytes] = []
         while data := self._read_block():
             cut = data.rfind(b"\n") + 1
             if not cut:
-                rest += data
+                rest.append(data)
                 continue
-            start = data.find(b"\n") + 1 if rest else 0
+            start = data.find(b"\n") + 1 if any(rest) else 0
             parts = [(data, start, cut)] if start < cut else []
-            if rest:
-                rest += data[:start]
-                parts.insert(0, (rest, 0, len(rest)))
-            rest = data[cut:]
+            if start:
+                line = b"".join((*rest, data[:start]))
+                parts.insert(0, (line, 0, len(line)))
+            rest = [data[cut:]]
             yield parts
-        if rest:
-            yield [(rest, 0, len(rest))]
+        if any(rest):
+            line = b"".join(rest)
+            yield [(line, 0, len(line))]
 
     def _slices(self, file: io.BytesIO) -> Iterator[list[Piece]]:
         """The same of what is in memory, which is not copied."""

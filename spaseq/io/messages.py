@@ -12,25 +12,14 @@ Source: W3C RDF Stream Processing Community Group, *RDF Messages*, section 2.1.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 
 from spaseq.io.lines import Lines
 from spaseq.io.options import Syntax, Troubles
-from spaseq.io.statements import Statement, fed_statements, feed_parser
+from spaseq.io.statements import Document, Statement
+from spaseq.io.strings import TOKEN, long_string_end
 
-_TOKEN = re.compile(
-    rb"""(?P<comment>\#[^\n\r]*)
-    | <[^\x00-\x20<>"{}|^`]*>
-    | (?P<long>\"{3}|'{3})
-    | (?P<string>"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*')
-    | (?P<word>(?:\\.|[^\s\#<>"'(){}\[\],;\\])+)
-    | \S""",
-    re.VERBOSE,
-)
-_LONG_END = {
-    b'"""': re.compile(rb'(?:[^"\\]|\\.|"(?!""))*"{3}', re.DOTALL),
-    b"'''": re.compile(rb"(?:[^'\\]|\\.|'(?!''))*'{3}", re.DOTALL),
-}
 _SUSPECT = re.compile(rb"message|\"\"\"|'''|#", re.IGNORECASE)
 
 
@@ -39,13 +28,13 @@ class Passage:
 
     def __init__(self, before: int):
         self.number = before
-        self.lines: list[bytes] = []
+        self.lines: deque[bytes] = deque()
 
     def readline(self) -> bytes:
         if not self.lines:
             return b""
         self.number += 1
-        return self.lines.pop(0)
+        return self.lines.popleft()
 
 
 class Scanner:
@@ -69,7 +58,7 @@ class Scanner:
             return []
         found: list[tuple[int, int, bool]] = []
         position = self._leave_long_string(line, 0) if self.inside else 0
-        while token := _TOKEN.search(line, position):
+        while token := TOKEN.search(line, position):
             position = token.end()
             if token.lastgroup == "long":
                 self.inside = token[0]
@@ -80,12 +69,12 @@ class Scanner:
         return found
 
     def _leave_long_string(self, line: bytes, position: int) -> int:
-        end = _LONG_END[self.inside or b'"""'].match(line, position)
-        if end is None:
+        end = long_string_end(line, position, self.inside or b'"""')
+        if end < 0:
             return len(line)
         self.inside = None
         self.after_string = True
-        return end.end()
+        return end
 
     def _take(self, token: re.Match[bytes], found: list[tuple[int, int, bool]]) -> None:
         """One token that is neither comment nor long string."""
@@ -145,10 +134,8 @@ class _Context:
 
     def statements(self, passage: Passage) -> Iterator[Statement]:
         if self._preamble:
-            passage.lines.insert(0, self._preamble)
+            passage.lines.appendleft(self._preamble)
             passage.number -= 1
-        parser = feed_parser(passage, self._syntax, self._base)
-        yield from fed_statements(parser, passage, self._file, self._syntax, self._troubles)
-        self._base = parser.base_iri
-        prefixes = (f"@prefix {name}: <{iri}> ." for name, iri in parser.prefixes.items())
-        self._preamble = " ".join(prefixes).encode() + b"\n" if parser.prefixes else b""
+        document = Document(passage, self._file, self._syntax, self._base, self._troubles)
+        yield from document.statements()
+        self._base, self._preamble = document.base, document.preamble

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import repeat
-from typing import IO, Protocol, TypeAlias, cast
+from typing import IO, TypeAlias, cast
 
 import pyoxigraph as ox
 
+from spaseq.io.line_feed import LimitError, LineFeed, Numbered, nesting
 from spaseq.io.lines import Lines
 from spaseq.io.options import Malformed, Syntax, Troubles
-from spaseq.rdf.syntax import parser_message
+from spaseq.rdf.syntax import parser_failure, parser_message
 
 Statement: TypeAlias = tuple[ox.Quad | None, int]
 RawTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
@@ -88,10 +88,15 @@ def _plain_block(
             return
         left = iter(numbers)
         try:
+            if b"<<" in block:
+                _check_nesting(parts)
             # zip asks the parser first, so after an error `left` begins with the first line
             # that gave no quad.
             yield from zip(ox.parse(block, format=FORMATS[syntax]), left, strict=False)
             return
+        except LimitError as error:
+            bad = first + error.args[1]
+            failure = str(error.args[0])
         except SyntaxError as error:
             # A statement without its dot is only missed where the next line begins.
             said = first - 1 + max(error.lineno or 1, 1)
@@ -99,9 +104,23 @@ def _plain_block(
             after = next(filter(_has_statement, parts[bad - first + 1 :]), b"")
             torn = bad == first + len(parts) - 1
             troubles.malformed = Malformed(parts[bad - first], after, torn)
-            troubles.report(explained(error, syntax, bad == said), file, bad)
-            block = b"\n".join(parts[bad - first + 1 :])
-            first = bad + 1
+            failure = explained(error, syntax, bad == said)
+        except BaseException as error:
+            reason = parser_failure(error)
+            if reason is None:
+                raise
+            failure, bad = reason, next(left, first)
+        troubles.report(failure, file, bad)
+        block = b"\n".join(parts[bad - first + 1 :])
+        first = bad + 1
+
+
+def _check_nesting(lines: list[bytes]) -> None:
+    for index, line in enumerate(lines):
+        try:
+            nesting(line)
+        except LimitError as error:
+            raise LimitError(str(error), index) from None
 
 
 def _has_statement(line: bytes) -> bool:
@@ -122,58 +141,87 @@ def explained(error: SyntaxError, syntax: Syntax, placed: bool = True) -> str:
     return f"not {SYNTAX_NAMES[syntax]}{column}: {said}{hint}"
 
 
-class Numbered(Protocol):
-    """Lines that are handed out one by one; `number` is that of the last one."""
-
-    number: int
-
-    def readline(self) -> bytes: ...
-
-
-class LineFeed:
-    """A binary file for the parser that hands out at most one line at a time."""
-
-    def __init__(self, lines: Numbered):
-        self._lines = lines
-        self._rest = b""
-
-    def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes, never beyond the end of a line; empty at the end."""
-        line = self._rest or self._lines.readline()
-        if 0 <= size < len(line):
-            self._rest = line[size:]
-            return line[:size]
-        self._rest = b""
-        return line
-
-
 def document_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
     """The statements of a Turtle or TriG file without message delimiters."""
-    parser = feed_parser(lines, syntax, lines.base())
-    yield from fed_statements(parser, lines, lines.name, syntax, troubles)
+    yield from Document(lines, lines.name, syntax, lines.base(), troubles).statements()
 
 
-def feed_parser(lines: Numbered, syntax: Syntax, base: str | None) -> ox.QuadParser:
-    """A parser that draws its lines from `lines`, as it needs them."""
-    feed = cast(IO[bytes], LineFeed(lines))
-    return ox.parse(feed, format=FORMATS[syntax], base_iri=base)
+class Document:
+    """A Turtle or TriG document, parsed as its lines come; `base` is that in force at its end."""
+
+    def __init__(
+        self, lines: Numbered, file: str, syntax: Syntax, base: str | None, troubles: Troubles
+    ):
+        self._lines = lines
+        self._file = file
+        self._syntax = syntax
+        self._troubles = troubles
+        self._feed = LineFeed(lines)
+        self.base = base
+        self.preamble = b""
+        """The prefixes in force at the end, on one line."""
+
+    def statements(self) -> Iterator[Statement]:
+        """The statements; errors are reported, and the rest is read where the parser can go on."""
+        while True:
+            self._feed = LineFeed(self._lines)
+            parser = ox.parse(
+                cast(IO[bytes], self._feed), format=FORMATS[self._syntax], base_iri=self.base
+            )
+            try:
+                yield from self._parsed(parser)
+                return
+            except LimitError as error:
+                self._report(str(error))
+            except BaseException as error:
+                failure = parser_failure(error)
+                if failure is None:
+                    raise
+                self._report(failure)
+            finally:
+                self.base = parser.base_iri or self.base
+                prefixes = (f"@prefix {name}: <{iri}> ." for name, iri in parser.prefixes.items())
+                self.preamble = " ".join(prefixes).encode() + b"\n" if parser.prefixes else b""
+            # A parser that has failed gives nothing more: the next line is another's first.
+            self._lines = _Resumed(self.preamble, self._lines)
+
+    def _report(self, message: str) -> None:
+        self._troubles.report(message, self._file, self._feed.began)
+
+    def _parsed(self, parser: ox.QuadParser) -> Iterator[Statement]:
+        """The statements of a parser that draws from the lines, errors in syntax reported."""
+        lines, feed = self._lines, self._feed
+        before = lines.number
+        failed_at = (-1, -1)
+        while True:
+            try:
+                for quad in parser:
+                    # The number is that of the line that completed the statement.
+                    feed.statement_ended()
+                    yield feed.restored(quad), lines.number
+                return
+            except SyntaxError as error:
+                place = (error.lineno or 0, error.offset or 0)
+                if place == failed_at:
+                    return  # the parser repeats its last error at the end of the file
+                failed_at = place
+                line = before + max(place[0], 1)
+                self._troubles.report(explained(error, self._syntax), self._file, line)
 
 
-def fed_statements(
-    parser: ox.QuadParser, lines: Numbered, file: str, syntax: Syntax, troubles: Troubles
-) -> Iterator[Statement]:
-    """The statements of a parser that draws from `lines`, errors reported."""
-    before = lines.number
-    # zip asks the parser first, so the number is that of the line that completed the quad.
-    statements = zip(parser, (lines.number for _ in repeat(None)), strict=False)
-    failed_at = (-1, -1)
-    while True:
-        try:
-            yield from statements
-            return
-        except SyntaxError as error:
-            place = (error.lineno or 0, error.offset or 0)
-            if place == failed_at:
-                return  # the parser repeats its last error at the end of the file
-            failed_at = place
-            troubles.report(explained(error, syntax), file, before + max(place[0], 1))
+class _Resumed:
+    """The lines that are left, behind the prefixes in force."""
+
+    def __init__(self, preamble: bytes, lines: Numbered):
+        self._preamble = preamble
+        self._lines = lines
+        self.number = lines.number - bool(preamble)
+
+    def readline(self) -> bytes:
+        self.number += 1
+        if self._preamble:
+            preamble, self._preamble = self._preamble, b""
+            return preamble
+        line = self._lines.readline()
+        self.number = self._lines.number
+        return line

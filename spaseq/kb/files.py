@@ -7,6 +7,7 @@ handed to it line by line, and the line is the last one it asked for.
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
@@ -14,7 +15,7 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from spaseq.errors import KbError
-from spaseq.rdf.syntax import parser_message
+from spaseq.rdf.syntax import parser_failure, parser_message
 
 
 class LineFeed:
@@ -57,9 +58,14 @@ def read_quads(path: Path) -> Iterator[ox.Quad]:
         number = error.lineno or line
         where = f"{path}:{number}" if number else str(path)
         raise KbError(f"{where}: {_explained(error, form)}") from None
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise KbError(f"{path}: cannot be read: {reason}") from None
+    except BaseException as error:
+        failure = parser_failure(error)
+        if failure is None:
+            raise
+        raise KbError(f"{path}: {failure}") from None
 
 
 def _explained(error: SyntaxError, form: ox.RdfFormat) -> str:

@@ -69,4 +69,6 @@ def test_a_feed_hands_out_everything_line_by_line(parts: list[bytes], size: int)
     feed = LineFeed(Lines("-", io.BytesIO(data)))
     pieces = list(iter(lambda: feed.read(size), b""))
     assert b"".join(pieces) == data
-    assert all(len(piece) <= size and b"\n" not in piece[:-1] for piece in pieces)
+    assert all(len(piece) <= size for piece in pieces)
+    if b'"""' not in data and b"'''" not in data:
+        assert all(b"\n" not in piece[:-1] for piece in pieces)

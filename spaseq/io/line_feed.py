@@ -1,0 +1,152 @@
+"""Lines of a document → the bytes that pyoxigraph asks for, one line or one long string at a time.
+
+The parser reads a token anew whenever it gets more bytes of it, and holds at most
+`PARSER_TOKEN_BYTES` of one. Therefore a string of many lines is handed out as a whole, and the
+content of a string that is too long is kept here: the parser sees a mark in its place, for which
+`restored` puts the content back. Triple terms are counted, since the parser calls itself for each
+one inside of another.
+
+Cost: linear in the bytes; memory is that of one line or one long string.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Protocol
+
+import pyoxigraph as ox
+
+from spaseq.io.strings import COMMENT, WORD, LongStrings, tokens_of, unescaped
+from spaseq.rdf.syntax import parser_failure
+
+PARSER_TOKEN_BYTES = 1 << 24
+"""The longest token that pyoxigraph holds."""
+MAX_STRING_BYTES = 1 << 28
+"""The longest string of many lines that is read."""
+MAX_NESTED_TRIPLES = 500
+"""Triple terms inside of each other."""
+_CUT_BYTES = PARSER_TOKEN_BYTES // 2
+_SHORT_STRING_BYTES = 1 << 20
+_SHOWN_BYTES = 1 << 16
+_BRACKETS = re.compile(rb"<<|>>")
+
+
+class Numbered(Protocol):
+    """Lines that are handed out one by one; `number` is that of the last one."""
+
+    number: int
+
+    def readline(self) -> bytes: ...
+
+
+class LimitError(Exception):
+    """The text needs more than a limit allows; the message names it."""
+
+
+def nesting(text: bytes, opened: int = 0) -> int:
+    """How many triple terms are open behind a text, as far as their brackets tell.
+
+    Raises:
+        LimitError: where too many are.
+    """
+    if opened + text.count(b"<<") <= MAX_NESTED_TRIPLES:
+        return max(opened + text.count(b"<<") - text.count(b">>"), 0)
+    for bracket in _BRACKETS.finditer(text):
+        opened = max(opened + (1 if bracket[0] == b"<<" else -1), 0)
+        if opened > MAX_NESTED_TRIPLES:
+            raise LimitError(f"more than {MAX_NESTED_TRIPLES} triple terms inside of each other")
+    return opened
+
+
+class LineFeed:
+    """A binary file for the parser. `began` is the number of the first line handed out last."""
+
+    def __init__(self, lines: Numbered):
+        self._lines = lines
+        self._strings = LongStrings()
+        self._text = b""
+        self._at = 0
+        self._open_triples = 0
+        self._contents: dict[str, str] = {}
+        self.began = lines.number + 1
+
+    def read(self, size: int = -1) -> bytes:
+        """At most `size` bytes, never beyond the end of a line or long string; empty at the end."""
+        if self._at == len(self._text):
+            self._text, self._at = self._next(), 0
+        end = len(self._text) if size < 0 else min(self._at + size, len(self._text))
+        part = self._text[self._at : end]
+        self._at = end
+        return part
+
+    def statement_ended(self) -> None:
+        """The parser has given a statement, so it is inside of no triple term."""
+        self._open_triples = 0
+
+    def restored(self, quad: ox.Quad) -> ox.Quad:
+        """The statement with the contents of the strings that the parser did not see."""
+        term = quad.object
+        if not self._contents or not isinstance(term, ox.Literal):
+            return quad
+        content = self._contents.pop(term.value, None)
+        if content is None:
+            return quad
+        if term.language is None:
+            literal = ox.Literal(content, datatype=term.datatype)
+        else:
+            literal = ox.Literal(content, language=term.language, direction=term.direction)
+        return ox.Quad(quad.subject, quad.predicate, literal, quad.graph_name)
+
+    def _next(self) -> bytes:
+        line = self._lines.readline()
+        self.began = self._lines.number
+        if b"<<" in line:
+            self._open_triples = nesting(line, self._open_triples)
+        self._strings.read(line)
+        if self._strings.inside is not None:
+            line = self._long_string(line)
+        return line if len(line) <= _CUT_BYTES else self._shortened(line)
+
+    def _long_string(self, first: bytes) -> bytes:
+        """A line, and those that follow it to the end of the string that is open."""
+        parts, size = [first], len(first)
+        while self._strings.inside is not None:
+            line = self._lines.readline()
+            if not line:
+                text = b"".join(parts)
+                # The parser names the quotes that are open, and does not need all of the rest.
+                return text if size <= _CUT_BYTES else text[:_SHOWN_BYTES]
+            self._strings.read(line)
+            parts.append(line)
+            size += len(line)
+            if size > MAX_STRING_BYTES:
+                raise LimitError(f"a string of more than {MAX_STRING_BYTES >> 20} MiB")
+        return b"".join(parts)
+
+    def _shortened(self, text: bytes) -> bytes:
+        """The text without long comments, and with marks in place of its long strings.
+
+        A mark is on the line on which its string ends.
+        """
+        parts, position = [], 0
+        for start, end, quotes in tokens_of(text):
+            if end - start < _SHORT_STRING_BYTES:
+                continue
+            if quotes == COMMENT:
+                parts.append(text[position:start])
+                position = end
+                continue
+            if quotes == WORD:
+                if end - start >= PARSER_TOKEN_BYTES:
+                    raise LimitError(parser_failure(MemoryError()))
+                continue
+            content = unescaped(text[start + quotes : end - quotes])
+            if content is None:
+                continue
+            mark = f"spaseq-{uuid.uuid4().hex}"
+            self._contents[mark] = content
+            parts += [text[position:start], b"\n" * text.count(b"\n", start, end)]
+            parts.append(b'"' + mark.encode() + b'"')
+            position = end
+        return b"".join((*parts, text[position:]))

@@ -1,0 +1,113 @@
+"""Where the strings of Turtle and TriG begin and end, without parsing anything else.
+
+Cost: linear in the bytes. Lines without a triple quote outside of long strings cost one search.
+Source: RDF 1.2 Turtle, productions STRING_LITERAL_QUOTE to STRING_LITERAL_LONG_SINGLE_QUOTE.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+TOKEN = re.compile(
+    rb"""(?P<comment>\#[^\n\r]*)
+    | <[^\x00-\x20<>"{}|^`]*>
+    | (?P<long>\"{3}|'{3})
+    | (?P<string>"[^"\\\n\r]*(?:\\.[^"\\\n\r]*)*"|'[^'\\\n\r]*(?:\\.[^'\\\n\r]*)*')
+    | (?P<word>(?:\\.|[^\s\#<>"'(){}\[\],;\\])[^\s\#<>"'(){}\[\],;\\]*
+        (?:\\.[^\s\#<>"'(){}\[\],;\\]*)*)
+    | \S""",
+    re.VERBOSE,
+)
+"""One token, as far as strings, comments and words have to be told apart."""
+
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_CHARACTERS = {
+    "t": "\t",
+    "b": "\b",
+    "n": "\n",
+    "r": "\r",
+    "f": "\f",
+    '"': '"',
+    "'": "'",
+    "\\": "\\",
+}
+
+
+def long_string_end(text: bytes, start: int, quotes: bytes) -> int:
+    """Behind the quotes that end the long string whose content is at `start`; -1: none do."""
+    position = start
+    while (found := text.find(quotes, position)) >= 0:
+        first = found
+        while first > start and text[first - 1] == 0x5C:
+            first -= 1
+        if (found - first) % 2 == 0:
+            return found + len(quotes)
+        position = found + 1
+    return -1
+
+
+class LongStrings:
+    """Follows a document line by line. `inside` is the quotes of the string it is in, or None."""
+
+    def __init__(self) -> None:
+        self.inside: bytes | None = None
+
+    def read(self, line: bytes) -> None:
+        """Take the next line."""
+        position = 0
+        if self.inside is None:
+            if b'"""' not in line and b"'''" not in line:
+                return
+        else:
+            position = long_string_end(line, 0, self.inside)
+            if position < 0:
+                return
+            self.inside = None
+        while token := TOKEN.search(line, position):
+            position = token.end()
+            if token.lastgroup == "long":
+                end = long_string_end(line, position, token[0])
+                if end < 0:
+                    self.inside = token[0]
+                    return
+                position = end
+
+
+COMMENT, WORD = 0, -1
+"""In place of a number of quotes."""
+
+
+def tokens_of(text: bytes) -> Iterator[tuple[int, int, int]]:
+    """(start, end, how many quotes at each end) of the tokens of a text, in order."""
+    position = 0
+    while token := TOKEN.search(text, position):
+        position = token.end()
+        kind = token.lastgroup
+        if kind == "long":
+            position = long_string_end(text, position, token[0])
+            if position < 0:
+                return
+            yield token.start(), position, 3
+        else:
+            quotes = {"string": 1, "comment": COMMENT}.get(kind or "", WORD)
+            yield token.start(), position, quotes
+
+
+def unescaped(content: bytes) -> str | None:
+    """The value of what is between quotes; None where it is not UTF-8 or an escape is none."""
+    try:
+        text = content.decode()
+        return _ESCAPE.sub(_character, text) if "\\" in text else text
+    except (UnicodeDecodeError, KeyError, ValueError):
+        return None
+
+
+def _character(escape: re.Match[str]) -> str:
+    code = escape[1] or escape[2]
+    if code is None:
+        return _CHARACTERS[escape[3]]
+    number = int(code, 16)
+    if 0xD800 <= number < 0xE000:
+        raise ValueError("half of a surrogate pair")
+    return chr(number)

@@ -1,0 +1,179 @@
+"""Long tokens, forgotten quotes and deep nesting: linear work, and errors that name a line."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+
+from spaseq.errors import InputError, KbError
+from spaseq.io import line_feed
+from spaseq.io.line_feed import LimitError, LineFeed, nesting
+from spaseq.io.lines import Lines
+from spaseq.io.options import ReadOptions
+from spaseq.io.source import Source
+from spaseq.io.strings import LongStrings, long_string_end, tokens_of, unescaped
+from spaseq.kb.files import read_quads
+from spaseq.rdf.syntax import parser_failure
+
+HEAD = "@prefix : <http://example.org/> .\n@prefix prov: <http://www.w3.org/ns/prov#> .\n"
+LONG = 17 << 20
+"""More than the parser holds of one token."""
+
+
+def event(number: int, value: str) -> str:
+    return f":g{number} prov:generatedAtTime {number} .\n:g{number} {{ :e :v {value} }}\n"
+
+
+def values(path: Path, on_error: str = "stop") -> tuple[list[str], list[str], str]:
+    """The values of the events of a file, what was logged, and the error that ended it."""
+    log: list[str] = []
+    options = ReadOptions(on_error=on_error)  # type: ignore[arg-type]
+    found: list[str] = []
+    try:
+        for one in Source("urn:s", [str(path)], options, log=log.append):
+            found += [term.value for _, _, term in one.facts]
+    except InputError as error:
+        return found, log, str(error)
+    return found, log, ""
+
+
+class CountedFeed(LineFeed):
+    calls = 0
+    handed = 0
+
+    def read(self, size: int = -1) -> bytes:
+        part = super().read(size)
+        self.calls += 1
+        self.handed += len(part)
+        return part
+
+
+@pytest.mark.parametrize("quotes", ['"""', "'''"])
+def test_a_string_of_many_lines_is_handed_out_as_one(quotes: str) -> None:
+    """Else the parser would read it anew with each of its lines."""
+    body = "a line\n" * 20_000
+    data = f'<urn:a> <urn:b> {quotes}{body}{quotes} .\n<urn:a> <urn:b> "c" .\n'.encode()
+    feed = CountedFeed(Lines("-", io.BytesIO(data)))
+    parsed = list(ox.parse(feed, format=ox.RdfFormat.TURTLE))  # type: ignore[arg-type]
+    assert [len(quad.object.value) for quad in parsed] == [len(body), 1]
+    assert feed.handed == len(data)
+    assert feed.calls < 300
+
+
+@pytest.mark.parametrize("quotes", ['"""', "'''", '"'])
+def test_strings_longer_than_the_parser_holds_are_read(tmp_path: Path, quotes: str) -> None:
+    breaks = "" if quotes == '"' else "\n"
+    body = ("é\\n\\u00e9\\\\" + breaks) * (LONG // 10)
+    path = tmp_path / "s.trig"
+    path.write_text(
+        HEAD + event(1, '"a"') + event(2, quotes + body + quotes + "@en") + event(3, "3")
+    )
+    found, _, error = values(path)
+    expected = ("é\né\\" + breaks) * (LONG // 10)
+    assert error == ""
+    assert (found[0], len(found[1]), found[2]) == ("a", len(expected), "3")
+    assert found[1] == expected
+
+
+def test_a_string_without_end_is_an_error_at_its_quotes(tmp_path: Path) -> None:
+    for size in (1000, LONG):
+        path = tmp_path / "s.trig"
+        body = "a line of the string\n" * (size // 20)
+        path.write_text(HEAD + event(1, '"a"') + event(2, '"b"') + event(3, '"""' + body))
+        found, _, error = values(path)
+        assert found == ["a", "b"]
+        assert error.startswith(f"{path}:8: not TriG, column 13: unexpected end of file")
+
+
+@pytest.mark.parametrize("value", ["<http://x/{}>", ":{}", "_:{}"])
+def test_other_tokens_that_are_too_long_are_refused_by_name(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "s.trig"
+    long = value.format("x" * LONG)
+    path.write_text(HEAD + event(1, '"a"') + event(2, long) + event(3, '"c"'))
+    found, _, error = values(path)
+    assert found == ["a"]
+    assert error == f"{path}:6: a token is longer than 16 MiB, the most that the parser holds"
+    found, log, error = values(path, "skip")
+    assert (found, len(log), error) == (["a", "c"], 1, "")
+
+
+def test_long_comments_are_no_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "s.trig"
+    path.write_text(HEAD + event(1, '"a"') + "# " + '"' * LONG + "\n" + event(2, '"b"'))
+    assert values(path) == (["a", "b"], [], "")
+
+
+@pytest.mark.parametrize("name", ["s.nq", "s.nt"])
+def test_a_line_that_is_too_long_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    time = '<urn:g> <http://www.w3.org/ns/prov#generatedAtTime> "1"^^<urn:x> .\n'
+    path.write_text(time + "x" * LONG + "\n")
+    _, _, error = values(path)
+    assert error == f"{path}:2: a token is longer than 16 MiB, the most that the parser holds"
+
+
+@pytest.mark.parametrize("breaks", [" ", "\n"])
+def test_triple_terms_inside_of_each_other_are_bounded(tmp_path: Path, breaks: str) -> None:
+    """The parser calls itself for each of them: a hundred thousand end the process."""
+    path = tmp_path / "s.trig"
+    deep = f"<<( :a :b{breaks}" * 100_000 + "1" + " )>>" * 100_000
+    path.write_text(HEAD + event(1, '"a"') + event(2, deep))
+    found, _, error = values(path)
+    assert found == ["a"]
+    assert error.endswith("more than 500 triple terms inside of each other")
+
+
+def test_text_with_many_angle_brackets_is_no_nesting(tmp_path: Path) -> None:
+    path = tmp_path / "s.trig"
+    path.write_text(HEAD + "".join(event(n, '"<<<<<<< HEAD"') for n in range(1, 400)))
+    found, _, error = values(path)
+    assert (len(found), error) == (399, "")
+    assert nesting(b"<< << >> <<") == 2
+    with pytest.raises(LimitError):
+        nesting(b"<<" * 501)
+
+
+def test_a_long_token_of_the_knowledge_base_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "kb.ttl"
+    path.write_text(f'<urn:a> <urn:b> "{"x" * LONG}" .\n')
+    with pytest.raises(KbError, match="longer than 16 MiB"):
+        list(read_quads(path))
+
+
+def test_a_string_of_too_many_lines_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_feed, "MAX_STRING_BYTES", 1 << 12)
+    feed = LineFeed(Lines("-", io.BytesIO(b'<urn:a> <urn:b> """' + b"x\n" * 5000 + b'""" .\n')))
+    with pytest.raises(LimitError, match="a string of more than"):
+        feed.read()
+
+
+def test_what_a_parser_raises_is_told_apart_from_other_errors() -> None:
+    class PanicException(BaseException):
+        """As pyoxigraph names what it raises where it fails."""
+
+    for error in (MemoryError(), RecursionError(), OverflowError(), ValueError(), PanicException()):
+        assert parser_failure(error)
+    for other in (KeyboardInterrupt(), KeyError(), SystemExit()):
+        assert parser_failure(other) is None
+
+
+def test_where_strings_end() -> None:
+    assert long_string_end(b'a\\"""b"""', 0, b'"""') == 9
+    assert long_string_end(b'a\\\\"""', 0, b'"""') == 6
+    assert long_string_end(b'a""', 0, b'"""') == -1
+    strings = LongStrings()
+    for line, inside in (
+        (b"<http://x/'''> :p \"\"\"a", b'"""'),
+        (b'"" \\""" b', b'"""'),
+        (b"\"\"\" . # '''", None),
+        (b"\"'''\" :q '''", b"'''"),
+        (b"'''", None),
+    ):
+        strings.read(line)
+        assert strings.inside == inside, line
+    assert list(tokens_of(b"\"a\" '''b''' # c")) == [(0, 3, 1), (4, 11, 3), (12, 15, 0)]
+    assert unescaped(b"a\\t\\u00e9\\U0001F600") == "a\té😀"
+    assert unescaped(b"\\x") is unescaped(b"\\uD800") is unescaped(b"\xff") is None
