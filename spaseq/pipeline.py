@@ -26,7 +26,7 @@ from spaseq.io.source import Source
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
-from spaseq.rdf.time import from_value
+from spaseq.rdf.time import TimePrecision, from_value
 from spaseq.results import Match
 
 Path: TypeAlias = str | PathLike[str]
@@ -183,7 +183,8 @@ def run(
     for number, (iri, content) in enumerate(given.items()):
         files = _files(content)
         if files is None:
-            sources.append(_pushed(iri, content, number))
+            precision = options.time_precision if options else "error"
+            sources.append(_pushed(iri, content, number, precision))
         else:
             read = Source(iri, files, options or ReadOptions(), number, domain)
             read.relevance = started.relevance
@@ -239,7 +240,9 @@ def _files(content: Any) -> list[str] | None:
     return None
 
 
-def _pushed(stream: str, items: Iterable[Any], number: int) -> Iterator[Event]:
+def _pushed(
+    stream: str, items: Iterable[Any], number: int, precision: TimePrecision
+) -> Iterator[Event]:
     """Events made of what a caller gives; ordinals are counted here."""
     last: int | None = None
     ordinal = 0
@@ -253,7 +256,7 @@ def _pushed(stream: str, items: Iterable[Any], number: int) -> Iterator[Event]:
                 raise EventError(
                     f"{item!r} is no event: give an Event or (timestamp, graph)"
                 ) from None
-            stamp = from_value(timestamp)
+            stamp = from_value(timestamp, "s", precision)
             facts = facts_of(graph, f"s{number}e{place + 1}")
             name = next(chain(rest), None)
             name = ox.NamedNode(name) if isinstance(name, str) else name

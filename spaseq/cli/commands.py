@@ -101,6 +101,13 @@ class RunOptions:
     help="What a timestamp that is a plain number counts.",
 )
 @click.option(
+    "--time-precision",
+    type=click.Choice(("error", "truncate", "round")),
+    default="error",
+    show_default=True,
+    help="What a timestamp finer than a microsecond becomes.",
+)
+@click.option(
     "--input-format",
     type=click.Choice(SYNTAXES),
     help="The syntax of all streams, where file extensions do not tell.",
@@ -218,6 +225,7 @@ def read_options(
     time_predicate: str | None,
     arrival_time: bool,
     time_unit: str,
+    time_precision: str,
     input_format: str | None,
     on_error: str,
     lateness: str | None,
@@ -243,6 +251,7 @@ def read_options(
         time_predicate=time_predicate,
         arrival_time=arrival_time,
         unit=time_unit,  # type: ignore[arg-type]
+        time_precision=time_precision,  # type: ignore[arg-type]
         on_error=on_error,  # type: ignore[arg-type]
         lateness=late,
         syntax=input_format,  # type: ignore[arg-type]

@@ -117,6 +117,13 @@ def report_left_out(sources: Sequence[Source], shed: int = 0) -> None:
     if late:
         were = "s came too late and were" if late > 1 else " came too late and was"
         say(f"{late} event{were} left out (--lateness)")
+    for source in sources:
+        read = source.counters.statements
+        if read and source.counters.pruned == read:
+            say(
+                f"no query can use any of the {read:,} triples of <{source.stream}>: compare the "
+                "predicates and classes in the queries with those in the files, letter by letter"
+            )
     if shed:
         were = "s were" if shed > 1 else " was"
         say(f"{shed:,} group{were} shed (--on-limit shed): matches may be missing")
@@ -140,7 +147,7 @@ def print_statistics(
         counters = source.counters
         numbers = (
             counters.events, counters.statements, counters.skipped, counters.late,
-            counters.unused,
+            counters.without_use(),
         )  # fmt: skip
         read.add_row(f"<{source.stream}>", *(f"{number:,}" for number in numbers))
     console.print(read)

@@ -23,6 +23,7 @@ class Pushing:
         micros: int,
         ordinal: int,
         closed: int,
+        precision: str,
     ) -> None: ...
     @property
     def batch(self) -> EventBatch: ...

@@ -57,6 +57,7 @@ cdef class Pushing:
         dated: whether its timestamps are dates.
         micros, ordinal: the time of its last event, and the number the next at that time has.
         closed: the earliest time that is not over.
+        precision: what a time finer than a microsecond becomes.
     """
 
     cdef Alone alone
@@ -68,6 +69,7 @@ cdef class Pushing:
     cdef bint skip, dated
     cdef uint32_t stream, file, ordinal
     cdef int64_t events, micros, closed
+    cdef str precision
     cdef list predicates                        # kept, so that none can lie where another did
     cdef term_t numbers[PREDICATES]
     cdef readonly uint32_t after    # events of the batch that the run has taken
@@ -77,6 +79,7 @@ cdef class Pushing:
         self, Alone alone not None, MatchMaker maker not None, EventBatch batch not None,
         Relevance relevance not None, kb, bint skip, uint32_t stream, uint32_t file,
         int64_t events, bint dated, int64_t micros, uint32_t ordinal, int64_t closed,
+        str precision,
     ):
         self.alone = alone
         self.maker = maker
@@ -91,6 +94,7 @@ cdef class Pushing:
         self.micros = micros
         self.ordinal = ordinal
         self.closed = closed
+        self.precision = precision
         self.predicates = [None] * PREDICATES
 
     def overtake(self):
@@ -162,7 +166,7 @@ cdef class Pushing:
             # Whole seconds are written as their number is: `AT` binds what was given.
             micros = <int64_t>timestamp * 1_000_000
         else:
-            time = from_value(timestamp)
+            time = from_value(timestamp, "s", self.precision)
             if (time.domain == DATE_TIME) != self.dated:
                 return False
             micros = time.micros

@@ -12,7 +12,7 @@ from spaseq.engine._alone import Alone
 from spaseq.errors import EventError, RunFailed
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event, Timestamp
-from spaseq.rdf.time import from_micros, from_value, json_value, mixed_domains
+from spaseq.rdf.time import TimePrecision, from_micros, from_value, json_value, mixed_domains
 
 
 class Admission:
@@ -33,6 +33,8 @@ class Admission:
         self.finished = False
         self.failure = ""
         """What stopped the run in the midst of an event: its state is of no use since."""
+        self.time_precision: TimePrecision = "error"
+        """What a pushed time finer than a microsecond becomes."""
         self.has_gaps = False
         """Whether the run is given a part of its streams, in which numbers are missing."""
         self.events = 0
@@ -106,6 +108,6 @@ class Admission:
         self.per_stream[batch.stream] += after - first
 
 
-def timestamp_of(value: Any) -> Timestamp:
+def timestamp_of(value: Any, precision: TimePrecision = "error") -> Timestamp:
     """A datetime, or a number of seconds, as a timestamp."""
-    return value if isinstance(value, Timestamp) else from_value(value)
+    return value if isinstance(value, Timestamp) else from_value(value, "s", precision)

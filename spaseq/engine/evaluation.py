@@ -205,7 +205,7 @@ class Evaluation(Admission):
         """A watermark: nothing before `timestamp` comes any more, on any stream."""
         self.settle()
         self.check_going()
-        time = timestamp_of(timestamp)
+        time = timestamp_of(timestamp, self.time_precision)
         if self.domain is not None and time.domain != self.domain:
             raise EventError(mixed_domains(self.domain, time.domain, "the watermark"))
         if self.closed is not None and time.micros <= self.closed:

@@ -222,6 +222,7 @@ class NativeRun:
             at.time.micros,
             at.ordinals.get(stream, 0),
             at.closed,
+            at.time_precision,
         )
 
     def _place(self, stream: str, file: str) -> tuple[int, int]:

@@ -30,6 +30,7 @@ from spaseq.parser import ast
 from spaseq.plan.examine import plan_queries, read_queries
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import Term
+from spaseq.rdf.time import TimePrecision
 
 
 class Program(CompiledQueries):
@@ -55,6 +56,7 @@ class Program(CompiledQueries):
         max_groups: int | None = None,
         max_steps: int | None = None,
         on_limit: OnLimit = "stop",
+        time_precision: TimePrecision = "error",
     ) -> Run:
         """A new run over a knowledge base.
 
@@ -65,9 +67,14 @@ class Program(CompiledQueries):
         `max_groups` bounds the groups of partial matches of each query, `max_steps` what one
         event may cost it (see `spaseq.nfa.limits`). Beyond them the run stops with
         `LimitExceeded`, or with `on_limit="shed"` lets the oldest groups go.
+
+        `time_precision` is what a pushed time finer than a microsecond becomes: an error, the
+        microsecond at or before it ("truncate"), or the nearest one ("round").
         """
         limits = limits_of(max_groups, max_steps, on_limit)
-        return Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail, limits)
+        run = Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail, limits)
+        run.time_precision = time_precision
+        return run
 
     def resume(
         self,
@@ -76,10 +83,11 @@ class Program(CompiledQueries):
         max_groups: int | None = None,
         max_steps: int | None = None,
         on_limit: OnLimit = "stop",
+        time_precision: TimePrecision = "error",
     ) -> Run:
         """The run that `Run.save` put down, its bound variables and entailment included.
 
-        Bounds are given again, as the knowledge base is.
+        Bounds and `time_precision` are given again, as the knowledge base is.
 
         Raises:
             StateError: if the blob is damaged, of another version, or of another program.
@@ -89,6 +97,7 @@ class Program(CompiledQueries):
         limits = limits_of(max_groups, max_steps, on_limit)
         run = Run(program, kb, saved.bound, saved.entail, limits)
         saved.restore(run)
+        run.time_precision = time_precision
         return run
 
     def _widened(self, kb: Any, entail: str | None) -> list[list[dict[str, Any]]]:

@@ -49,7 +49,7 @@ class Pushes(Evaluation):
             self._overtake()
         self.settle()
         self._check_stream(stream)
-        time = self._check_time(timestamp_of(timestamp), stream)
+        time = self._check_time(timestamp_of(timestamp, self.time_precision), stream)
         facts = facts_of(graph, f"e{self.events}")
         ordinal = self._next_ordinal(stream, time)
         found: list[Match] = []

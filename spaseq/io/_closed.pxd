@@ -9,6 +9,8 @@ cdef struct Entry:
     uint32_t offset     # of the text in `bytes`
     uint32_t size       # of it; SHORTENED where the name is `beginning` and the text
     uint32_t before     # the position of an older name in the same chain
+    uint32_t line       # where its graph began, at most 2**32 - 1, and the number of the file
+    uint32_t file
 
 
 @cython.final
@@ -27,9 +29,11 @@ cdef class ClosedNames:
     cdef uint32_t beginning_size
 
     cdef void expect(self, uint64_t hash) noexcept nogil
-    cdef bint holds(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
+    cdef const Entry* find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
     cdef bint _begins(self, const char* text, uint32_t size) noexcept nogil
-    cdef int add(self, uint64_t hash, const char* text, uint32_t size) except -1 nogil
+    cdef int add(
+        self, uint64_t hash, const char* text, uint32_t size, uint64_t line, uint32_t file
+    ) except -1 nogil
     cdef int _begin(self, const char* text, uint32_t size) except -1 nogil
     cdef void _mark(self, uint64_t hash) noexcept nogil
     cdef void _forget(self) noexcept nogil

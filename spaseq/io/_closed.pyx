@@ -65,11 +65,11 @@ cdef class ClosedNames:
 
     def py_holds(self, bytes name not None):
         """Whether a name is held; for tests."""
-        return self.holds(hash_of(name, len(name)), name, <uint32_t>len(name))
+        return self.find(hash_of(name, len(name)), name, <uint32_t>len(name)) != NULL
 
     def py_add(self, bytes name not None):
         """Enter a name that is not held; for tests."""
-        self.add(hash_of(name, len(name)), name, <uint32_t>len(name))
+        self.add(hash_of(name, len(name)), name, <uint32_t>len(name), 0, 0)
 
     cdef void expect(self, uint64_t hash) noexcept nogil:
         """A name with this hash will be asked for and then entered: fetch what is needed."""
@@ -78,13 +78,14 @@ cdef class ClosedNames:
         prefetch(&self.older[word])
         prefetch(&self.heads[<uint32_t>hash & (2 * self.capacity - 1)])
 
-    cdef bint holds(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
+    cdef const Entry* find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
+        """The entry of a name; NULL: it is not held. Good until a name is entered."""
         cdef uint32_t word = <uint32_t>(hash >> 38) & (WORDS - 1)
         cdef uint64_t bit = <uint64_t>1 << (hash >> 32 & 63)
         cdef uint32_t position, age, last = 0
         cdef Entry* entry
         if not (self.recent[word] | self.older[word]) & bit:
-            return False
+            return NULL
         if self._begins(text, size):
             text += self.beginning_size
             size = (size - self.beginning_size) | SHORTENED
@@ -92,11 +93,11 @@ cdef class ClosedNames:
         while True:
             age = self.next - position
             if age <= last or age > self.count:
-                return False
+                return NULL
             entry = &self.entries[(position - 1) & (self.capacity - 1)]
             if entry.tag == <uint32_t>hash and entry.size == size:
                 if memcmp(self.bytes + entry.offset, text, size & ~SHORTENED) == 0:
-                    return True
+                    return entry
             last = age
             position = entry.before
 
@@ -107,8 +108,10 @@ cdef class ClosedNames:
             and memcmp(text, self.beginning, self.beginning_size) == 0
         )
 
-    cdef int add(self, uint64_t hash, const char* text, uint32_t size) except -1 nogil:
-        """Enter a name that is not held."""
+    cdef int add(
+        self, uint64_t hash, const char* text, uint32_t size, uint64_t line, uint32_t file
+    ) except -1 nogil:
+        """Enter a name that is not held, and where its graph began."""
         cdef uint32_t chain, shortened = 0
         cdef Entry* entry
         if self.beginning == NULL:
@@ -132,6 +135,8 @@ cdef class ClosedNames:
         entry.offset = <uint32_t>self.write
         entry.size = size | shortened
         entry.before = self.heads[chain]
+        entry.line = <uint32_t>min(line, <uint64_t>0xFFFFFFFFu)
+        entry.file = file
         self.heads[chain] = self.next
         self.next += 1
         self.count += 1

@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from spaseq.io._closed cimport ClosedNames
+from spaseq.io._closed cimport ClosedNames, Entry
 from spaseq.io._minting cimport Minter
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._relevance cimport Relevance
@@ -39,7 +39,10 @@ cdef class EventReader:
     cdef readonly EventBatch batch      # being filled
     cdef Relevance relevance
     cdef object questions
-    cdef ClosedNames closed
+    cdef ClosedNames closed         # graphs with an IRI, of all files
+    cdef ClosedNames closed_blanks  # those with a label, of this file
+    cdef list files                 # read so far; this one is files[file_number]
+    cdef uint32_t file_number
     cdef Minter minter
     cdef Cut cut
     cdef uint32_t size          # of `triples:N`, its timestamp included
@@ -74,7 +77,7 @@ cdef class EventReader:
     cdef int64_t last_micros
     cdef term_t last_stamp
     cdef readonly uint64_t unused       # statements of no event
-    cdef readonly bint found            # the file had an event
+    cdef readonly bint filled           # the file has given an event with statements
 
     cdef int take(self, const Quad* quad) except -1 nogil
     cdef int add(self, const Quad* quad) except -1 nogil
@@ -87,7 +90,8 @@ cdef class EventReader:
     cdef int close(self) except -1 nogil
     cdef int delimit(self, uint64_t line) except -1 nogil
     cdef int close_triples(self) except -1 nogil
-    cdef bint is_closed(self, term_t name) noexcept nogil
+    cdef const Entry* closed_as(self, term_t name) noexcept nogil
+    cdef object begin_of(self, const Entry* entry)
     cdef Stamp* preferred(self, uint32_t* count) noexcept nogil
     cdef int emit(self, Stamp* stamps, uint32_t count) except -1 nogil
     cdef bint when(

@@ -72,7 +72,8 @@ cdef class EventReader:
         self.minter = minter
         self.sorted = minter is not None
         self.factor = factor
-        self.closed = ClosedNames()
+        self.closed, self.closed_blanks = ClosedNames(), ClosedNames()
+        self.files = []
         self.strange = []
         self.predicates = ()
         self.patience = PATIENCE
@@ -99,7 +100,12 @@ cdef class EventReader:
         self.is_open = False
         self.refused = 0
         self.unused = 0
-        self.found = False
+        self.filled = False
+        self.file_number = len(self.files)
+        self.files.append(file)
+        if len(self.closed_blanks):
+            # Labels are scoped to their file.
+            self.closed_blanks = ClosedNames()
         self.fresh(file)
 
     cdef int begin(self, EventBatch batch) except -1:
@@ -294,26 +300,36 @@ cdef class EventReader:
         if self.sorted:
             self.minter.forget()
 
-    cdef bint is_closed(self, term_t name) noexcept nogil:
+    cdef const Entry* closed_as(self, term_t name) noexcept nogil:
+        """What is known of a graph that is complete; NULL: it is not."""
         cdef TermRecord* record = record_of(self.batch, name)
-        return self.closed.holds(record.hash, record.text, record.size)
+        if record.text[0] == c"_":
+            return self.closed_blanks.find(record.hash, record.text, record.size)
+        return self.closed.find(record.hash, record.text, record.size)
+
+    cdef object begin_of(self, const Entry* entry):
+        """Where a graph that is complete began: its file, and the line."""
+        return self.files[entry.file], entry.line
 
     cdef int enter(self, term_t name, uint64_t line) except -1 nogil:
         """A quad of a graph that is not the open one."""
+        cdef const Entry* closed
         if name == self.refused:
             return 0
         self.closed.expect(record_of(self.batch, name).hash)
         self.close()
-        if self.is_closed(name):
+        closed = self.closed_as(name)
+        if closed != NULL:
             self.refused = name
             with gil:
-                self.questions.closed_graph(self.batch.term(name), line)
+                self.questions.closed_graph(self.batch.term(name), self.begin_of(closed), line)
         else:
             self.open(line, name)
         return 0
 
     cdef int time(self, const Quad* quad) except -1 nogil:
         """A default-graph triple that gives a graph its timestamp."""
+        cdef const Entry* closed
         if self.is_open and self.name == quad.subject:
             push(&self.stamps, &self.stamp_count, &self.stamp_room, quad, quad.line, 0)
             if self.statements:
@@ -321,9 +337,12 @@ cdef class EventReader:
             return 0
         self.closed.expect(record_of(self.batch, quad.subject).hash)
         self.close()
-        if self.is_closed(quad.subject):
+        closed = self.closed_as(quad.subject)
+        if closed != NULL:
             with gil:
-                self.questions.closed_time(self.batch.term(quad.subject), quad.line)
+                self.questions.closed_time(
+                    self.batch.term(quad.subject), self.begin_of(closed), quad.line
+                )
             return 0
         self.open(quad.line, quad.subject)
         return push(&self.stamps, &self.stamp_count, &self.stamp_room, quad, quad.line, 0)
@@ -340,7 +359,12 @@ cdef class EventReader:
             return 0
         self.is_open = False
         record = record_of(self.batch, self.name)
-        self.closed.add(record.hash, record.text, record.size)
+        if record.text[0] == c"_":
+            self.closed_blanks.add(
+                record.hash, record.text, record.size, self.line, self.file_number
+            )
+        else:
+            self.closed.add(record.hash, record.text, record.size, self.line, self.file_number)
         if self.timed and count == 0:
             stamps = self.preferred(&count)
             if count == 0:
@@ -406,7 +430,7 @@ cdef class EventReader:
         cdef uint8_t domain = 0
         cdef term_t stamp = stamps[count - 1].term if self.timed and count else 0
         cdef bint usable
-        self.found = True
+        self.filled |= self.statements != 0
         usable = self.when(stamps, count, &micros, &domain)
         self.place += 1
         if usable and (

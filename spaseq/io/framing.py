@@ -48,18 +48,27 @@ class Questions:
 
     # ------------------------------------------------------------ framings
 
-    def closed_graph(self, name: Term, line: int) -> None:
-        self.report(f"a quad of the graph {name}, which is already complete{_TOGETHER}", line)
+    def closed_graph(self, name: Term, begun: tuple[str, int], line: int) -> None:
+        self.report(f"a quad of the graph {name}{self._complete(begun)}", line)
 
-    def closed_time(self, name: Term, line: int) -> None:
-        self.report(f"a timestamp of {name}, which is already complete{_TOGETHER}", line)
+    def closed_time(self, name: Term, begun: tuple[str, int], line: int) -> None:
+        self.report(f"a timestamp of {name}{self._complete(begun)}", line)
+
+    def _complete(self, begun: tuple[str, int]) -> str:
+        """That a graph is complete, and where it began."""
+        file, line = begun
+        place = input_place(file, line, self._troubles.unit)
+        where = place if file != self.file else f"{self._troubles.unit} {line}"
+        return f", which began at {where} and is already complete{_TOGETHER}"
 
     def untimed_graph(self, name: Term, about_inside: bool, line: int) -> None:
         """`about_inside`: whether a fact of the graph has the predicate of timestamps."""
         about = f"<{self._options.time_predicate or GENERATED_AT}>"
         text = f"the graph {name} has no timestamp: no triple <graph> {about} <time>"
         if self._options.time_predicate is not None:
-            text += " in the default graph beside it, and none inside it"
+            text += (
+                f" in the default graph beside it, and none among its statements here{_TOGETHER}"
+            )
         elif about_inside:
             text += (
                 " in the default graph beside it; there is one inside the graph: "
@@ -139,8 +148,11 @@ class Questions:
         if self._parsed is None or self._parsed[0] != term:
             if not isinstance(term, ox.Literal):
                 raise EventError(f"{term} is not a timestamp: it is not a literal")
-            self._parsed = (term, time.from_literal(term, self._options.unit))
+            self._parsed = (term, self._read(term))
         return self._parsed[1]
+
+    def _read(self, term: ox.Literal) -> Timestamp:
+        return time.from_literal(term, self._options.unit, self._options.time_precision)
 
     def known_domain(self) -> int:
         """The domain of the run's times: 0 for numbers, 1 for dates, -1 for none so far."""

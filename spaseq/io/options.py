@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.errors import InputError, InputUnit
 from spaseq.rdf.event import DATE_TIME, NUMBER
-from spaseq.rdf.time import TimeUnit
+from spaseq.rdf.time import TimePrecision, TimeUnit
 
 Syntax: TypeAlias = Literal["nq", "nt", "trig", "ttl", "jelly"]
 OnError: TypeAlias = Literal["stop", "skip"]
@@ -70,7 +70,8 @@ class ReadOptions:
 
     `lateness` (microseconds) is how far back an event may come and still be put in order;
     None means that sources are in order and one that is not is an error. `syntax` overrides
-    the file extension. `clock` is read under `arrival_time`.
+    the file extension. `clock` is read under `arrival_time`. `time_precision` is what a time finer
+    than a microsecond becomes.
     """
 
     framing: Framing = field(default_factory=lambda: Framing("auto"))
@@ -81,6 +82,7 @@ class ReadOptions:
     lateness: int | None = None
     syntax: Syntax | None = None
     clock: Callable[[], int] = clock_micros
+    time_precision: TimePrecision = "error"
 
     def time_predicates(self) -> tuple[str, ...]:
         """The predicates of message timestamps, the one to be preferred first."""
@@ -97,6 +99,12 @@ class Counters:
     late: int = 0
     unused: int = 0
     """Default-graph triples under the `graph` framing that are no timestamp: of no event."""
+    pruned: int = 0
+    """Triples of events that no query can use."""
+
+    def without_use(self) -> int:
+        """Triples that were read for nothing."""
+        return self.unused + self.pruned
 
 
 @dataclass(slots=True)

@@ -88,8 +88,10 @@ class Source:
     def batches(self) -> Iterator[EventBatch]:
         """The same events, many at a time; nothing is changed in a batch that came out."""
         for batch in self._batches(self.relevance or Relevance(Dictionary())):
+            total = batch.total()
             self.counters.events += len(batch)
-            self.counters.statements += batch.total()
+            self.counters.statements += total
+            self.counters.pruned += total - batch.total_kept()
             yield batch
 
     def _batches(self, relevance: Relevance) -> Iterator[EventBatch]:
@@ -191,7 +193,7 @@ class _Reading:
     def _finish(self, file: Lines, kind: str) -> None:
         """The end of a file."""
         self._events.finish()
-        if kind == "graph" and self._events.unused and not self._events.found:
+        if kind == "graph" and self._events.unused and not self._events.filled:
             self._questions.no_event(file.number)
 
     def _failed(self, error: InputError) -> InputError:

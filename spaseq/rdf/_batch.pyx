@@ -403,6 +403,14 @@ cdef class EventBatch:
         """How many statements an event had, with those that are not kept."""
         return self.events[self._checked(index)].statements
 
+    def total_kept(self) -> int:
+        """How many statements of all events are kept: some query may use them."""
+        cdef uint64_t kept = 0
+        cdef uint32_t i
+        for i in range(self.event_count):
+            kept += self.events[i].end - self.events[i].first
+        return kept
+
     def total(self, uint32_t first = 0, uint32_t end = 0xFFFFFFFFu) -> int:
         """How many statements events had: all of them, or those from `first` up to `end`."""
         cdef uint64_t total = 0

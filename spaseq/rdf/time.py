@@ -3,9 +3,10 @@
 A timestamp is a signed 64-bit count of microseconds in one of two domains: DATE_TIME (of
 the epoch, UTC; a value without a zone is UTC) and NUMBER (from zero; a plain number counts
 units of `unit`, seconds unless told). Invariant: no binary fraction is ever involved. The
-lexical form is what is read, digit by digit, so `"0.1"^^xsd:double` is 100000 microseconds;
-what a microsecond cannot express is an error, not a rounding. Years are proleptic
-Gregorian, year 0 included, as in XML Schema 1.1. Every failure is an `EventError`.
+lexical form is what is read, digit by digit, so `"0.1"^^xsd:double` is 100000 microseconds.
+What a microsecond cannot express is an error unless a `TimePrecision` says what it becomes.
+Years are proleptic Gregorian, year 0 included, as in XML Schema 1.1. Every failure is an
+`EventError`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyoxigraph as ox
 
@@ -25,6 +26,9 @@ from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 from spaseq.rdf.time_text import DAY, EPOCH_DAY, date_time_text, seconds_literal
 
 TimeUnit: TypeAlias = Literal["s", "ms", "us"]
+TimePrecision: TypeAlias = Literal["error", "truncate", "round"]
+"""What a time finer than a microsecond is: an error, the microsecond at or before it, or the
+nearest one, of two equally near the later."""
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 MICROS_PER_UNIT: dict[str, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -62,19 +66,22 @@ _NUMBER_FORMS: dict[str, re.Pattern[str]] = {
 }  # fmt: skip
 
 
-def from_literal(literal: ox.Literal, unit: TimeUnit = "s") -> Timestamp:
+def from_literal(
+    literal: ox.Literal, unit: TimeUnit = "s", precision: TimePrecision = "error"
+) -> Timestamp:
     """The timestamp a literal stands for: a dateTime, a date or a number."""
     datatype = literal.datatype.value
     if datatype == _DATE_TIME.value:
-        return _from_date_time(literal.value, literal)
+        return _from_date_time(literal.value, literal, precision)
     form = _NUMBER_FORMS.get(datatype)
     if form is not None:
         text = literal.value.strip(" \t\r\n")
         if form.fullmatch(text) is None:
             raise _ill_formed(literal.value, datatype, "")
-        return Timestamp(_number_micros(text, unit), NUMBER, literal)
+        micros, exact = _number_micros(text, unit, precision)
+        return Timestamp(micros, NUMBER, literal if exact else seconds_literal(micros))
     if datatype == XSD + "dateTimeStamp":
-        return _from_date_time(literal.value, None)
+        return _from_date_time(literal.value, None, precision)
     if datatype == XSD + "date":
         return _from_date(literal.value)
     raise EventError(
@@ -84,34 +91,65 @@ def from_literal(literal: ox.Literal, unit: TimeUnit = "s") -> Timestamp:
     )
 
 
-def from_value(value: object, unit: TimeUnit = "s") -> Timestamp:
+def from_value(
+    value: object, unit: TimeUnit = "s", precision: TimePrecision = "error"
+) -> Timestamp:
     """The timestamp of a Python value: datetime, date, int, float, Decimal, or a literal.
 
-    A literal of rdflib is recognised by its `datatype` (that library is not needed here).
+    A literal of rdflib is recognised by its `datatype`, a time of numpy by its `astype`, one of
+    pandas by its `nanosecond`; none of these libraries is needed here.
     """
     if isinstance(value, Timestamp):
         return value
     if isinstance(value, ox.Literal):
-        return from_literal(value, unit)
+        return from_literal(value, unit, precision)
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-        return from_micros((aware - _EPOCH) // _MICROSECOND, DATE_TIME)
+        nanos = getattr(value, "nanosecond", 0)
+        if nanos:
+            aware = aware.replace(nanosecond=0)  # type: ignore[call-arg]
+        micros = (aware - _EPOCH) // _MICROSECOND
+        return from_micros(micros + _cut(nanos, 1000, str(value), precision), DATE_TIME)
+    if type(value).__name__ == "datetime64" and hasattr(value, "astype"):
+        return _from_numpy(value, precision)
     if isinstance(value, date):
         return from_micros((value.toordinal() - 1 - EPOCH_DAY) * DAY, DATE_TIME)
     if isinstance(value, int) and not isinstance(value, bool):
         term = ox.Literal(str(int(value)), datatype=_INTEGER)
         return Timestamp(_in_range(int(value) * MICROS_PER_UNIT[unit], str(value)), NUMBER, term)
     if isinstance(value, float):
-        return from_literal(ox.Literal(_float_text(value, unit), datatype=_DOUBLE), unit)
+        return from_literal(ox.Literal(_float_text(value, unit), datatype=_DOUBLE), unit, precision)
     if isinstance(value, Decimal):
-        return from_literal(ox.Literal(format(value, "f"), datatype=_DECIMAL), unit)
+        return from_literal(ox.Literal(format(value, "f"), datatype=_DECIMAL), unit, precision)
     if isinstance(value, str) and hasattr(value, "datatype"):
         datatype = value.datatype or XSD + "string"
-        return from_literal(ox.Literal(str(value), datatype=ox.NamedNode(str(datatype))), unit)
+        literal = ox.Literal(str(value), datatype=ox.NamedNode(str(datatype)))
+        return from_literal(literal, unit, precision)
     raise EventError(
         f"{value!r} is not a timestamp; give a datetime, a number of seconds, "
         "or an xsd:dateTime literal"
     )
+
+
+def _from_numpy(value: Any, precision: TimePrecision) -> Timestamp:
+    """The timestamp of a numpy.datetime64, whatever its unit is; it is UTC."""
+    micros = value.astype("datetime64[us]")
+    if str(micros) == "NaT":
+        raise EventError(f"{value!r} is not a timestamp: it is no time")
+    rest = value - micros  # less than a microsecond; numpy cuts towards the past
+    nanos = int(rest.astype("timedelta64[ns]").astype("int64"))
+    shift = _cut(nanos, 1000, str(value), precision)
+    return from_micros(int(micros.astype("int64")) + shift, DATE_TIME)
+
+
+def _cut(number: int, size: int, shown: str, precision: TimePrecision) -> int:
+    """number / size as a whole number: what is left over is as `precision` says."""
+    whole, left = divmod(number, size)
+    if not left:
+        return whole
+    if precision == "error":
+        raise _too_fine(shown)
+    return whole + (precision == "round" and 2 * left >= size)
 
 
 def from_micros(micros: int, domain: str) -> Timestamp:
@@ -173,7 +211,9 @@ def _float_text(value: float, unit: TimeUnit) -> str:
     return text
 
 
-def _from_date_time(lexical: str, literal: ox.Literal | None) -> Timestamp:
+def _from_date_time(
+    lexical: str, literal: ox.Literal | None, precision: TimePrecision
+) -> Timestamp:
     """`literal` is the xsd:dateTime, kept if it is canonical; None for an xsd:dateTimeStamp."""
     found = _DATE_TIME_FORM.fullmatch(lexical) or _DATE_TIME_FORM.fullmatch(
         lexical.strip(" \t\r\n")
@@ -190,9 +230,11 @@ def _from_date_time(lexical: str, literal: ox.Literal | None) -> Timestamp:
     micros = _day_number(years, months, days) * DAY
     micros += (hour * 3600 + minute * 60 + second) * 1_000_000
     if fraction:
-        if fraction[6:].strip("0"):
-            raise _too_fine(lexical)
+        finer = fraction[6:].rstrip("0")
         micros += int(fraction[:6].ljust(6, "0"))
+        if finer:
+            micros += _cut(int(finer), int(10 ** len(finer)), lexical, precision)
+            literal = None
     if zone and zone != "Z":
         micros -= _zone_micros(zone, lexical)
     micros = _in_range(micros, lexical)
@@ -236,12 +278,19 @@ def _day_number(years: str, months: str, days: str) -> int:
 
 
 @lru_cache(maxsize=64)
-def _number_micros(text: str, unit: TimeUnit) -> int:
-    return _in_range(_scaled(text, MICROS_PER_UNIT[unit], text), text)
+def _number_micros(text: str, unit: TimeUnit, precision: TimePrecision) -> tuple[int, bool]:
+    """The microseconds, and whether they are all that the number says."""
+    try:
+        return _in_range(_scaled(text, MICROS_PER_UNIT[unit], text), text), True
+    except _TooFineError:
+        if precision == "error":
+            raise
+    micros = _scaled(text, MICROS_PER_UNIT[unit], text, precision)
+    return _in_range(micros, text), False
 
 
-def _scaled(text: str, factor: int, shown: str) -> int:
-    """text × factor, which must be whole; the text is a number of XML Schema."""
+def _scaled(text: str, factor: int, shown: str, precision: TimePrecision = "error") -> int:
+    """text × factor, whole as `precision` says; the text is a number of XML Schema."""
     if _INTEGER_FORM.fullmatch(text):
         return int(text) * factor if len(text) < 40 else _in_range(_GREATEST + 1, shown)
     sign, digits, exponent = Decimal(text).as_tuple()
@@ -253,11 +302,10 @@ def _scaled(text: str, factor: int, shown: str) -> int:
     if exponent >= 0:
         number = number * factor * int(10**exponent)
     elif -exponent > len(digits) + 40:
-        raise _too_fine(shown)
+        return _cut(-1 if sign else 1, 1000, shown, precision)
     else:
-        number, left = divmod(number * factor, int(10**-exponent))
-        if left:
-            raise _too_fine(shown)
+        number *= -factor if sign else factor
+        return _cut(number, int(10**-exponent), shown, precision)
     return -number if sign else number
 
 
@@ -269,8 +317,15 @@ def _in_range(micros: int, shown: str) -> int:
     )
 
 
+class _TooFineError(EventError):
+    """A time that microseconds cannot express."""
+
+
 def _too_fine(shown: str) -> EventError:
-    return EventError(f"{shown} is finer than a microsecond, which is as fine as time goes here")
+    return _TooFineError(
+        f"{shown} is finer than a microsecond, which is as fine as time goes here; "
+        "--time-precision truncate or round (time_precision= in Python) takes it"
+    )
 
 
 def _ill_formed(lexical: str, datatype: str, advice: str) -> EventError:

@@ -61,13 +61,19 @@ class ClosedGraphs:
     """The names of the graphs closed last, oldest forgotten first."""
 
     order: deque[Name] = field(default_factory=deque)
-    names: set[Name] = field(default_factory=set)
+    names: dict[Name, tuple[str, int]] = field(default_factory=dict)
+    """Where each of them began: the file and the line."""
 
-    def add(self, name: Name) -> None:
-        self.names.add(name)
+    def add(self, name: Name, file: str, line: int) -> None:
+        self.names[name] = (file, line)
         self.order.append(name)
         if len(self.order) > REMEMBERED_GRAPHS:
-            self.names.discard(self.order.popleft())
+            self.names.pop(self.order.popleft(), None)
+
+    def start_file(self) -> None:
+        """Labels of blank nodes are scoped to their file."""
+        self.order = deque(name for name in self.order if isinstance(name, ox.NamedNode))
+        self.names = {name: self.names[name] for name in self.order}
 
 
 class GraphFraming:
@@ -152,7 +158,7 @@ class GraphFraming:
         yield from self._close()
         if name in self._closed.names:
             self._refused = name
-            self._report(line, f"a quad of the graph {name}, which is already complete{_TOGETHER}")
+            self._report(line, f"a quad of the graph {name}{self._complete(name)}")
         else:
             self._open = RawEvent(line, name, [], [])
 
@@ -165,15 +171,20 @@ class GraphFraming:
             return
         yield from self._close()
         if name in self._closed.names:
-            self._report(line, f"a timestamp of {name}, which is already complete{_TOGETHER}")
+            self._report(line, f"a timestamp of {name}{self._complete(name)}")
         else:
             self._open = RawEvent(line, name, [], [(value, line)])
+
+    def _complete(self, name: Name) -> str:
+        file, line = self._closed.names[name]
+        where = f"line {line}" if file == self._file else f"{file}:{line}"
+        return f", which began at {where} and is already complete{_TOGETHER}"
 
     def _close(self) -> Iterator[RawEvent]:
         event, self._open, self._refused = self._open, None, None
         if event is None or event.name is None:
             return
-        self._closed.add(event.name)
+        self._closed.add(event.name, self._file, event.line)
         if self._timed and not event.stamps:
             if self._inside:
                 event.stamps += stamps_inside(event.facts, (self._about,), event.line)
@@ -185,7 +196,10 @@ class GraphFraming:
     def _untimed(self, event: RawEvent) -> str:
         text = f"the graph {event.name} has no timestamp: no triple <graph> {self._about} <time>"
         if self._inside:
-            return f"{text} in the default graph beside it, and none inside it"
+            return (
+                f"{text} in the default graph beside it, and none among its statements here"
+                f"{_TOGETHER}"
+            )
         if any(predicate == self._about for _, predicate, _ in event.facts):
             return (
                 f"{text} in the default graph beside it; there is one inside the graph: "
@@ -300,6 +314,7 @@ class _Reading:
         for path in self._source.files:
             syntax = self._options.syntax or syntax_of(path)
             self._file = self._source.lines = Lines(path)
+            self._closed.start_file()
             try:
                 for raw in self._raw_events(syntax or syntax_of_content(self._file.head())):
                     stamp = self._stamp(raw, place)
@@ -334,7 +349,7 @@ class _Reading:
             self._options, self._file.name, self._troubles, counters, self._closed
         )
         for event in framing.events(statements):
-            found = True
+            found |= bool(event.facts)
             yield event
         if not found and counters.unused > unused:
             self._report(

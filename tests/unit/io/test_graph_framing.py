@@ -114,7 +114,9 @@ def test_time_predicate_inside_the_graph(tmp_path: Path) -> None:
     inside = f'<e:s> <e:t> "2026-01-01T00:00:00Z"^^{DATE_TIME} <e:a> .\n'
     read = Reading(tmp_path, quad("a") + inside, time_predicate="e:t")
     assert (read.times, read.sizes) == ([1767225600], [2])
-    assert "none inside it" in Reading(tmp_path, quad("a"), time_predicate="e:t").error
+    assert (
+        "none among its statements here" in Reading(tmp_path, quad("a"), time_predicate="e:t").error
+    )
 
 
 def test_arrival_time_takes_the_clock_and_never_goes_back(tmp_path: Path) -> None:
@@ -140,13 +142,13 @@ def test_time_unit(tmp_path: Path) -> None:
         (quad("a") + at("a", 1) + quad("b"), "FILE:3: the graph <e:b> has no timestamp", 1),
         (
             at("a", 1) + quad("a") + at("b", 2) + quad("b") + quad("a"),
-            "FILE:5: a quad of the graph <e:a>, which is already complete",
+            "FILE:5: a quad of the graph <e:a>, which began at line 1 and is already complete",
             2,
         ),
         (quad("a") + at("a", 1) + quad("a"), "FILE:3: a quad of the graph <e:a>", 1),
         (
             at("a", 1) + at("b", 2) + quad("b") + at("a", 3),
-            "FILE:4: a timestamp of <e:a>, which is already complete",
+            "FILE:4: a timestamp of <e:a>, which began at line 1 and is already complete",
             2,
         ),
         (at("a", 2) + quad("a") + at("b", 1) + quad("b"), "FILE:3: time runs backwards", 1),
