@@ -12,6 +12,7 @@ from libc.string cimport memcpy, memset
 
 from spaseq.gpm._graph cimport BY_BOTH, BY_OBJECT, BY_SUBJECT, Side, View, both_hash, end_hash
 from spaseq.gpm._rows cimport row_at, row_new
+from spaseq.rdf._effort cimport beat
 from spaseq.rdf._memory cimport give_back, zeroed
 
 # Views of up to this many triples are always scanned; others are scanned this many times
@@ -68,7 +69,7 @@ cdef class BasicJoin:
         cdef Step* steps = &self.steps[first]
         cdef Cursor* cursors = &self.cursors[first]
         cdef int depth, last = <int>(end - first) - 1
-        cdef uint32_t i, count, most = 0
+        cdef uint32_t i, count, most = 0, beats = 0
         for depth in range(last + 1):
             count = self.graph.views[steps[depth].view].count
             if count == 0:
@@ -81,6 +82,7 @@ cdef class BasicJoin:
             depth = 0
             self._open(&steps[0], &cursors[0])
             while depth >= 0:
+                beat(&beats)
                 if not self._advance(&steps[depth], &cursors[depth]):
                     depth -= 1
                 elif depth == last:

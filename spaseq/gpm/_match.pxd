@@ -68,6 +68,7 @@ cdef class NativeMatcher:
     cdef uint32_t event
     cdef uint8_t* passed                # per row: whether it passed the local filters
     cdef uint32_t passed_room
+    cdef uint32_t beats                 # turns of loops since the last look at signals, and before
     cdef uint64_t* untrue
     cdef readonly uint64_t tried        # events so far
     cdef readonly uint64_t found        # rows so far

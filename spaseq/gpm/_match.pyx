@@ -28,6 +28,7 @@ from spaseq.gpm._rows cimport (
     rows_free,
     rows_init,
 )
+from spaseq.rdf._effort cimport beat
 from spaseq.rdf._batch cimport Triple
 from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, longer, zeroed
 
@@ -402,6 +403,7 @@ cdef class NativeMatcher:
             )
             self.passed_room = 2 * self.result.count
         for i in range(self.result.count):
+            beat(&self.beats)
             self.passed[i] = 1
             for test in range(self.local_first, self.local_end):
                 if not self.holds(test, test + 1, row_at(self.result, i)):
@@ -496,6 +498,7 @@ cdef class NativeMatcher:
         cdef term_t value
         cdef uint32_t i, test = node.test_first
         for i in range(rows.count):
+            beat(&self.beats)
             row = row_at(rows, i)
             seen = row
             if node.flag and self.at >= 0:
@@ -525,6 +528,7 @@ cdef class NativeMatcher:
             self.seed = outside
             before = node.rows.count
             for j in range(right.count):
+                beat(&self.beats)
                 if self.holds(node.test_first, node.test_end, row_at(right, j)):
                     self._copy_row(&node.rows, row_at(right, j))
             if node.rows.count == before:
@@ -562,6 +566,7 @@ cdef class NativeMatcher:
             else:
                 j = right.count > 0
             while j:
+                beat(&self.beats)
                 partner = (j & ~<uint32_t>MORE) - 1
                 if node.operator == MINUS:
                     excluded = overlap(row_at(left, i), row_at(right, partner), self.width)

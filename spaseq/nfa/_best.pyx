@@ -63,7 +63,7 @@ cdef class Best:
         cdef dict groups = {}
         cdef list found = []
         self.core.turn += 1
-        self.left = self.core.most_steps
+        self.left = self.core.effort.most
         for i in range(self.core.accepted_count):
             bound = self.core.since_at(self.core.accepted[i])
             if self.core.accepted[i].latest >= bound:

@@ -46,6 +46,7 @@ from spaseq.nfa._ranges cimport (
 from spaseq.nfa._tables cimport Occurrence, bind
 from spaseq.nfa._tecs cimport Node, added, extended, size_of_label
 from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._effort cimport resume_effort, spent_of, take_step
 from spaseq.rdf._intervals cimport Box
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._window cimport WindowTerms
@@ -240,6 +241,7 @@ cdef class Chain(Meeting):
                 if self.left == 0:
                     return 0
                 self.left -= 1
+                take_step(&self.effort)
                 status = self._try_row(depth, joined, step, rows.labels[slot])
                 if status != 1:
                     return status
@@ -259,6 +261,7 @@ cdef class Chain(Meeting):
             if self.left == 0:
                 return 0
             self.left -= 1
+            take_step(&self.effort)
             if first or (ranged and ends_block(number, 0)):
                 passed = self._passed(depth, joined, step, number, last, first)
                 first = False
@@ -459,13 +462,14 @@ cdef class Chain(Meeting):
         """Make the groups of the rows of the window; the row at hand is none of them yet."""
         cdef instant_t now = self.now, since = self.since
         cdef const term_t* given = self.given
-        cdef uint64_t steps = self.steps_left
-        self.lazy, self.steps_left = False, UNLIMITED
+        cdef uint64_t steps = spent_of(&self.effort), most = self.effort.most
+        self.lazy, self.effort.most = False, UNLIMITED
         self.turned = ~<uint64_t>0
         self._make_groups()
         if self.now != now:
             self.show(0)
-        self.now, self.since, self.steps_left = now, since, steps
+        self.now, self.since, self.effort.most = now, since, most
+        resume_effort(&self.effort, steps)
         take_row(self, given, width)
         self.keep_row(width)
         self.turns += 1

@@ -11,6 +11,7 @@ from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._groups cimport Group, Groups, group_at
 from spaseq.nfa._search cimport Range
 from spaseq.nfa._tecs cimport instant_t
+from spaseq.rdf._effort cimport heed, resume_effort
 
 from spaseq.nfa.limits import LimitReached
 
@@ -21,7 +22,7 @@ def take(AutomatonCore core not None, step_of, bint one):
     `one` for each last step is enough; `step_of` makes a step of the addresses of its labels.
     """
     cdef uint32_t i, j, parts
-    cdef uint64_t left = core.most_steps
+    cdef uint64_t left = core.effort.most
     cdef dict steps = {}
     cdef list found = []
     core.turn += 1
@@ -31,6 +32,8 @@ def take(AutomatonCore core not None, step_of, bint one):
             if left == 0:
                 raise LimitReached("matches")
             left -= 1
+            if not left & 0xFFF:
+                heed()
             match = []
             j = core.walk.length
             while j:
@@ -60,7 +63,7 @@ def due(AutomatonCore core not None, before, step_of):
     cdef Awaited* match
     cdef Group* group
     cdef list found = []
-    core.steps_left = core.most_steps
+    resume_effort(&core.effort, 0)
     while core.awaited_count and i <= core.now and (
         before is None or core.times[i & core.times_mask] < opening_of(core, before)
     ):

@@ -23,6 +23,7 @@ from spaseq.nfa._shedding cimport held, shed
 from spaseq.nfa._tables cimport CLOSING, CONJOINED, More, assign, bind
 from spaseq.nfa._tecs cimport instant_t
 from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._effort cimport bound_effort
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._window cimport WindowTerms
 
@@ -156,8 +157,8 @@ cdef class AutomatonCore(Chain):
 
     def limit(self, uint64_t groups, uint64_t kept, uint64_t steps, bint sheds):
         """Set the bounds: groups, those that are left when some are shed, steps of an event."""
-        self.most_groups, self.kept_groups, self.most_steps = groups, kept, steps
-        self.steps_left, self.sheds = steps, sheds
+        self.most_groups, self.kept_groups, self.sheds = groups, kept, sheds
+        bound_effort(&self.effort, steps)
         self.sweep_at = min(self.sweep_at, groups)
         if groups < NO_LIMIT or steps < NO_LIMIT:
             # Bounds speak of groups; and rows of an event that is taken back would stay.

@@ -22,6 +22,7 @@ from libc.string cimport memcpy, memset
 
 from spaseq.nfa._core cimport AutomatonCore
 from spaseq.nfa._tecs cimport UNION, Cell, Label, Node, Walk, cell_of, instant_t
+from spaseq.rdf._effort cimport heed
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 from spaseq.nfa.limits import LimitReached
@@ -123,7 +124,7 @@ cdef class Earliest:
     cdef int _begin(self) noexcept nogil:
         """The next choice: no more matches than this may be listed."""
         self.core.turn += 1
-        self.left = self.core.most_steps
+        self.left = self.core.effort.most
         return 0
 
     cdef int _choose(self, Node** ends, uint32_t count) except -1 nogil:
@@ -449,6 +450,8 @@ cdef class Earliest:
             with gil:
                 raise LimitReached("matches")
         self.left -= 1
+        if not self.left & 0xFFF:
+            heed()
         if self.chosen_count == self.chosen_room:
             self.chosen_room = 2 * self.chosen_room + 16
             self.chosen = <Chosen*>longer(self.chosen, self.chosen_room, sizeof(Chosen), LACKING)

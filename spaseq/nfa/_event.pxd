@@ -6,6 +6,7 @@ from spaseq.nfa._clock cimport Clock
 from spaseq.nfa._tables cimport Binding, More, Occurrence, Way
 from spaseq.nfa._tecs cimport Label, Tecs, piece_of, size_of_label
 from spaseq.rdf._batch cimport EventBatch, EventRecord
+from spaseq.rdf._effort cimport Effort, resume_effort, take_step
 from spaseq.rdf._terms cimport LOCAL, copy_row, term_t
 from spaseq.rdf._window cimport WindowTerms
 
@@ -25,7 +26,7 @@ cdef class EventAtHand(Clock):
     cdef term_t raw_name, raw_stamp
     cdef bint event_kept
     cdef EventBatch batch
-    cdef uint64_t most_steps, steps_left    # of an event, see spaseq.nfa.limits
+    cdef Effort effort          # the steps of the event, see spaseq.nfa.limits
     cdef bint spent             # the event had none left
     cdef uint32_t spent_place
 
@@ -36,12 +37,11 @@ cdef class EventAtHand(Clock):
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1 nogil
 
 
-cdef inline bint spend(EventAtHand hand, uint32_t place) noexcept nogil:
+cdef inline bint spend(EventAtHand hand, uint32_t place) except -1 nogil:
     """One more step of the event, for a group of a place; False where it has none left."""
-    if hand.steps_left == 0:
+    if not take_step(&hand.effort):
         hand.spent, hand.spent_place = True, place
         return False
-    hand.steps_left -= 1
     return True
 
 
@@ -51,7 +51,8 @@ cdef inline int show_event(
     """The event whose rows are fed next."""
     cdef const EventRecord* event = batch.events + number
     hand.turn += 1
-    hand.steps_left, hand.spent = hand.most_steps, False
+    resume_effort(&hand.effort, 0)
+    hand.spent = False
     if hand.batch is not batch:
         hand.take_batch(batch)
     hand.event.micros = event.micros

@@ -7,6 +7,7 @@ window only; a row takes the window's numbers once, when it is first kept.
 
 from libc.string cimport memcmp
 
+from spaseq.rdf._effort cimport bound_effort
 from spaseq.rdf._memory cimport give_back, no_room, resized, zeroed
 from spaseq.rdf._terms cimport LOCAL, WINDOWED
 
@@ -19,7 +20,7 @@ cdef class EventAtHand(Clock):
     def __cinit__(self, rows, WindowTerms window not None, *others):
         self.tecs, self.passing = Tecs(), Tecs()
         self.window = window
-        self.most_steps = self.steps_left = NO_LIMIT
+        bound_effort(&self.effort, NO_LIMIT)
         self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
         self.widen(8)
 

@@ -28,6 +28,7 @@ from spaseq.nfa._kept cimport (
 )
 from spaseq.nfa._tables cimport Occurrence, assign, bind, enter, numbers_of
 from spaseq.nfa._tecs cimport size_of_label
+from spaseq.rdf._effort cimport take_step
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 from spaseq.nfa.limits import LimitReached
@@ -285,10 +286,9 @@ cdef class Search(EventAtHand):
             slot = number & (rows.room - 1)
             if rows.instants[slot] <= seek.low or (timed and rows.labels[slot].micros < micros):
                 break
-            if self.steps_left == 0:
+            if not take_step(&self.effort):
                 with gil:
                     raise LimitReached("steps")
-            self.steps_left -= 1
             self.looked += 1
             if (
                 rows.instants[slot] < seek.high
