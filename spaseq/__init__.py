@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spaseq.errors import InputError as InputError
     from spaseq.errors import KbError as KbError
     from spaseq.errors import QueryError as QueryError
+    from spaseq.errors import QueryWarning as QueryWarning
     from spaseq.errors import SpaseqError as SpaseqError
     from spaseq.kb.endpoint import Endpoint as Endpoint
     from spaseq.pipeline import run as run
@@ -42,6 +43,7 @@ __all__ = [
     "Match",
     "Program",
     "QueryError",
+    "QueryWarning",
     "Run",
     "SpaseqError",
     "compile",
@@ -57,6 +59,7 @@ _HOMES = {
     "Match": ("spaseq.results", "Match"),
     "Program": ("spaseq.engine.program", "Program"),
     "QueryError": ("spaseq.errors", "QueryError"),
+    "QueryWarning": ("spaseq.errors", "QueryWarning"),
     "Run": ("spaseq.engine.run", "Run"),
     "SpaseqError": ("spaseq.errors", "SpaseqError"),
     "compile": ("spaseq.engine.program", "compile_queries"),

@@ -136,6 +136,10 @@ class KbError(SpaseqError):
     """A knowledge base that cannot be read, or that the query needs and nobody gave."""
 
 
+class QueryWarning(UserWarning):
+    """A query that is right, and will probably match nothing."""
+
+
 class EndpointError(KbError):
     """A SPARQL endpoint that gave no usable answer: which one, to what query, and why not.
 

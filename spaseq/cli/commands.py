@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,7 +186,7 @@ def run(
         arguments.check_output(output, [*inputs, *graphs.values(), *queries])
     elif sys.stdout is None:
         raise click.UsageError("standard output is closed; name a file with --output")
-    from spaseq.cli.kb_graphs import kb_warnings
+    from spaseq.kb.coverage import kb_warnings
     from spaseq.pipeline import file_sources
 
     for warning in kb_warnings(read, program.sources, graphs, entail is not None):
@@ -199,11 +200,14 @@ def run(
 def _run(
     program: Program, kb: dict[str, str], sources: Sequence[Source], options: RunOptions
 ) -> None:
+    from spaseq.errors import QueryWarning
     from spaseq.io.merge import merge
     from spaseq.io.sinks import open_sink
     from spaseq.pipeline import BATCH, pump, shapes
 
-    started = program.start(kb=kb, entail=options.entail, **options.limits)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QueryWarning)  # said already, in the words of --kb
+        started = program.start(kb=kb, entail=options.entail, **options.limits)
     for source in sources:
         source.relevance = started.relevance
     live = any(source.live for source in sources)

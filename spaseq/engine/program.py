@@ -7,6 +7,7 @@ are one task, evaluated once per event. Queries that read what another registers
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,9 +21,10 @@ from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.engine.residual import looks_at_graphs, pattern_of
 from spaseq.engine.run import Run
 from spaseq.engine.state import SavedState
-from spaseq.errors import QueryError, StateError
+from spaseq.errors import QueryError, QueryWarning, StateError
 from spaseq.gpm.native import Pattern, alike, compile_pattern
 from spaseq.gpm.program import compile_gpm
+from spaseq.kb.coverage import unread_warnings
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.nfa.compile import compile_automaton
 from spaseq.nfa.registers import RegisterFile
@@ -74,6 +76,8 @@ class Program(CompiledQueries):
         limits = limits_of(max_groups, max_steps, on_limit)
         run = Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail, limits)
         run.time_precision = time_precision
+        for text in unread_warnings(self.sources, run.kb.graphs):
+            warnings.warn(text, QueryWarning, stacklevel=2)
         return run
 
     def resume(

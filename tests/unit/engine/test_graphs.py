@@ -123,3 +123,14 @@ def test_a_construct_gives_triples() -> None:
     seen = ox.NamedNode("http://example.org/seen")
     assert match.graph == (ox.Triple(ox.NamedNode("urn:s"), seen, ox.Literal("1")),)
     assert pickle.loads(pickle.dumps(match)) == match
+
+
+def test_a_graph_of_the_kb_that_is_not_given_is_warned_of() -> None:
+    of = spaseq.compile("""
+    PREFIX : <http://example.org/>
+    SELECT ?s WITHIN 10 SECONDS FROM STREAM S :S
+    WHERE { SEQ(A) DEFINE GPM A ON S { ?s :a ?x GRAPH :kb { ?x :b ?y } } }""")
+    with pytest.warns(spaseq.QueryWarning, match="<http://example.org/kb> is read, but not given"):
+        run = of.start()
+    run.kb.load({"http://example.org/kb": [ONE]})
+    of.start(kb={"http://example.org/kb": [ONE]})

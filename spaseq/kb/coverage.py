@@ -1,4 +1,4 @@
-"""Queries and the graphs given with --kb → warnings where the two do not fit.
+"""Queries and the graphs of the knowledge base → warnings where the two do not fit.
 
 A graph that is read and not given is empty, so that its pattern never matches: no error in
 the language, and nearly always a slip of the pen in one of the two IRIs.
@@ -6,16 +6,33 @@ the language, and nearly always a slip of the pen in one of the two IRIs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from typing import Protocol
 
-from spaseq.cli.arguments import QueryFile
 from spaseq.errors import NOWHERE, Diagnostic, Span, render
 from spaseq.parser import ast
 
 
+class Text(Protocol):
+    """A query as it was written, and where."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+
+
+def unread_warnings(queries: Iterable[ast.Query], given: Collection[str]) -> Iterator[str]:
+    """What the queries read in vain, a line each, in the words of Python."""
+    for query in queries:
+        graphs = [node for node in ast.walk(query) if isinstance(node, ast.Graph)]
+        for warning in _unfed(graphs, [kb.iri.value for kb in query.kbs], given):
+            yield f"{warning.message}; its pattern matches nothing until run.kb.load gives it"
+
+
 def kb_warnings(
-    files: Sequence[QueryFile],
+    files: Sequence[Text],
     queries: Sequence[ast.Query],
     given: Collection[str],
     schema: bool = False,
