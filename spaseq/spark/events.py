@@ -73,7 +73,7 @@ def prepared(df: DataFrame, program: CompiledQueries) -> DataFrame:
 
 
 def micros(df: DataFrame) -> Column:
-    """The times in microseconds, near enough to divide a job by; without a zone in UTC."""
+    """The column time in microseconds, near enough to divide a job by; without a zone in UTC."""
     kind, column = time_kind(df), f.col("time")
     exact = df.schema["time"].dataType
     if isinstance(exact, t.TimestampNTZType):
@@ -84,13 +84,31 @@ def micros(df: DataFrame) -> Column:
         return f.unix_micros(column)
     if kind == "decimal":
         return (column.cast("double") * 1_000_000).cast("bigint")
-    form = f.regexp_extract(column, '^"?([^"]*)', 1)
-    zoned = f.when(form.rlike("T.*(Z|[+-][0-9][0-9]:[0-9][0-9])$"), form)
-    zoned = zoned.when(form.contains("T"), f.concat(form, f.lit("Z")))
-    zoned = zoned.otherwise(f.concat(form, f.lit("T00:00:00Z")))
+    return micros_of_text(column)
+
+
+def micros_of_text(column: Column) -> Column:
+    """Literals, or their lexical forms, in microseconds, as `micros` has them."""
+    form = lexical(column)
     return f.coalesce(
-        f.unix_micros(zoned.try_cast("timestamp")),
+        f.unix_micros(zoned(form).try_cast("timestamp")),
         (form.try_cast("double") * 1_000_000).cast("bigint"),
+    )
+
+
+def lexical(column: Column) -> Column:
+    """The lexical forms of literals."""
+    return f.regexp_extract(column, '^"?([^"]*)', 1)
+
+
+def zoned(form: Column) -> Column:
+    """Lexical forms of dates and dateTimes as Spark reads them in every session: without a time
+    zone they are in UTC.
+    """
+    day = "^(-?[0-9]+-[0-9][0-9]-[0-9][0-9])(Z|[+-][0-9][0-9]:[0-9][0-9])?$"
+    full = f.regexp_replace(f.trim(form), day, "$1T00:00:00$2")
+    return f.when(full.rlike("(Z|[+-][0-9][0-9]:[0-9][0-9])$"), full).otherwise(
+        f.concat(full, f.lit("Z"))
     )
 
 

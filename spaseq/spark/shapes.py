@@ -19,6 +19,7 @@ from pyspark.sql.window import Window
 from spaseq.errors import SpaseqError
 from spaseq.io.options import GENERATED_AT
 from spaseq.rdf.time import canonical_literal, from_value
+from spaseq.spark import events
 from spaseq.spark.moments import moment_of_text
 from spaseq.spark.types import spark_schema
 
@@ -34,29 +35,39 @@ def from_quads(
     """The events of quads in columns `s`, `p`, `o`, `g`: one for each named graph.
 
     A graph's time is in a column `time` beside its quads, or the object of a triple about it in
-    the default graph (`g` null or empty), as in files; `times` is the type it is cast to, or
-    "string" for the literal as it is.
+    the default graph (`g` null or empty), as in files; `times` is "timestamp", a numeric type,
+    or "string" for the literal as it is. A time without a zone is in UTC, whatever the session's
+    time zone is. A named row whose `s`, `p` and `o` are all null, and a timestamp of a graph
+    without quads, make an event with an empty graph. Any other null among `s`, `p`, `o`, and two
+    different timestamps of one graph, end the job with an error that names the graph.
     """
     if df.isStreaming:
         raise SpaseqError(
             "a graph's quads may still come, so a stream of quads has no events yet: put each "
             "event in one row (from_kafka), or read files (rdf-events)"
         )
+    if times.lower() in ("timestamp_ntz", "date"):
+        raise SpaseqError(f"from_quads: times is timestamp, string or a numeric type, not {times}")
     s, p, o, g = _iri("s"), _iri("p"), f.col("o"), _iri("g")
     named = f.col("g").isNotNull() & (f.col("g") != "")
     line = f.concat(s, f.lit(" "), p, f.lit(" "), o, f.lit(" .\n"))
-    keys: list[Column] = [g.alias("g")]
-    if "time" in df.columns:
-        keys.append(f.col("time"))
+    rows = df.where(_is_whole(named, g))
     text = f.concat_ws("", f.sort_array(f.collect_set(line))).alias("graph")
-    events = df.where(named).groupBy(*keys).agg(text)
-    if "time" not in df.columns:
-        stamped = df.where(~named & (p == f.lit(f"<{time_predicate}>")))
-        literal = f.first(o) if times == "string" else f.first(f.regexp_extract(o, '^"([^"]*)"', 1))
-        stamps = stamped.groupBy(s.alias("g")).agg(literal.cast(times).alias("time"))
-        events = events.join(stamps, "g", "left")
+    grouped = rows.where(named).groupBy(g.alias("g"))
+    if "time" in df.columns:
+        instant = f.coalesce(events.micros(df).cast("string"), f.col("time").cast("string"))
+        alone = _alone(f.min("time"), f.coalesce(instant, f.lit("null")), instant, g)
+        found = grouped.agg(text, alone.alias("time"))
+    else:
+        stamped = rows.where(~named & (p == f.lit(f"<{time_predicate}>")))
+        instant = f.coalesce(events.micros_of_text(o).cast("string"), o)
+        stamp = _alone(f.min(o), instant, o, s)
+        stamps = stamped.groupBy(s.alias("g")).agg(stamp.alias("stamp"))
+        found = grouped.agg(text).join(stamps, "g", "full")
+        found = found.withColumn("time", _cast(f.col("stamp"), times))
+        found = found.withColumn("graph", f.coalesce("graph", f.lit("")))
     name = f.when(f.col("g").startswith("<"), f.expr("substring(g, 2, length(g) - 2)"))
-    return events.select(
+    return found.select(
         f.lit(stream).alias("stream"), "time", name.otherwise(f.col("g")).alias("name"), "graph"
     )
 
@@ -69,12 +80,17 @@ def from_kafka(
     An event's time is the row's, or with `time_predicate` that of a triple in its graph; its
     name is the key, where that is an IRI. `stream` may be left out where `topic` is the
     stream's IRI. Events of one time are ordered by `partition` and `offset`, if they are there.
+    Two different times in one graph end the job
+    with an error; a time without a zone is in UTC, whatever the session's time zone is.
     """
     text = f.col("value").cast("string")
     time = f.col("timestamp")
     if time_predicate is not None:
-        found = f.regexp_extract(text, f'<{_escaped(time_predicate)}>\\s*"([^"]*)"', 1)
-        time = found.cast("timestamp")
+        form = f'<{_escaped(time_predicate)}>\\s*"([^"]*)"'
+        found = f.transform(f.regexp_extract_all(text, f.lit(form), 1), _moment)
+        said = f.concat(f.lit("from_kafka: a graph has two timestamps: "), text)
+        several = f.size(f.array_distinct(found)) > 1
+        time = f.when(several, f.raise_error(said)).otherwise(f.try_element_at(found, f.lit(1)))
     key = f.col("key").cast("string")
     columns = [
         (f.col("topic") if stream is None else f.lit(stream)).alias("stream"),
@@ -88,9 +104,48 @@ def from_kafka(
     if df.isStreaming:
         return df.select(*columns, place.alias("ordinal"))
     order = ["partition", "offset"] if "partition" in df.columns else ["offset"]
-    events = df.select(*columns, *order)
+    placed = df.select(*columns, *order)
     within = Window.partitionBy("stream", "time").orderBy(*order)
-    return events.withColumn("ordinal", f.row_number().over(within) - 1).drop(*order)
+    return placed.withColumn("ordinal", f.row_number().over(within) - 1).drop(*order)
+
+
+def _moment(form: Column) -> Column:
+    return events.zoned(form).cast("timestamp")
+
+
+def _is_whole(named: Column, g: Column) -> Column:
+    """True for a quad, and for a named row without any term; an error for a quad with a null."""
+    there = [f.col(name).isNotNull() for name in ("s", "p", "o")]
+    whole = there[0] & there[1] & there[2]
+    empty = ~(there[0] | there[1] | there[2])
+    graph = f.when(named, f.concat(f.lit("graph "), g)).otherwise(f.lit("default graph"))
+    said = f.concat(
+        f.lit("from_quads: a quad of the "),
+        graph,
+        f.lit(" holds a null; only a row of a named graph whose s, p and o are all null may"),
+    )
+    return f.when(whole | (empty & named), f.lit(True)).otherwise(
+        f.raise_error(said).cast("boolean")
+    )
+
+
+def _alone(value: Column, instant: Column, shown: Column, graph: Column) -> Column:
+    """An aggregate of the times of a graph; an error where they are not one instant."""
+    said = f.concat(
+        f.lit("from_quads: the graph "),
+        graph,
+        f.lit(" has two timestamps: "),
+        f.array_join(f.sort_array(f.collect_set(shown)), " and ", "null"),
+    )
+    return f.when(f.size(f.collect_set(instant)) > 1, f.raise_error(said)).otherwise(value)
+
+
+def _cast(literal: Column, times: str) -> Column:
+    """Literals of times as a type."""
+    if times == "string":
+        return literal
+    form = events.lexical(literal)
+    return (events.zoned(form) if times.lower().startswith("timestamp") else form).cast(times)
 
 
 def quads(matches: DataFrame) -> DataFrame:

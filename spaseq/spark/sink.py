@@ -5,7 +5,8 @@
 
 A file gets its name when its job or its batch is complete; those of a stream bear the batch's
 number, so that a batch which is written again after a failure replaces what it left. Quads
-stand in a file in the order of their partition's rows.
+stand in a file in the order of their partition's rows. `mode("overwrite")` removes every file
+that an earlier write of this sink left in the folder, in whatever format and compression.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from spaseq.errors import SpaseqError
 _SUBJECT = re.compile(r"<[^<>\s]*>|_:\S+")
 _PREDICATE = re.compile(r"<[^<>\s]*>")
 _OBJECT = re.compile(r'<[^<>\s]*>|_:\S+|"[^\n\r]*"(?:@[\w-]+|\^\^<[^<>\s]*>)?')
+_SUFFIXES = (".nq", ".nt", ".nq.gz", ".nt.gz")
 _KNOWN = ("path", "format", "compression", "checkpointLocation")
 
 
@@ -88,10 +90,10 @@ class Target:
             if isinstance(message, Written) and os.path.exists(message.path):
                 os.remove(message.path)
 
-    def others(self, stem: str, kept: set[str]) -> None:
-        """Remove files of a stem that are not among those kept."""
+    def others(self, stems: tuple[str, ...], kept: set[str]) -> None:
+        """Remove the sink's files of some stems, of any format, that are not among those kept."""
         for name in os.listdir(self.folder):
-            if name.startswith(stem) and name.endswith(self.suffix) and name not in kept:
+            if name.startswith(stems) and name.endswith(_SUFFIXES) and name not in kept:
                 os.remove(os.path.join(self.folder, name))
 
 
@@ -119,7 +121,7 @@ class FolderWriter(DataSourceWriter):
         os.makedirs(self._target.folder, exist_ok=True)
         names = self._target.move(messages, f"part-{uuid.uuid4().hex}")
         if self._overwrite:
-            self._target.others("part-", names)
+            self._target.others(("part-", "batch-"), names)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Some partition failed."""
@@ -140,7 +142,7 @@ class BatchesWriter(DataSourceStreamWriter):
         """A batch is complete, maybe not for the first time."""
         os.makedirs(self._target.folder, exist_ok=True)
         stem = f"batch-{batchId:08d}"
-        self._target.others(stem, self._target.move(messages, stem))
+        self._target.others((f"{stem}-",), self._target.move(messages, stem))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Some partition of a batch failed."""
