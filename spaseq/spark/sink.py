@@ -32,6 +32,7 @@ from spaseq.errors import SpaseqError
 _SUBJECT = re.compile(r"<[^<>\s]*>|_:\S+")
 _PREDICATE = re.compile(r"<[^<>\s]*>")
 _OBJECT = re.compile(r'<[^<>\s]*>|_:\S+|"[^\n\r]*"(?:@[\w-]+|\^\^<[^<>\s]*>)?')
+_SUFFIXES = (".nq", ".nt", ".nq.gz", ".nt.gz")
 _KNOWN = ("path", "format", "compression", "checkpointLocation")
 
 
@@ -89,9 +90,9 @@ class Target:
                 os.remove(message.path)
 
     def others(self, stem: str, kept: set[str]) -> None:
-        """Remove files of a stem that are not among those kept."""
+        """Remove files of a stem, of any format and compression, that are not among those kept."""
         for name in os.listdir(self.folder):
-            if name.startswith(stem) and name.endswith(self.suffix) and name not in kept:
+            if name.startswith(stem) and name.endswith(_SUFFIXES) and name not in kept:
                 os.remove(os.path.join(self.folder, name))
 
 
