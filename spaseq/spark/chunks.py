@@ -5,7 +5,8 @@ is an Arrow table of them in Arrow's stream format, compressed. It has a part, a
 its first event to sort by. No pickles: a chunk kept in a checkpoint can be read by any
 version that knows the columns, and `VERSION` in its metadata says which it has.
 
-Invariant: the events of a chunk are in order of (time, ordinal, stream), then name.
+Invariant: the events of a chunk are in order of (time, ordinal, stream), then name (those without
+one first), then graph.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spaseq.errors import StateError
@@ -38,7 +40,7 @@ EVENTS = pa.schema(
 
 CHUNKS = "part int, first bigint, chunk binary"
 _ARROW_CHUNKS = pa.schema([("part", pa.int32()), ("first", pa.int64()), ("chunk", pa.binary())])
-_ORDER = [(name, "ascending") for name in ("micros", "ordinal", "stream", "name")]
+_ORDER = [(name, "ascending") for name in ("micros", "ordinal", "stream", "name", "graph")]
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 EVENTS_IN_CHUNK = 8192
@@ -47,7 +49,12 @@ BYTES_IN_CHUNK = 8 << 20
 
 def ordered(table: pa.Table) -> pa.Table:
     """The events in the order in which a run takes them."""
-    return table if _is_ordered(table) else table.sort_by(_ORDER)
+    if _is_ordered(table):
+        return table
+    place = table.schema.get_field_index("name")
+    # Spark sorts nulls first, Arrow last; no name is empty.
+    keys = table.set_column(place, "name", pc.fill_null(table.column(place), ""))
+    return table.take(pc.sort_indices(keys, sort_keys=_ORDER))
 
 
 def _is_ordered(table: pa.Table) -> bool:

@@ -54,7 +54,8 @@ class Advance:
     waiting: pa.Table
     """Events that the watermark has not passed."""
     saved: Saved | None
-    """None where nothing is to be kept."""
+    """None where nothing is to be kept; events that wait are kept beside a run, which says
+    whose they are."""
     wake: int | None
     """When, in microseconds, the watermark will have something to do here."""
 
@@ -73,20 +74,26 @@ def advance(
         StateError: for state of another query, or that another version wrote.
     """
     late, new = split(_together(fresh), watermark)
-    ready, rest = split(_together([*waiting, new]), watermark)
-    if saved is None and not len(ready):
-        return Advance([], late, rest, None, _first(rest))
+    before = _together(waiting)
+    if saved is None and len(before):
+        raise StateError(
+            "the checkpoint holds events that wait and does not say which query they wait for: "
+            "begin a new checkpoint, or go on with the version of spaseq it was begun with"
+        )
+    ready, rest = split(_together([before, new]), watermark)
+    if saved is None and not len(ready) and not len(rest):
+        return Advance([], late, rest, None, None)
     run = _resumed(job, task, saved)
     matches = list(Feeder(run).push(ready))
-    last = ready.column("micros")[-1].as_py() if len(ready) else None
-    if last is None:
-        assert saved is not None
-        last = saved.last
+    if len(ready):
+        last = ready.column("micros")[-1].as_py()
+    else:
+        last = saved.last if saved is not None else _first(rest)
     if run.domain is not None:
         matches += run.advance(from_micros(watermark, run.domain))
     matches = list(job.division.owned(matches, task))
-    if _is_idle(job, run, last, watermark):
-        return Advance(matches, late, rest, None, _first(rest))
+    if not len(rest) and _is_idle(job, run, last, watermark):
+        return Advance(matches, late, rest, None, None)
     known = (_first(rest), _next_closing(run), _idle_at(job, last))
     wakes = [time for time in known if time is not None]
     kept = Saved(_header(job), last, run.save())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import warnings
 from collections import Counter
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from jobs import event_rows, shown
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 import spaseq
 from spaseq.engine.program import Program
@@ -21,6 +22,7 @@ from spaseq.spark import SingleTaskWarning, from_kafka, from_quads, match, momen
 from spaseq.spark.events import micros as near_micros
 from spaseq.spark.layout import columns_of
 from spaseq.spark.rows import batches
+from spaseq.spark.sink import FolderWriter, Target
 
 STREAM = "http://example.org/s"
 AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
@@ -262,3 +264,13 @@ def test_events_of_other_shapes(
     assert rows(of_topics) == wanted(program, kb, numbered)
     # Quads have no order: events of one time are numbered by name.
     assert from_rows.total() > 10
+
+
+def test_overwrite_replaces_files_of_any_kind(tmp_path: Path) -> None:
+    quad = Row(s="<http://x/a>", p="<http://x/p>", o='"1"')
+    for suffix in (".nq.gz", ".nt", ".nq", ".nt.gz"):
+        writer = FolderWriter(Target(str(tmp_path), suffix, ("s", "p", "o")), True)
+        writer.commit([writer.write(iter([quad]))])
+        (name,) = os.listdir(tmp_path)
+        assert name.startswith("part-")
+        assert name.endswith(suffix)

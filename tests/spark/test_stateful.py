@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pyoxigraph as ox
 import pytest
 from cases import Case, load
@@ -168,6 +169,42 @@ def test_state_of_another_query_or_division_is_refused() -> None:
     longer = spaseq.compile(query.replace("WITHIN 1", "WITHIN 11"))
     with pytest.raises(StateError, match="another program"):
         resumed(Stream(longer, open_kb({}), events, 2))
+
+
+def test_events_that_wait_say_which_query_they_wait_for() -> None:
+    case = next(case for case in SUITE if case.file == "partition" and case.single_stream)
+    (query,) = case.queries
+    events = [event for stream in case.streams.values() for event in stream]
+    program = spaseq.compile(query)
+    stream = Stream(program, open_kb({}), events, 2)
+    stream.batch(event_rows(events, stream.kind), random.Random(1))
+    assert stream.waiting
+    assert stream.saved.keys() == stream.waiting.keys()
+    part, saved = next(iter(stream.saved.items()))
+    waiting = [chunks.read(stream.waiting[part])]
+
+    def resumed(other: Stream, kept: Saved | None = saved) -> None:
+        stateful._RUNS.clear()
+        advance(other.job, part, kept, waiting, [], BEFORE_ALL)
+
+    resumed(Stream(program, open_kb({}), events, 2))
+    with pytest.raises(StateError, match="begin a new checkpoint"):
+        resumed(Stream(program, open_kb({}), events, 3))
+    longer = spaseq.compile(query.replace("WITHIN 1", "WITHIN 11"))
+    with pytest.raises(StateError, match="another program"):
+        resumed(Stream(longer, open_kb({}), events, 2))
+    with pytest.raises(StateError, match="does not say which query"):
+        resumed(stream, None)
+
+
+def test_events_of_one_time_are_in_the_order_of_names_then_graphs() -> None:
+    row = {"micros": 1, "ordinal": 0, "stream": 0, "dated": False, "stamp": None}
+    rows = [
+        {**row, "name": name, "graph": graph}
+        for name, graph in ((None, b"1"), (None, b"2"), ("a", b"2"), ("a", b"3"), ("b", b"1"))
+    ]
+    shuffled = pa.Table.from_pylist(rows[::-1], schema=chunks.EVENTS)
+    assert chunks.ordered(shuffled).to_pylist() == rows
 
 
 def test_chunks_of_another_version_are_refused() -> None:
