@@ -9,6 +9,7 @@ import pyoxigraph as ox
 
 from spaseq.errors import EventError
 from spaseq.rdf.event import Fact, Term
+from spaseq.rdf.syntax import PARSER_ERRORS, LimitError, nesting, parser_failure
 
 
 def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
@@ -22,9 +23,14 @@ def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
     """
     if isinstance(graph, bytes | str):
         try:
+            nesting(graph if isinstance(graph, bytes) else graph.encode())
             items: Iterable[Any] = list(ox.parse(graph, format=ox.RdfFormat.N_TRIPLES))
         except SyntaxError as error:
             raise EventError(f"the event's graph is not N-Triples: {error}") from error
+        except LimitError as error:
+            raise EventError(f"the event's graph has {error}") from None
+        except PARSER_ERRORS as error:
+            raise EventError(f"the event's graph: {parser_failure(error)}") from error
     elif isinstance(graph, Iterable):
         items = graph
     else:

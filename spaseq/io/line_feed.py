@@ -11,25 +11,21 @@ Cost: linear in the bytes; memory is that of one line or one long string.
 
 from __future__ import annotations
 
-import re
 import uuid
 from typing import Protocol
 
 import pyoxigraph as ox
 
 from spaseq.io.strings import COMMENT, WORD, LongStrings, tokens_of, unescaped
-from spaseq.rdf.syntax import parser_failure
+from spaseq.rdf.syntax import LimitError, nesting, parser_failure
 
 PARSER_TOKEN_BYTES = 1 << 24
 """The longest token that pyoxigraph holds."""
 MAX_STRING_BYTES = 1 << 28
 """The longest string of many lines that is read."""
-MAX_NESTED_TRIPLES = 500
-"""Triple terms inside of each other."""
 _CUT_BYTES = PARSER_TOKEN_BYTES // 2
 _SHORT_STRING_BYTES = 1 << 20
 _SHOWN_BYTES = 1 << 16
-_BRACKETS = re.compile(rb"<<|>>")
 
 
 class Numbered(Protocol):
@@ -38,25 +34,6 @@ class Numbered(Protocol):
     number: int
 
     def readline(self) -> bytes: ...
-
-
-class LimitError(Exception):
-    """The text needs more than a limit allows; the message names it."""
-
-
-def nesting(text: bytes, opened: int = 0) -> int:
-    """How many triple terms are open behind a text, as far as their brackets tell.
-
-    Raises:
-        LimitError: where too many are.
-    """
-    if opened + text.count(b"<<") <= MAX_NESTED_TRIPLES:
-        return max(opened + text.count(b"<<") - text.count(b">>"), 0)
-    for bracket in _BRACKETS.finditer(text):
-        opened = max(opened + (1 if bracket[0] == b"<<" else -1), 0)
-        if opened > MAX_NESTED_TRIPLES:
-            raise LimitError(f"more than {MAX_NESTED_TRIPLES} triple terms inside of each other")
-    return opened
 
 
 class LineFeed:
@@ -101,7 +78,7 @@ class LineFeed:
     def _next(self) -> bytes:
         line = self._lines.readline()
         self.began = self._lines.number
-        if b"<<" in line:
+        if b"<<(" in line or self._open_triples:
             self._open_triples = nesting(line, self._open_triples)
         self._strings.read(line)
         if self._strings.inside is not None:

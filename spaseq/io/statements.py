@@ -19,10 +19,10 @@ from typing import IO, TypeAlias, cast
 
 import pyoxigraph as ox
 
-from spaseq.io.line_feed import LimitError, LineFeed, Numbered, nesting
+from spaseq.io.line_feed import LineFeed, Numbered
 from spaseq.io.lines import Lines
 from spaseq.io.options import Malformed, Syntax, Troubles
-from spaseq.rdf.syntax import parser_failure, parser_message
+from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_message
 
 Statement: TypeAlias = tuple[ox.Quad | None, int]
 RawTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
@@ -88,7 +88,7 @@ def _plain_block(
             return
         left = iter(numbers)
         try:
-            if b"<<" in block:
+            if b"<<(" in block:
                 _check_nesting(parts)
             # zip asks the parser first, so after an error `left` begins with the first line
             # that gave no quad.

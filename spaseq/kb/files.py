@@ -15,7 +15,7 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from spaseq.errors import KbError
-from spaseq.rdf.syntax import parser_failure, parser_message
+from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_message
 
 
 class LineFeed:
@@ -35,6 +35,23 @@ class LineFeed:
         return line
 
 
+class _Checked:
+    """A binary file for the parser, in which triple terms are not nested too deeply."""
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+        self._opened = 0
+        self._end = b""
+
+    def read(self, size: int = -1) -> bytes:
+        """As the file's own."""
+        data = self._file.read(size)
+        # A bracket that two reads share is seen with the second one.
+        self._opened = nesting(self._end + data, self._opened)
+        self._end = data[-2:] if data[-1:] in (b"<", b"(", b")", b">") else b""
+        return data
+
+
 def read_quads(path: Path) -> Iterator[ox.Quad]:
     """The quads of a file, by its extension; `.gz` is unpacked on the way."""
     packed = path.suffix == ".gz"
@@ -50,7 +67,7 @@ def read_quads(path: Path) -> Iterator[ox.Quad]:
         with _open(path, packed) as file:
             feed = LineFeed(file) if form == ox.RdfFormat.RDF_XML else None
             try:
-                opened = file if feed is None else cast(IO[bytes], feed)
+                opened = cast(IO[bytes], _Checked(file) if feed is None else feed)
                 yield from ox.parse(opened, format=form, base_iri=path.resolve().as_uri())
             finally:
                 line = 0 if feed is None else feed.number
@@ -58,6 +75,8 @@ def read_quads(path: Path) -> Iterator[ox.Quad]:
         number = error.lineno or line
         where = f"{path}:{number}" if number else str(path)
         raise KbError(f"{where}: {_explained(error, form)}") from None
+    except LimitError as error:
+        raise KbError(f"{path}: {error}") from None
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise KbError(f"{path}: cannot be read: {reason}") from None

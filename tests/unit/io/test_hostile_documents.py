@@ -8,15 +8,16 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from spaseq.errors import InputError, KbError
+from spaseq.engine.triples import facts_of
+from spaseq.errors import EventError, InputError, KbError
 from spaseq.io import line_feed
-from spaseq.io.line_feed import LimitError, LineFeed, nesting
+from spaseq.io.line_feed import LineFeed
 from spaseq.io.lines import Lines
 from spaseq.io.options import ReadOptions
 from spaseq.io.source import Source
 from spaseq.io.strings import LongStrings, long_string_end, tokens_of, unescaped
 from spaseq.kb.files import read_quads
-from spaseq.rdf.syntax import parser_failure
+from spaseq.rdf.syntax import LimitError, nesting, parser_failure
 
 HEAD = "@prefix : <http://example.org/> .\n@prefix prov: <http://www.w3.org/ns/prov#> .\n"
 LONG = 17 << 20
@@ -131,9 +132,9 @@ def test_text_with_many_angle_brackets_is_no_nesting(tmp_path: Path) -> None:
     path.write_text(HEAD + "".join(event(n, '"<<<<<<< HEAD"') for n in range(1, 400)))
     found, _, error = values(path)
     assert (len(found), error) == (399, "")
-    assert nesting(b"<< << >> <<") == 2
+    assert nesting(b"<<( <<( )>> <<(") == 2
     with pytest.raises(LimitError):
-        nesting(b"<<" * 501)
+        nesting(b"<<(" * 501)
 
 
 def test_a_long_token_of_the_knowledge_base_is_refused_by_name(tmp_path: Path) -> None:
@@ -141,6 +142,16 @@ def test_a_long_token_of_the_knowledge_base_is_refused_by_name(tmp_path: Path) -
     path.write_text(f'<urn:a> <urn:b> "{"x" * LONG}" .\n')
     with pytest.raises(KbError, match="longer than 16 MiB"):
         list(read_quads(path))
+
+
+def test_nesting_in_the_knowledge_base_and_in_pushes_is_bounded(tmp_path: Path) -> None:
+    deep = "<<( <urn:a> <urn:b> " * 100_000 + "<urn:c>" + " )>>" * 100_000
+    path = tmp_path / "kb.nt"
+    path.write_text(f"<urn:a> <urn:b> {deep} .\n")
+    with pytest.raises(KbError, match="more than 500 triple terms"):
+        list(read_quads(path))
+    with pytest.raises(EventError, match="more than 500 triple terms"):
+        facts_of(path.read_bytes(), "e0")
 
 
 def test_a_string_of_too_many_lines_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
