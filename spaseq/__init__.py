@@ -2,8 +2,8 @@
 
 The package is one pipeline, and a module imports only from stages to its left:
 
-    errors → sparql → rdf → parser → plan → gpm | nfa | kb → results → engine | io → pipeline
-    → generate → spark | cli
+    errors → sparql → rdf → parser → plan → gpm | nfa | kb → results → engine → explain | io
+    → runs → program → pipeline → generate → spark | cli
 
 `compile` turns query texts into a `Program`, `Program.start` makes a `Run`, `Run.push`
 yields a `Match` the moment its last event arrives; `run` does all of it over files.
@@ -18,9 +18,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spaseq.engine.program import Program as Program
-    from spaseq.engine.program import compile_queries as compile
-    from spaseq.engine.run import Run as Run
     from spaseq.errors import EventError as EventError
     from spaseq.errors import InputError as InputError
     from spaseq.errors import KbError as KbError
@@ -29,8 +26,11 @@ if TYPE_CHECKING:
     from spaseq.errors import SpaseqError as SpaseqError
     from spaseq.kb.endpoint import Endpoint as Endpoint
     from spaseq.pipeline import run as run
+    from spaseq.program import Program as Program
+    from spaseq.program import compile_queries as compile
     from spaseq.rdf.event import Event as Event
     from spaseq.results import Match as Match
+    from spaseq.runs import Run as Run
 
 __version__ = "0.1.0"
 
@@ -57,12 +57,12 @@ _HOMES = {
     "InputError": ("spaseq.errors", "InputError"),
     "KbError": ("spaseq.errors", "KbError"),
     "Match": ("spaseq.results", "Match"),
-    "Program": ("spaseq.engine.program", "Program"),
+    "Program": ("spaseq.program", "Program"),
     "QueryError": ("spaseq.errors", "QueryError"),
     "QueryWarning": ("spaseq.errors", "QueryWarning"),
-    "Run": ("spaseq.engine.run", "Run"),
+    "Run": ("spaseq.runs", "Run"),
     "SpaseqError": ("spaseq.errors", "SpaseqError"),
-    "compile": ("spaseq.engine.program", "compile_queries"),
+    "compile": ("spaseq.program", "compile_queries"),
     "run": ("spaseq.pipeline", "run"),
 }
 

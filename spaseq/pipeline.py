@@ -15,14 +15,14 @@ from typing import Any, Protocol, TypeAlias
 
 import pyoxigraph as ox
 
-from spaseq.engine.limiting import OnLimit
-from spaseq.engine.program import Program, compile_queries
-from spaseq.engine.triples import facts_of
+from spaseq.engine.limit_errors import OnLimit
+from spaseq.engine.python_graphs import facts_of
 from spaseq.errors import EventError, SpaseqError
 from spaseq.io.merge import merge
-from spaseq.io.options import ReadOptions, TimeDomain, log_warning
+from spaseq.io.read_options import ReadOptions, TimeDomain, log_warning
 from spaseq.io.sinks import Shape, Sink
 from spaseq.io.source import Source
+from spaseq.program import Program, compile_queries
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event

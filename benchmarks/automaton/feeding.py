@@ -15,7 +15,7 @@ from time import process_time, thread_time_ns
 from streams import STREAM, Happening, Triples, encoded
 
 import spaseq
-from spaseq.engine.native_run import NativeRun
+from spaseq.engine.native.query_run import NativeRun
 from spaseq.nfa.limits import NO_LIMIT
 
 Events = Sequence[Happening]

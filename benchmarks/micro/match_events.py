@@ -27,8 +27,8 @@ import pyoxigraph as ox
 import rdflib
 from rdflib.plugins.sparql import prepareQuery
 
-from spaseq.gpm.match import Matchers
-from spaseq.gpm.native import compile_pattern
+from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.pattern import compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.parser import parse
 from spaseq.rdf._batch import EventBatch

@@ -20,8 +20,8 @@ from time import perf_counter
 
 import psutil
 
-from spaseq.gpm.match import Matchers
-from spaseq.gpm.native import compile_pattern
+from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.pattern import compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.io.source import Source
 from spaseq.parser import parse_pattern

@@ -41,8 +41,8 @@ from spaseq.rdf.time_text import date_time_text
 from spaseq.results import Match
 from spaseq.spark import chunks, events, match, session
 from spaseq.spark.division import Division
-from spaseq.spark.feeding import Feeder
-from spaseq.spark.layout import columns_of, only
+from spaseq.spark.part_run import Feeder
+from spaseq.spark.result_columns import columns_of, only
 from spaseq.spark.slices import Slices, cut, sliced
 from spaseq.spark.source import EventOptions
 from spaseq.spark.tasks import Dividing, Job, rows_of, undisturbed

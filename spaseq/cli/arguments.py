@@ -20,7 +20,7 @@ import click
 if TYPE_CHECKING:
     import pyoxigraph as ox
 
-    from spaseq.engine.program import Program
+    from spaseq.program import Program
 
 STDIN = "-"
 _URL = re.compile(r"https?://", re.IGNORECASE)

@@ -16,10 +16,10 @@ from spaseq.cli.arguments import QueryFile
 from spaseq.cli.groups import CommandWithExamples
 
 if TYPE_CHECKING:
-    from spaseq.engine.program import Program
     from spaseq.errors import QueryError
-    from spaseq.io.options import ReadOptions
+    from spaseq.io.read_options import ReadOptions
     from spaseq.io.source import Source
+    from spaseq.program import Program
 
 # Written out, not imported: naming the choices must not cost the import of the readers.
 FORMATS = ("jsonl", "csv", "tsv", "srj", "trig", "nquads")
@@ -236,7 +236,7 @@ def read_options(
 ) -> ReadOptions:
     """The options of the readers, each checked."""
     from spaseq.errors import EventError
-    from spaseq.io.options import Framing, ReadOptions
+    from spaseq.io.read_options import Framing, ReadOptions
     from spaseq.rdf.time import duration_micros
 
     if time_predicate is not None and arrival_time:
@@ -272,8 +272,8 @@ def needs_schema(entail: str | None, graphs: Collection[str]) -> None:
 
 def compiled(queries: Sequence[QueryFile], values: dict[str, Any] | None = None) -> Program:
     """The program of some query files; its warnings are printed, its errors name the files."""
-    from spaseq.engine.program import compile_queries
     from spaseq.errors import QueryError, render
+    from spaseq.program import compile_queries
 
     paths = {query.name: query.path for query in queries}
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaseq.gpm import aggregate
+from spaseq.gpm.python import aggregates
 from spaseq.rdf.event import Term
 
 
@@ -15,7 +15,7 @@ class Running:
     States are equal where nothing that comes can tell them apart.
     """
 
-    state: aggregate.Accumulator
+    state: aggregates.Accumulator
     taken: tuple[Term, ...] | None
 
 
@@ -29,16 +29,16 @@ class RunningAggregates:
 
     def start(self, name: str, separator: str | None, distinct: bool) -> Running:
         taken = () if distinct and heeds_distinct(name) else None
-        return Running(aggregate.start(name, separator), taken)
+        return Running(aggregates.start(name, separator), taken)
 
     def add(self, state: Running, term: Term) -> Running:
         taken = state.taken
         if taken is None:
-            return Running(aggregate.add(state.state, term), None)
+            return Running(aggregates.add(state.state, term), None)
         if term in taken:
             return state
-        after = aggregate.add(state.state, term)
+        after = aggregates.add(state.state, term)
         return Running(after, () if after[-1] else (*taken, term))
 
     def finish(self, state: Running) -> Term | None:
-        return aggregate.finish(state.state)
+        return aggregates.finish(state.state)

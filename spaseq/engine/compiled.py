@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spaseq.errors import Diagnostic
-from spaseq.gpm.native import Pattern
+from spaseq.gpm.pattern import Pattern
 from spaseq.nfa.automaton import Automaton
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan

@@ -15,15 +15,15 @@ from typing import Any
 import pyoxigraph as ox
 
 from spaseq.engine._alone import alone
-from spaseq.engine._matches import Matches
-from spaseq.engine._pushing import Pushing
-from spaseq.engine.admission import Admission, timestamp_of
+from spaseq.engine.compaction import Condensing
 from spaseq.engine.compiled import CompiledQueries
-from spaseq.engine.condensing import Condensing
-from spaseq.engine.entailing import Entailment
-from spaseq.engine.limiting import check_limits
-from spaseq.engine.matching import EventRows, check_graphs
-from spaseq.engine.query_run import QueryRun
+from spaseq.engine.entailment import Entailment
+from spaseq.engine.instants import QueryRun
+from spaseq.engine.limit_errors import check_limits
+from spaseq.engine.native._matches import Matches
+from spaseq.engine.native._push import Pushing
+from spaseq.engine.pattern_rows import EventRows, check_graphs
+from spaseq.engine.stream_clock import Admission, timestamp_of
 from spaseq.errors import EventError, SpaseqError
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.limits import NO_LIMITS, Limits

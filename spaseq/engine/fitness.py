@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
-from spaseq.nfa import native
+from spaseq.nfa.native import tables
 
 
 def choosing(query: CompiledQuery) -> str:
@@ -20,7 +20,7 @@ def choosing(query: CompiledQuery) -> str:
         return ""
     if plan.emit not in ("ALL", "STRICT"):
         return plan.emit
-    if plan.emit == "STRICT" and not native.joins_strictly(plan, query.automaton):
+    if plan.emit == "STRICT" and not tables.joins_strictly(plan, query.automaton):
         return ""
     output = plan.output
     limited = output.limit is not None and not output.distinct and output.form != "ask"
@@ -32,7 +32,7 @@ def chooses(query: CompiledQuery) -> dict[str, str | bool] | None:
     emit, limit = query.plan.emit, query.plan.output.limit
     if emit == "ALL" and limit is None:
         return None
-    strictly = native.joins_strictly(query.plan, query.automaton) and limit is None
+    strictly = tables.joins_strictly(query.plan, query.automaton) and limit is None
     listed = not (choosing(query) or strictly)
     return {"clause": f"LIMIT {limit}" if emit == "ALL" else f"EMIT {emit}", "lists_all": listed}
 

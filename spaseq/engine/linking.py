@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from spaseq.engine.residual import looks_at_graphs
-from spaseq.gpm.expression import Scope, compile_expression, compile_filter
-from spaseq.gpm.graphs import NamedGraphs
-from spaseq.nfa.linked import Compiled, LinkedOccurrence
+from spaseq.engine.residual_filters import looks_at_graphs
+from spaseq.gpm.named_graphs import NamedGraphs
+from spaseq.gpm.python.entry import Scope, compile_expression, compile_filter
 from spaseq.nfa.registers import RegisterFile
+from spaseq.nfa.replay import Compiled, LinkedOccurrence
 from spaseq.plan.logical import Occurrence, QueryPlan
 from spaseq.rdf.event import Event
 

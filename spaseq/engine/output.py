@@ -14,15 +14,15 @@ from typing import Protocol
 
 import pyoxigraph as ox
 
-from spaseq.gpm.aggregate import order_key, value_key
-from spaseq.gpm.expression import Scope, compile_expression
-from spaseq.gpm.graphs import CurrentGraphs
+from spaseq.gpm.named_graphs import CurrentGraphs
+from spaseq.gpm.python.aggregates import order_key, value_key
+from spaseq.gpm.python.entry import Scope, compile_expression
 from spaseq.gpm.terms import constant
 from spaseq.nfa.automaton import Automaton
-from spaseq.nfa.emission import Contiguous, choose
-from spaseq.nfa.linked import LinkedOccurrence
-from spaseq.nfa.path import Path, Witnessed
+from spaseq.nfa.match_path import Path, Witnessed
 from spaseq.nfa.registers import Environment, RegisterFile
+from spaseq.nfa.replay import LinkedOccurrence
+from spaseq.nfa.selection import Contiguous, choose
 from spaseq.nfa.window import WindowTimes
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, QueryPlan

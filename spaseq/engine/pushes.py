@@ -1,7 +1,7 @@
 """Events that a program gives a run one by one.
 
 After the first one they go straight to the compiled core where they can
-(`spaseq/engine/_pushing.pyx`), until something else is done with the run.
+(`spaseq/engine/native/_push.pyx`), until something else is done with the run.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from spaseq.engine._alone import alone
-from spaseq.engine._pushing import Pushing
-from spaseq.engine.admission import timestamp_of
 from spaseq.engine.evaluation import Evaluation
-from spaseq.engine.triples import facts_of, name_of
+from spaseq.engine.native._push import Pushing
+from spaseq.engine.python_graphs import facts_of, name_of
+from spaseq.engine.stream_clock import timestamp_of
 from spaseq.rdf.event import Event
 from spaseq.results import Match
 

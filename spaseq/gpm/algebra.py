@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from spaseq.gpm.order import Step
+from spaseq.gpm.native.order import Step
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 

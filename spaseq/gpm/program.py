@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaseq.gpm.functions import by_reference
+from spaseq.gpm.python.functions import by_reference
 from spaseq.parser import ast
 from spaseq.plan.scope import certain_variables, possible_variables
 

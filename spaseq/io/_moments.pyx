@@ -8,7 +8,7 @@ module is asked. Cost: linear in the text.
 
 from libc.string cimport memcmp
 
-from spaseq.io._tokens cimport same
+from spaseq.io.native._tokens cimport same
 
 cdef extern from *:
     """

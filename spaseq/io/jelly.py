@@ -27,7 +27,7 @@ from pyjelly.parse.decode import Adapter, Decoder, ParserOptions, options_from_f
 from pyjelly.parse.ioutils import delimited_jelly_hint
 
 from spaseq.io.lines import Lines
-from spaseq.io.options import Troubles
+from spaseq.io.read_options import Troubles
 from spaseq.io.statements import RawTerm, Statement
 
 _VERSIONS = (1, 2)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import IO, TypeAlias, cast
 
 from spaseq.errors import InputError, InputUnit
-from spaseq.io.options import SYNTAXES, Syntax
+from spaseq.io.read_options import SYNTAXES, Syntax
 
 STDIN = "-"
 _BLOCK = 1 << 16

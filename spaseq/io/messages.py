@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from spaseq.io.lines import Lines
-from spaseq.io.options import Syntax, Troubles
+from spaseq.io.read_options import Syntax, Troubles
 from spaseq.io.statements import Document, Statement
 from spaseq.io.strings import TOKEN, long_string_end
 

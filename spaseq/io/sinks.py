@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Literal, Protocol, TextIO, TypeAlias, get_args
 
 from spaseq.errors import SpaseqError
-from spaseq.io.graphs import NQuads, TriG
-from spaseq.io.tables import Csv, ResultsJson, Tsv
+from spaseq.io.rdf_writer import NQuads, TriG
+from spaseq.io.sparql_results import Csv, ResultsJson, Tsv
 from spaseq.results import Match
 
 Format: TypeAlias = Literal["jsonl", "csv", "tsv", "srj", "trig", "nquads"]

@@ -17,10 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from spaseq.errors import InputError
-from spaseq.io._framing import EventReader
-from spaseq.io._minting import Minter
-from spaseq.io._nquads import LineReader
-from spaseq.io.framing import Questions
+from spaseq.io.framing_errors import Questions
 from spaseq.io.lines import (
     STDIN,
     Lines,
@@ -31,7 +28,10 @@ from spaseq.io.lines import (
     syntax_of_content,
 )
 from spaseq.io.messages import message_statements
-from spaseq.io.options import (
+from spaseq.io.native._framing import EventReader
+from spaseq.io.native._minting import Minter
+from spaseq.io.native._nquads import LineReader
+from spaseq.io.read_options import (
     GENERATED_AT,
     Counters,
     ReadOptions,

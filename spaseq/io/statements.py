@@ -21,7 +21,7 @@ import pyoxigraph as ox
 
 from spaseq.io.line_feed import LineFeed, Numbered
 from spaseq.io.lines import Lines
-from spaseq.io.options import Malformed, Syntax, Troubles
+from spaseq.io.read_options import Malformed, Syntax, Troubles
 from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_message
 
 Statement: TypeAlias = tuple[ox.Quad | None, int]

@@ -1,7 +1,7 @@
 """What one automaton remembers, as plain data: to be saved, and to be put into another core.
 
-What is shared is written once: labels, nodes and unions stand in lists, and others refer to them by
-their positions. See `spaseq/nfa/_tecs.pxd` and `spaseq/nfa/_groups.pxd` for what they mean.
+What is shared is written once: labels, nodes and unions are in lists, and references are positions
+in them. `spaseq/nfa/native/_tecs.pxd` and `spaseq/nfa/native/_groups.pxd` say what they mean.
 
 Invariants: a reference points backwards, so reading needs no recursion; of what the window has
 passed over nothing is there; no number depends on the run it came from.

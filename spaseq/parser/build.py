@@ -10,9 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 from spaseq.parser import ast
-from spaseq.parser.automaton import Part, Token, Tree, as_token, as_tree
 from spaseq.parser.build_pattern import PatternBuilder
-from spaseq.parser.words import MICROSECONDS
+from spaseq.parser.keywords import MICROSECONDS
+from spaseq.parser.lalr import Part, Token, Tree, as_token, as_tree
 
 _GROUPS: dict[str, tuple[Any, str]] = {
     "AMPERSAND": (ast.Conjunction, "&"),

@@ -13,8 +13,8 @@ from typing import Any
 
 from spaseq.errors import Span
 from spaseq.parser import ast
-from spaseq.parser.automaton import Part, Token, Tree, as_token, as_tree
 from spaseq.parser.iri import RELATIVE, UNDECLARED, flaw, is_absolute, resolve
+from spaseq.parser.lalr import Part, Token, Tree, as_token, as_tree
 from spaseq.parser.language_tag import is_language_tag
 from spaseq.parser.source import Source
 from spaseq.sparql.builtins import AGGREGATES, BUILTINS, SYNONYMS, XSD

@@ -10,8 +10,8 @@ from typing import Any
 
 from spaseq.errors import Span
 from spaseq.parser import ast
-from spaseq.parser.automaton import Part, Token, Tree, as_token, as_tree
 from spaseq.parser.build_expression import RDF, ExpressionBuilder
+from spaseq.parser.lalr import Part, Token, Tree, as_token, as_tree
 from spaseq.parser.source import Source
 
 _LARGEST = 2**63 - 1

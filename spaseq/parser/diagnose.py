@@ -6,10 +6,10 @@ what could stand there.
 
 from __future__ import annotations
 
-from spaseq.parser.automaton import END, Automaton, Token, tables
-from spaseq.parser.slips import SLIPS
+from spaseq.parser.error_context import Stuck
+from spaseq.parser.lalr import END, Automaton, Token, tables
+from spaseq.parser.mistakes import SLIPS
 from spaseq.parser.source import Source
-from spaseq.parser.stuck import Stuck
 
 
 def diagnose(token: Token, automaton: Automaton, source: Source) -> None:

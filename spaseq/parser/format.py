@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from spaseq.parser import ast
 from spaseq.parser.build_expression import PREDECLARED, RDF
-from spaseq.parser.words import MICROSECONDS
+from spaseq.parser.keywords import MICROSECONDS
 from spaseq.sparql.builtins import XSD
 
 _LOCAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from spaseq.parser.automaton import Automaton, Token, tables
-from spaseq.parser.words import FAMILIES
+from spaseq.parser.keywords import FAMILIES
+from spaseq.parser.lalr import Automaton, Token, tables
 
 UNREADABLE = "UNREADABLE"
 

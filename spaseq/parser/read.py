@@ -6,12 +6,12 @@ from typing import Any
 
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
-from spaseq.parser.automaton import Automaton, Unexpected, run
 from spaseq.parser.build import QueryBuilder
 from spaseq.parser.build_expression import DEEPEST, LONGEST_CHAIN, TooDeep
+from spaseq.parser.lalr import Automaton, Unexpected, run
 from spaseq.parser.lexer import Lexer
-from spaseq.parser.scope import check
 from spaseq.parser.source import Source
+from spaseq.parser.sparql_rules import check
 
 
 def parse(text: str, name: str = "query") -> ast.Query:

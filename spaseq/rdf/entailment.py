@@ -10,8 +10,9 @@ the other is the graph's own.
 Invariants: what follows is what has a derivation with a triple of the graph in it, the
 triples themselves included; no literal becomes a subject. Applying rules ends, since every
 pair of a chain's ends is looked at once. The same rules run natively
-(`spaseq/gpm/_derive.pyx`). Cost: making them is linear in the consequences of each property
-and each class, at most `MOST_RULES`; applying them in what follows, at most `MOST_DERIVED`.
+(`spaseq/gpm/native/_entailed_views.pyx`). Cost: making them is linear in the consequences of each
+property and each class, at most `MOST_RULES`; applying them in what follows, at most
+`MOST_DERIVED`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from spaseq.engine._matches import MatchMaker
+from spaseq.engine.native._matches import MatchMaker
 from spaseq.results import Witness
 from spaseq.spark._building import Numbers, Strings
-from spaseq.spark.layout import Columns
+from spaseq.spark.result_columns import Columns
 
 class RowMaker(MatchMaker):
     ids: Strings

@@ -14,16 +14,16 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from spaseq.engine._matches cimport MatchMaker
-from spaseq.engine._reading cimport Origin
-from spaseq.nfa._tecs cimport Label, Walk
+from spaseq.engine.native._matches cimport MatchMaker
+from spaseq.engine.native._decode cimport Origin
+from spaseq.nfa.native._tecs cimport Label, Walk
 from spaseq.rdf._dictionary cimport term_of
 from spaseq.rdf._memory cimport give_back
 from spaseq.rdf._terms cimport TermRecord
 from spaseq.results._json cimport Text, put, put_bytes, put_number
 from spaseq.results._match cimport Match
 from spaseq.spark._building cimport Numbers, Strings
-from spaseq.spark._columns cimport key_with, part_of_key
+from spaseq.spark._arrow cimport key_with, part_of_key
 
 cdef enum:
     DIGEST = 12             # bytes of a digest

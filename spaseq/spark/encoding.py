@@ -1,6 +1,6 @@
 """Tables of events → encoded batches for one run, as its readers make them.
 
-The text of a graph goes through the compiled reader of N-Triples (spaseq/spark/_columns.pyx);
+The text of a graph goes through the compiled reader of N-Triples (spaseq/spark/_arrow.pyx);
 lines it is not sure of are judged by pyoxigraph. What no query of the run can use is left
 out. Blank nodes are named by the events the run had before, so no two events of a run share
 one, also in a run that was saved and taken up again. Cost: linear in the bytes.
@@ -18,15 +18,15 @@ import pyarrow.compute as pc
 import pyoxigraph as ox
 
 from spaseq.errors import EventError
-from spaseq.io._framing import EventReader
-from spaseq.io._minting import Minter
-from spaseq.io._nquads import LineReader
+from spaseq.io.native._framing import EventReader
+from spaseq.io.native._minting import Minter
+from spaseq.io.native._nquads import LineReader
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.syntax import parser_message
-from spaseq.spark._columns import ColumnReader
+from spaseq.spark._arrow import ColumnReader
 from spaseq.spark.chunks import Numbers
-from spaseq.spark.moments import stamp_of
+from spaseq.spark.time_column import stamp_of
 
 EVENTS_AT_ONCE = 1024
 """In a batch: as many as the processor's cache holds."""

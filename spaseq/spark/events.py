@@ -17,8 +17,8 @@ from pyspark.sql.window import Window
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.errors import EventError
-from spaseq.spark import chunks, moments
-from spaseq.spark.moments import TimeKind
+from spaseq.spark import chunks, time_column
+from spaseq.spark.time_column import TimeKind
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -114,7 +114,7 @@ def zoned(form: Column) -> Column:
 
 def encoded(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.Table:
     """A batch of prepared events as a table of `chunks.EVENTS`."""
-    micros, stamps, dated = moments.read(batch.column("time"))
+    micros, stamps, dated = time_column.read(batch.column("time"))
     stream = pc.index_in(batch.column("stream"), value_set=pa.array(streams, pa.string()))
     return pa.Table.from_arrays(
         [

@@ -15,8 +15,8 @@ import pyoxigraph as ox
 
 from spaseq.rdf.event import Term, Timestamp
 from spaseq.results import Match, Witness
-from spaseq.spark import moments
-from spaseq.spark.moments import TimeKind
+from spaseq.spark import time_column
+from spaseq.spark.time_column import TimeKind
 
 _MINTED = re.compile(r"s[0-9]+e[0-9]+b([0-9]+)")
 _MADE = re.compile(r"m[0-9]+n([0-9]+)")
@@ -33,7 +33,7 @@ def plain(term: Term) -> str:
 
 def shown_time(time: Timestamp, kind: TimeKind) -> Any:
     """A time in a column of some kind: microseconds, or the literal."""
-    return moments.written(time, kind) if kind == "string" else time.micros
+    return time_column.written(time, kind) if kind == "string" else time.micros
 
 
 def witness_shown(witness: Witness, kind: TimeKind) -> tuple[Shown, str, Mapping[Term, Term]]:

@@ -6,7 +6,7 @@ parts where a pattern has a solution that leaves the key open, as a negated one 
 none where no pattern has any. Where no event can matter but by being accepted, solutions
 that fail a pattern's own filters do not count.
 
-Invariant: the part of a key is the same in every process (spaseq/spark/_columns.pyx). Cost:
+Invariant: the part of a key is the same in every process (spaseq/spark/_arrow.pyx). Cost:
 each distinct pattern is matched once for each event, as in a run.
 """
 
@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from spaseq.engine.run import Run
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.results import Match
-from spaseq.spark._columns import PartFinder, part_of
+from spaseq.runs import Run
+from spaseq.spark._arrow import PartFinder, part_of
 from spaseq.spark.chunks import Numbers
 from spaseq.spark.distribution import needs_every_event
 

@@ -1,4 +1,4 @@
-"""Matches → rows of a DataFrame, in the columns of spaseq/spark/layout.py.
+"""Matches → rows of a DataFrame, in the columns of spaseq/spark/result_columns.py.
 
 A row says the same whichever task makes it (spaseq/spark/identity.py), so that it can be told
 from others by its `id`. Cost: constant per term of a match.
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from spaseq.rdf.event import Term
 from spaseq.results import Match, triples_text
-from spaseq.spark import moments
+from spaseq.spark import time_column
 from spaseq.spark._building import Numbers, Strings
 from spaseq.spark._rows import RowMaker
 from spaseq.spark.identity import (
@@ -26,8 +26,8 @@ from spaseq.spark.identity import (
     shown_time,
     witness_shown,
 )
-from spaseq.spark.layout import Columns
-from spaseq.spark.moments import TimeKind
+from spaseq.spark.result_columns import Columns
+from spaseq.spark.time_column import TimeKind
 
 ROWS_AT_ONCE = 1024
 """In the making, of objects."""
@@ -49,7 +49,7 @@ def batches(columns: Columns, matches: Iterable[Match]) -> Iterator[pa.RecordBat
 class Rows:
     """Rows in the making, of matches that are objects.
 
-    Times are microseconds, or as `moments.written` has them where they come out as strings.
+    Times are microseconds, or as `time_column.written` has them where they come out as strings.
     What one row has several of lies one behind the other: those of row i begin at the i-th
     number of `_bindings` and of `_events`, which is None for a null.
     """
@@ -188,7 +188,7 @@ class MadeRows:
         shown = [
             made.gpms.array(),
             made.streams.array(),
-            moments.column(made.times.array(), kind),
+            time_column.column(made.times.array(), kind),
             made.ordinals.array(),
             made.names.array(),
             _made_maps(made.event_key_begins, made.event_keys, made.event_items),
@@ -196,8 +196,8 @@ class MadeRows:
         found = {
             "id": made.ids.array(),
             "query": made.queries.array(),
-            "start": moments.column(made.starts.array(), kind),
-            "end": moments.column(made.ends.array(), kind),
+            "start": time_column.column(made.starts.array(), kind),
+            "end": time_column.column(made.ends.array(), kind),
             "bindings": _made_maps(made.begins, made.keys, made.items),
             "events": _lists_of_events(made.event_begins.array().cast(pa.int32()), shown),
         }
@@ -226,4 +226,4 @@ def _maps(begins: Sequence[int | None], keys: Sequence[str], items: Sequence[str
 def _times(values: Sequence[Any], kind: TimeKind) -> pa.Array:
     if kind == "string":
         return pa.array(values, pa.string())
-    return moments.column(pa.array(values, pa.int64()), kind)
+    return time_column.column(pa.array(values, pa.int64()), kind)

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from spaseq.engine.run import Run
 from spaseq.io.lines import Lines
-from spaseq.io.options import Framing
+from spaseq.io.read_options import Framing
 from spaseq.io.source import Source
 from spaseq.results import Match
+from spaseq.runs import Run
 from spaseq.spark import splits
 from spaseq.spark.distribution import lookback
 from spaseq.spark.division import Own

@@ -36,17 +36,17 @@ from pyspark.sql.types import StructType
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.io.lines import syntax_of
-from spaseq.io.options import Framing, OnError, ReadOptions, Syntax
+from spaseq.io.read_options import Framing, OnError, ReadOptions, Syntax
 from spaseq.io.source import Source
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import DATE_TIME
 from spaseq.rdf.time import TimeUnit, duration_micros
-from spaseq.spark import moments, splits
-from spaseq.spark._columns import GraphWriter, instants
+from spaseq.spark import splits, time_column
+from spaseq.spark._arrow import GraphWriter, instants
 from spaseq.spark.identity import event_digest
-from spaseq.spark.moments import TimeKind
+from spaseq.spark.time_column import TimeKind
 
 _MODES: Mapping[str, OnError] = {"FAILFAST": "stop", "DROPMALFORMED": "skip", "PERMISSIVE": "skip"}
 _KNOWN = (
@@ -115,7 +115,7 @@ class EventOptions:
     def schema(self) -> str:
         """The columns of the rows."""
         corrupt = f", {CORRUPT} string" if self.mode == "PERMISSIVE" else ""
-        time = moments.sql_type(self.kind)
+        time = time_column.sql_type(self.kind)
         return f"stream string, time {time}, ordinal bigint, name string, graph string{corrupt}"
 
     def files(self) -> list[str]:
@@ -281,7 +281,7 @@ def _record_batch(
 ) -> pa.RecordBatch:
     fields = [
         ("stream", pa.string()),
-        ("time", moments.arrow_type(options.kind)),
+        ("time", time_column.arrow_type(options.kind)),
         ("ordinal", pa.int64()),
         ("name", pa.string()),
         ("graph", pa.string()),
@@ -310,7 +310,7 @@ def _events(batch: EventBatch, options: EventOptions) -> list[pa.Array]:
     if options.kind == "string":
         times = pa.array([str(batch.time(index).term) for index in range(count)], pa.string())
     else:
-        times = moments.column(numbers.slice(0, count), options.kind)
+        times = time_column.column(numbers.slice(0, count), options.kind)
     writer = GraphWriter()
     writer.add_names(batch)
     names = _texts(writer, count)

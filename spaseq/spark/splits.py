@@ -17,7 +17,7 @@ import pyoxigraph as ox
 
 from spaseq.errors import InputError
 from spaseq.io.lines import Lines, announces_messages
-from spaseq.io.options import Framing, ReadOptions, Syntax, TimeDomain
+from spaseq.io.read_options import Framing, ReadOptions, Syntax, TimeDomain
 from spaseq.io.source import Source
 
 _AROUND = 1 << 16

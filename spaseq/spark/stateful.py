@@ -19,14 +19,14 @@ from hashlib import blake2b
 
 import pyarrow as pa
 
-from spaseq.engine.run import Run
 from spaseq.errors import StateError
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
+from spaseq.runs import Run
 from spaseq.spark import chunks
 from spaseq.spark.distribution import lookback
-from spaseq.spark.feeding import Feeder, split
+from spaseq.spark.part_run import Feeder, split
 from spaseq.spark.tasks import Job
 
 _FORMAT = 2

@@ -24,19 +24,19 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
 )
 
-from spaseq.engine.program import Program
 from spaseq.errors import SpaseqError
 from spaseq.kb.snapshot import open_kb
-from spaseq.spark import chunks, events, moments
+from spaseq.program import Program
+from spaseq.spark import chunks, events, time_column
 from spaseq.spark.batch import SingleTaskWarning, compiled
 from spaseq.spark.distribution import ByKey, Single, distribution
 from spaseq.spark.division import Division
 from spaseq.spark.driver import PROVIDER, ROCKSDB
-from spaseq.spark.layout import columns_of, only
-from spaseq.spark.moments import TimeKind
+from spaseq.spark.result_columns import columns_of, only
 from spaseq.spark.rows import batches
 from spaseq.spark.stateful import Advance, Saved, advance
 from spaseq.spark.tasks import Dividing, Job
+from spaseq.spark.time_column import TimeKind
 from spaseq.spark.types import Types, spark_schema, typed
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def _late_type(kind: TimeKind) -> pa.DataType:
     return pa.struct(
         [
             ("stream", pa.string()),
-            ("time", moments.arrow_type(kind)),
+            ("time", time_column.arrow_type(kind)),
             ("ordinal", pa.int64()),
             ("name", pa.string()),
             ("graph", pa.string()),
@@ -273,7 +273,7 @@ def _late_rows(
         {
             "late": {
                 "stream": streams[row["stream"]],
-                "time": moments.written(moments.timestamp_of(row), kind),
+                "time": time_column.written(time_column.timestamp_of(row), kind),
                 "ordinal": row["ordinal"],
                 "name": row["name"],
                 "graph": row["graph"].decode(),

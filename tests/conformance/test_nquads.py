@@ -14,8 +14,8 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from spaseq.io._framing import EventReader
-from spaseq.io._nquads import LineReader
+from spaseq.io.native._framing import EventReader
+from spaseq.io.native._nquads import LineReader
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import Term

@@ -17,12 +17,12 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm.evaluate import Evaluator
-from spaseq.gpm.functions import volatile
-from spaseq.gpm.match import Matchers
-from spaseq.gpm.native import compile_pattern
+from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.pattern import compile_pattern
 from spaseq.gpm.program import GpmProgram, compile_gpm
-from spaseq.gpm.relation import Row
+from spaseq.gpm.python.evaluator import Evaluator
+from spaseq.gpm.python.functions import volatile
+from spaseq.gpm.python.row_operators import Row
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import parse
 from spaseq.rdf._values import OTHER, STRING, canonical, decode

@@ -37,8 +37,8 @@ from cases import load
 
 import spaseq
 from spaseq.engine.envelope import MAGIC, VERSION, seal, unseal
-from spaseq.engine.run import Run
 from spaseq.errors import EventError, StateError
+from spaseq.runs import Run
 
 EX = "http://example.org/"
 HEAD = len(MAGIC) + 2

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from spaseq.nfa.linked import Compiled, Evaluate, LinkedOccurrence, Test
-from spaseq.nfa.path import Row
+from spaseq.nfa.match_path import Row
 from spaseq.nfa.registers import Environment, RegisterFile
+from spaseq.nfa.replay import Compiled, Evaluate, LinkedOccurrence, Test
 from spaseq.plan.logical import Occurrence, QueryPlan
 from spaseq.rdf.event import Event, Term
 

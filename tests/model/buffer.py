@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spaseq.nfa.path import Row
+from spaseq.nfa.match_path import Row
 from spaseq.rdf.event import Event
 
 

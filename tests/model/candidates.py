@@ -19,7 +19,7 @@ from model.meter import Meter
 from model.registers import Registers
 from spaseq.nfa.automaton import Atom, Edge
 from spaseq.nfa.limits import NO_LIMITS
-from spaseq.nfa.path import Row, Step, Witnessed
+from spaseq.nfa.match_path import Row, Step, Witnessed
 from spaseq.nfa.registers import Environment
 
 Meeting = tuple[tuple[int, Entry, Row], ...]

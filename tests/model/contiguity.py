@@ -14,7 +14,7 @@ from itertools import pairwise
 from model.candidates import Candidate
 from model.group import Group, PlaceState
 from model.registers import Registers
-from spaseq.nfa.path import Key
+from spaseq.nfa.match_path import Key
 
 
 class Contiguity:

@@ -13,9 +13,9 @@ from itertools import islice, takewhile
 
 from model.tecs import Chain, Node, chained, members_since, nodes
 from spaseq.nfa.automaton import Automaton, Place
-from spaseq.nfa.path import Row
+from spaseq.nfa.counters import PlaceStanding
+from spaseq.nfa.match_path import Row
 from spaseq.nfa.registers import Environment
-from spaseq.nfa.standing import PlaceStanding
 from spaseq.rdf.equality import equality_key
 from spaseq.rdf.event import Term
 

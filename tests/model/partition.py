@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from spaseq.nfa.path import Key, Row
+from spaseq.nfa.match_path import Key, Row
 from spaseq.plan.logical import QueryPlan
 
 

@@ -11,24 +11,24 @@ from model.contiguity import Contiguity
 from model.registers import Registers
 from model.run import AutomatonRun
 from model.window import WindowClock
-from spaseq.engine._matches import Matches
 from spaseq.engine.aggregates import RunningAggregates
-from spaseq.engine.limiting import exceeded
+from spaseq.engine.instants import QueryRun
+from spaseq.engine.limit_errors import exceeded
 from spaseq.engine.linking import linked
-from spaseq.engine.matching import EventRows
-from spaseq.engine.native_run import NativeRun
-from spaseq.engine.notation import Notation
-from spaseq.engine.query_run import QueryRun
-from spaseq.engine.run import Run
+from spaseq.engine.native._matches import Matches
+from spaseq.engine.native.query_run import NativeRun
+from spaseq.engine.pattern_rows import EventRows
+from spaseq.engine.place_names import Notation
 from spaseq.errors import LimitExceeded
-from spaseq.gpm.match import Matchers
+from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
+from spaseq.nfa.counters import Holding, Standing
 from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
-from spaseq.nfa.path import Path, Row
-from spaseq.nfa.standing import Holding, Standing
+from spaseq.nfa.match_path import Path, Row
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event
 from spaseq.results import Match
+from spaseq.runs import Run
 
 
 def run_plainly(run: Run, limits: Limits = NO_LIMITS) -> Run:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from spaseq.nfa.path import Key, Path, Step
+from spaseq.nfa.match_path import Key, Path, Step
 
 
 class Node:

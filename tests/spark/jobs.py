@@ -11,17 +11,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from spaseq.engine.program import Program
 from spaseq.kb.snapshot import Kb
+from spaseq.program import Program
 from spaseq.rdf.event import Event
 from spaseq.results import Match, triples_text
 from spaseq.spark import chunks
 from spaseq.spark.distribution import ByKey, ByTime, Distribution, lookback
 from spaseq.spark.division import Division
-from spaseq.spark.layout import columns_of
-from spaseq.spark.moments import TimeKind
+from spaseq.spark.result_columns import columns_of
 from spaseq.spark.rows import batches
 from spaseq.spark.tasks import Dividing, Evaluating, Job
+from spaseq.spark.time_column import TimeKind
 
 BLANK = re.compile(r"_:\w+")
 

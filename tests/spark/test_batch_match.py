@@ -14,13 +14,13 @@ from jobs import event_rows, shown
 from pyspark.sql import DataFrame, Row, SparkSession
 
 import spaseq
-from spaseq.engine.program import Program
 from spaseq.errors import EventError, KbError, SpaseqError
 from spaseq.io.source import Source
+from spaseq.program import Program
 from spaseq.rdf.event import Event
-from spaseq.spark import SingleTaskWarning, from_kafka, from_quads, match, moments, quads, typed
+from spaseq.spark import SingleTaskWarning, from_kafka, from_quads, match, quads, time_column, typed
 from spaseq.spark.events import micros as near_micros
-from spaseq.spark.layout import columns_of
+from spaseq.spark.result_columns import columns_of
 from spaseq.spark.rows import batches
 from spaseq.spark.sink import FolderWriter, Target
 
@@ -166,7 +166,7 @@ def test_times_are_those_of_the_engine(spark: SparkSession, time: str, micros: i
         df = spark.sql(f"SELECT {time} AS time, '' AS graph")
         near = df.select(near_micros(df)).first()
         (batch,) = df.select("time").toArrow().to_batches()
-        exact, _, _ = moments.read(batch.column(0))
+        exact, _, _ = time_column.read(batch.column(0))
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
     assert (near[0], exact.to_pylist()) == (micros, [micros])

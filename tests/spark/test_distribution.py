@@ -20,8 +20,8 @@ from test_properties import knowledge
 from test_suite import _knowledge, _program
 
 import spaseq
-from spaseq.engine.program import Program
 from spaseq.kb.snapshot import Kb, open_kb
+from spaseq.program import Program
 from spaseq.rdf.event import Event
 from spaseq.spark.distribution import ByKey, Single, distribution
 

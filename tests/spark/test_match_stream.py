@@ -21,7 +21,7 @@ import spaseq
 from spaseq.errors import SpaseqError
 from spaseq.rdf.time import date_time_text
 from spaseq.spark import SingleTaskWarning, match_stream
-from spaseq.spark.layout import columns_of
+from spaseq.spark.result_columns import columns_of
 from spaseq.spark.rows import batches
 
 DRIVER = Path(__file__).with_name("streaming_driver.py")

@@ -13,7 +13,7 @@ from spaseq.io.source import Source
 from spaseq.kb.snapshot import open_kb
 from spaseq.spark.distribution import ByKey, distribution
 from spaseq.spark.division import Division, Own
-from spaseq.spark.layout import columns_of, only
+from spaseq.spark.result_columns import columns_of, only
 from spaseq.spark.rows import batches
 from spaseq.spark.tasks import Job, rows_of
 

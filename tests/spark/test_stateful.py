@@ -25,14 +25,14 @@ from test_properties import knowledge
 from test_suite import _knowledge, _program
 
 import spaseq
-from spaseq.engine.program import Program
 from spaseq.errors import StateError
 from spaseq.kb.snapshot import Kb, open_kb
+from spaseq.program import Program
 from spaseq.rdf.event import NUMBER, Event
 from spaseq.spark import chunks, stateful
 from spaseq.spark.distribution import ByKey, distribution
 from spaseq.spark.division import Division
-from spaseq.spark.layout import columns_of
+from spaseq.spark.result_columns import columns_of
 from spaseq.spark.rows import batches
 from spaseq.spark.stateful import Saved, advance
 from spaseq.spark.tasks import Dividing, Job

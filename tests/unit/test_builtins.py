@@ -6,12 +6,12 @@ from contextlib import suppress
 
 import pytest
 
-from spaseq.gpm import aggregate
-from spaseq.gpm.bytecode import NotNative, Operation, compile_code
-from spaseq.gpm.functions import FUNCTIONS, KIND_TESTS
-from spaseq.gpm.operators import ExpressionCompiler
+from spaseq.gpm.native.bytecode import NotNative, Operation, compile_code
+from spaseq.gpm.python import aggregates
+from spaseq.gpm.python.expression import ExpressionCompiler
+from spaseq.gpm.python.functions import FUNCTIONS, KIND_TESTS
 from spaseq.parser import ast
-from spaseq.parser.words import FAMILIES
+from spaseq.parser.keywords import FAMILIES
 from spaseq.rdf._values import decode
 from spaseq.rdf.conversion import cast
 from spaseq.sparql.builtins import (
@@ -38,7 +38,7 @@ def test_every_function_has_an_implementation_and_no_other_has_one() -> None:
 
 
 def test_native_functions_are_of_the_table() -> None:
-    from spaseq.gpm import _functions
+    from spaseq.gpm.native import _functions
 
     assert set(_functions.Native.__members__) - {"PYTHON"} <= BUILTINS.keys()
 
@@ -75,7 +75,7 @@ def ast_literal(name: str) -> object:
 
 @pytest.mark.parametrize("name", sorted(a.name for a in AGGREGATES.values() if not a.of_sequence))
 def test_aggregates_over_nothing(name: str) -> None:
-    assert (aggregate.aggregate(name, []) is not None) == AGGREGATES[name].value_of_nothing
+    assert (aggregates.aggregate(name, []) is not None) == AGGREGATES[name].value_of_nothing
 
 
 def calls() -> list[ast.Call | ast.FunctionCall]:

@@ -12,7 +12,7 @@ import pytest
 
 from spaseq import cli, generate
 from spaseq.cli import commands
-from spaseq.io import options as reading
+from spaseq.io import read_options as reading
 from spaseq.io import sinks
 
 QUERY = """PREFIX : <http://example.org/>

@@ -8,9 +8,9 @@ import pyoxigraph as ox
 import pytest
 
 from spaseq import pipeline
-from spaseq.engine.program import compile_queries
 from spaseq.errors import EventError, InputError, SpaseqError
-from spaseq.io.options import ReadOptions
+from spaseq.io.read_options import ReadOptions
+from spaseq.program import compile_queries
 from spaseq.rdf.event import NUMBER, Event
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
@@ -152,7 +152,7 @@ def test_run_over_events_and_files(tmp_path: Path) -> None:
 
 
 def pipeline_framing(text: str):  # type: ignore[no-untyped-def]
-    from spaseq.io.options import Framing
+    from spaseq.io.read_options import Framing
 
     return Framing.parse(text)
 

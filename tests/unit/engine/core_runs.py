@@ -13,10 +13,10 @@ from oracle import timestamp
 from strategies import Case
 
 import spaseq
-from spaseq.engine.native_run import NativeRun
-from spaseq.engine.run import Run
+from spaseq.engine.native.query_run import NativeRun
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event
+from spaseq.runs import Run
 
 SECOND = 1_000_000
 """In microseconds."""

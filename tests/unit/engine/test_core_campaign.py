@@ -26,7 +26,7 @@ from strategies import DAY, Case, iri, plain_case, random_case, smaller
 import spaseq
 from spaseq.errors import QueryError
 from spaseq.nfa.automaton import Automaton
-from spaseq.nfa.native import looks_back
+from spaseq.nfa.native.tables import looks_back
 from spaseq.nfa.wiring import windows_back
 from spaseq.parser import parse
 from spaseq.plan.logical import QueryPlan

@@ -20,7 +20,7 @@ from strategies import Case
 
 import spaseq
 from spaseq.errors import QueryError
-from spaseq.nfa.native_chain import weighed
+from spaseq.nfa.native.lazy_join_tables import weighed
 from spaseq.parser import parse
 from spaseq.results import Match
 

@@ -11,7 +11,7 @@ from core_runs import native
 from engine_runs import EX, S
 
 import spaseq
-from spaseq.engine.run import Run
+from spaseq.runs import Run
 
 WINDOW = 100
 GPMS = {

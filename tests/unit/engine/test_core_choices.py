@@ -10,9 +10,9 @@ from core_runs import in_python
 from engine_runs import EX, push, shown, text
 
 import spaseq
-from spaseq.engine.run import Run
-from spaseq.nfa._best import Best
-from spaseq.nfa._earliest import Earliest
+from spaseq.nfa.native._earliest import Earliest
+from spaseq.nfa.native._selection import Best
+from spaseq.runs import Run
 
 APART = (
     "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y } DEFINE GPM C ON s { [] :c ?z }"

@@ -17,9 +17,9 @@ from strategies import Case
 from test_core_campaign import CHUNK, EXAMPLES, SEED, WAYS, failed, objections
 
 import spaseq
-from spaseq.engine.run import Run
 from spaseq.errors import QueryError
 from spaseq.rdf.event import NUMBER, Event, Fact
+from spaseq.runs import Run
 
 SEQUENCES = (
     "A ; B+ ; C", "A ; B+ ; C", "A : B+ : C", "A ; B{1,3} : C", "A , B+ ; C", "B+ ; C", "A ; B+",

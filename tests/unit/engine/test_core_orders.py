@@ -12,7 +12,7 @@ from engine_runs import EX, S, program
 from oracle import comparable, timestamp
 
 import spaseq
-from spaseq.nfa.native_unions import deciding_operator
+from spaseq.nfa.native.range_tables import deciding_operator
 from spaseq.rdf.event import NUMBER, Event
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -19,9 +19,9 @@ from engine_runs import EX, S
 from oracle import timestamp
 
 import spaseq
-from spaseq.engine.run import Run
-from spaseq.nfa.native_chain import weighed
+from spaseq.nfa.native.lazy_join_tables import weighed
 from spaseq.rdf.event import NUMBER, Event, Fact
+from spaseq.runs import Run
 from tests.unit.rdf.literals import literal
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "16"))

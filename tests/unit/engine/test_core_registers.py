@@ -16,17 +16,17 @@ from running_cases import ODD, running_case
 from test_core_campaign import CHUNK, EXAMPLES, SEED, WAYS, failed, objections, on_the_core
 
 import spaseq
-from spaseq.engine import condensing
+from spaseq.engine import compaction
 from spaseq.engine.aggregates import RunningAggregates, heeds_distinct
-from spaseq.engine.native_cells import Numbers, Terms, cell_of, number_of
-from spaseq.engine.run import Run
+from spaseq.engine.native.cells import Numbers, Terms, cell_of, number_of
 from spaseq.errors import LimitExceeded
-from spaseq.gpm.aggregate import aggregate
-from spaseq.nfa.native_registers import FAILED, NEVER_BOUND, OPENED
+from spaseq.gpm.python.aggregates import aggregate
+from spaseq.nfa.native.register_tables import FAILED, NEVER_BOUND, OPENED
 from spaseq.nfa.state import Cell
 from spaseq.plan.logical import Register
 from spaseq.rdf.event import NUMBER, Event, Term
 from spaseq.results import Match
+from spaseq.runs import Run
 
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 CASES = [(function, distinct) for function in FUNCTIONS for distinct in (False, True)]
@@ -247,7 +247,7 @@ def test_nothing_expires_without_a_window() -> None:
 def test_without_a_window_memory_is_that_of_what_may_still_match(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(condensing, "LEAST", 1 << 14)
+    monkeypatch.setattr(compaction, "LEAST", 1 << 14)
     of = program(
         "SEQ(A ; B+ ; C)",
         "DEFINE GPM A ON s { ?k :a ?x } DEFINE GPM B ON s { ?k :b ?y FILTER(SUM(?y) > 0) } "

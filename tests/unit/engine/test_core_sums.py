@@ -12,7 +12,7 @@ from engine_runs import text
 from test_core_orders import drawn, event, results
 
 import spaseq
-from spaseq.nfa.native_unions import joins_whole
+from spaseq.nfa.native.range_tables import joins_whole
 from spaseq.rdf.event import Event
 
 GPMS = (

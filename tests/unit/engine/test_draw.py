@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spaseq
-from spaseq.engine.layout import Arrow, Box, arrange
+from spaseq.explain.graph_layout import Arrow, Box, arrange
 
 SVG = "{http://www.w3.org/2000/svg}"
 QUERIES = sorted((Path(__file__).parents[2] / "golden" / "explain").glob("*.rq"))

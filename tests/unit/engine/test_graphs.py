@@ -10,7 +10,7 @@ import rdflib
 from engine_runs import EX, S, program, triples
 
 import spaseq
-from spaseq.engine.triples import facts_of
+from spaseq.engine.python_graphs import facts_of
 from spaseq.errors import EventError
 
 ONE = (ox.NamedNode(EX + "k"), ox.NamedNode(EX + "a"), ox.Literal(1))

@@ -15,12 +15,12 @@ from model.queries import run_plainly
 from oracle import timestamp
 
 import spaseq
-from spaseq.engine.run import Run
 from spaseq.errors import LimitExceeded, RunFailed
 from spaseq.nfa.limits import Limits
-from spaseq.nfa.native import looks_back
+from spaseq.nfa.native.tables import looks_back
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import NUMBER, Event, Fact
+from spaseq.runs import Run
 
 KEYED = program("SEQ(A : B)")
 """A group for each subject."""

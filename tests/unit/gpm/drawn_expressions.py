@@ -10,7 +10,7 @@ from random import Random
 
 import pyoxigraph as ox
 
-from spaseq.gpm.functions import FUNCTIONS, KIND_TESTS
+from spaseq.gpm.python.functions import FUNCTIONS, KIND_TESTS
 from spaseq.parser import ast
 from spaseq.rdf._values import (
     BLANK,

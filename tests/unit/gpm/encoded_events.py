@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from spaseq.gpm.match import Matchers
-from spaseq.gpm.native import compile_pattern
+from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.pattern import compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.parser import ast, parse_expression, parse_pattern
 from spaseq.rdf._batch import EventBatch

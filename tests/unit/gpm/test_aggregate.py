@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.gpm.aggregate import add, aggregate, finish, order_key, start
+from spaseq.gpm.python.aggregates import add, aggregate, finish, order_key, start
 from tests.unit.gpm.expression_strategies import NUMBERS, TERMS, XSD, literal
 
 NAMES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")

@@ -12,11 +12,11 @@ from random import Random
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm._expression import Expression
-from spaseq.gpm.bytecode import ExpressionCode, NotNative, Operation, compile_code
-from spaseq.gpm.context import Scope
-from spaseq.gpm.expression import compile_expression
-from spaseq.gpm.operators import ExpressionCompiler
+from spaseq.gpm.native._bytecode import Expression
+from spaseq.gpm.native.bytecode import ExpressionCode, NotNative, Operation, compile_code
+from spaseq.gpm.python.entry import compile_expression
+from spaseq.gpm.python.expression import ExpressionCompiler
+from spaseq.gpm.python.scope import Scope
 from spaseq.parser import ast, parse_expression
 from spaseq.parser.format import format_expression
 from spaseq.rdf import _memory
@@ -283,7 +283,7 @@ def test_errors_in_exists_come_through():
 
 
 def test_the_machine_has_the_operations_of_the_compiler():
-    text = Path(__file__).parents[3].joinpath("spaseq/gpm/_code.pxd").read_text("utf-8")
+    text = Path(__file__).parents[3].joinpath("spaseq/gpm/native/_code.pxd").read_text("utf-8")
     (block,) = re.findall(r"cdef enum Operation:\n((?:    [A-Z_]+\n)+)", text)
     assert block.split() == [operation.name for operation in Operation]
     assert [operation.value for operation in Operation] == list(range(len(Operation)))

@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.errors import LimitExceeded
-from spaseq.gpm._derive import Deriver
-from spaseq.gpm.entail import targets
-from spaseq.gpm.evaluate import Evaluator
-from spaseq.gpm.graphs import EntailedGraphs
-from spaseq.gpm.match import Matchers
-from spaseq.gpm.native import Pattern, compile_pattern
+from spaseq.gpm.entailment import targets
+from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.named_graphs import EntailedGraphs
+from spaseq.gpm.native._entailed_views import Deriver
+from spaseq.gpm.pattern import Pattern, compile_pattern
 from spaseq.gpm.program import compile_gpm
+from spaseq.gpm.python.evaluator import Evaluator
 from spaseq.kb.closure import closed
 from spaseq.kb.knowledge import Knowledge
 from spaseq.kb.snapshot import Kb

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spaseq.gpm.expression import Scope, compile_filter
+from spaseq.gpm.python.entry import Scope, compile_filter
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import ast, parse_expression
 from spaseq.parser.format import format_pattern

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm.expression import Scope, compile_expression, compile_filter
+from spaseq.gpm.python.entry import Scope, compile_expression, compile_filter
 from spaseq.parser import ast, parse_expression
 from spaseq.rdf.event import NUMBER, Event, Timestamp
 from tests.unit.gpm.expression_strategies import literal

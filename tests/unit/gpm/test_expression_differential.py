@@ -7,7 +7,7 @@ import os
 import pyoxigraph as ox
 from hypothesis import HealthCheck, given, settings
 
-from spaseq.gpm.expression import Scope, compile_expression, compile_filter
+from spaseq.gpm.python.entry import Scope, compile_expression, compile_filter
 from spaseq.parser import ast
 from tests.unit.gpm.expression_strategies import expressions, reference_value
 

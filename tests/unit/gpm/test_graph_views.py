@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm.relation import Row
+from spaseq.gpm.python.row_operators import Row
 from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 from spaseq.rdf.event import Fact, Term

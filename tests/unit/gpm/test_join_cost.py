@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm.match import Matchers
+from spaseq.gpm.matchers import Matchers
 from spaseq.rdf.event import Fact
 from tests.unit.gpm.encoded_events import EX, encoded, matchers
 

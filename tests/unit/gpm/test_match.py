@@ -7,10 +7,10 @@ import pickle
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm.evaluate import Evaluator
-from spaseq.gpm.match import Matchers
-from spaseq.gpm.native import compile_pattern
+from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.pattern import compile_pattern
 from spaseq.gpm.program import compile_gpm
+from spaseq.gpm.python.evaluator import Evaluator
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import parse_pattern
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp

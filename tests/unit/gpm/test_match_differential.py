@@ -8,10 +8,10 @@ import pyoxigraph as ox
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spaseq.gpm.evaluate import Evaluator
-from spaseq.gpm.match import Matchers
-from spaseq.gpm.native import compile_pattern
+from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.pattern import compile_pattern
 from spaseq.gpm.program import compile_gpm
+from spaseq.gpm.python.evaluator import Evaluator
 from spaseq.kb.snapshot import open_kb
 from spaseq.rdf.event import NUMBER, Event, Timestamp
 from tests.unit.gpm.pattern_strategies import facts, knowledge, patterns

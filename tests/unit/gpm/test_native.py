@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm.describe import plan_lines
-from spaseq.gpm.match import Matchers
-from spaseq.gpm.native import compile_pattern
+from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.pattern import compile_pattern
+from spaseq.gpm.plan_text import plan_lines
 from spaseq.gpm.program import compile_gpm
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import parse_pattern

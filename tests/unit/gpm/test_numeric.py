@@ -14,12 +14,12 @@ from random import Random
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm import numeric
-from spaseq.gpm._expression import Expression
-from spaseq.gpm.bytecode import ExpressionCode, Operation, compile_code
-from spaseq.gpm.context import Scope
-from spaseq.gpm.numeric import numeric_code
-from spaseq.gpm.operators import ExpressionCompiler
+from spaseq.gpm.native import numeric_filter
+from spaseq.gpm.native._bytecode import Expression
+from spaseq.gpm.native.bytecode import ExpressionCode, Operation, compile_code
+from spaseq.gpm.native.numeric_filter import numeric_code
+from spaseq.gpm.python.expression import ExpressionCompiler
+from spaseq.gpm.python.scope import Scope
 from spaseq.parser import ast, parse_expression
 from spaseq.parser.format import format_expression
 from spaseq.rdf._batch import EventBatch
@@ -41,7 +41,7 @@ def steps(text: str) -> str | None:
 
 
 def test_the_example() -> None:
-    assert doctest.testmod(numeric).failed == 0
+    assert doctest.testmod(numeric_filter).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyoxigraph as ox
 
-from spaseq.gpm.order import Step, cost, fan_out, ordered
+from spaseq.gpm.native.order import Step, cost, fan_out, ordered
 
 A, B, C = 0, 1, 2
 P, Q, R = (ox.NamedNode(f"http://e/{name}") for name in "pqr")

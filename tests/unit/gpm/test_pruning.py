@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spaseq.gpm.match import Matchers
-from spaseq.gpm.native import compile_pattern
+from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.pattern import compile_pattern
 from spaseq.gpm.program import compile_gpm
-from spaseq.gpm.uses import Use, uses
+from spaseq.gpm.relevance import Use, uses
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import ast, parse_pattern
 from spaseq.rdf._batch import EventBatch

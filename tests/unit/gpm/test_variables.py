@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
 
-from spaseq.gpm.compile import compile_group
-from spaseq.gpm.context import Scope
+from spaseq.gpm.python.algebra import compile_group
+from spaseq.gpm.python.scope import Scope
 from spaseq.kb.snapshot import open_kb
 from spaseq.plan.scope import certain_variables, possible_variables
 from spaseq.rdf.event import Event

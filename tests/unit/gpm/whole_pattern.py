@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pyoxigraph as ox
 
 from spaseq.gpm.program import GpmProgram
-from spaseq.gpm.relation import Row
+from spaseq.gpm.python.row_operators import Row
 from spaseq.parser.format import format_pattern
 from spaseq.rdf.event import Event, Fact
 

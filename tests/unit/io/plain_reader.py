@@ -19,7 +19,7 @@ import pyoxigraph as ox
 from spaseq.errors import EventError, InputError
 from spaseq.io.lines import Lines, announces_messages, syntax_of, syntax_of_content
 from spaseq.io.messages import message_statements
-from spaseq.io.options import GENERATED_AT, Counters, Malformed, ReadOptions, Syntax, Troubles
+from spaseq.io.read_options import GENERATED_AT, Counters, Malformed, ReadOptions, Syntax, Troubles
 from spaseq.io.source import Source
 from spaseq.io.statements import (
     RawFact,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from spaseq.errors import InputError
-from spaseq.io.options import Framing, ReadOptions
+from spaseq.io.read_options import Framing, ReadOptions
 from spaseq.io.source import Source
 from spaseq.rdf.event import Event
 

@@ -11,7 +11,7 @@ import pytest
 
 import spaseq
 from spaseq.errors import EventError, InputError
-from spaseq.io.options import ReadOptions
+from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance

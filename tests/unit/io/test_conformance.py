@@ -17,7 +17,7 @@ from reading import options
 from spaseq.errors import InputError
 from spaseq.io.lines import Lines, syntax_of
 from spaseq.io.messages import message_statements
-from spaseq.io.options import Counters, Troubles
+from spaseq.io.read_options import Counters, Troubles
 from spaseq.io.source import Source
 from spaseq.io.statements import FORMATS, Statement, document_statements, line_statements
 

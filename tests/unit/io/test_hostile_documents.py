@@ -8,12 +8,12 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from spaseq.engine.triples import facts_of
+from spaseq.engine.python_graphs import facts_of
 from spaseq.errors import EventError, InputError, KbError
 from spaseq.io import line_feed
 from spaseq.io.line_feed import LineFeed
 from spaseq.io.lines import Lines
-from spaseq.io.options import ReadOptions
+from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
 from spaseq.io.strings import LongStrings, long_string_end, tokens_of, unescaped
 from spaseq.kb.files import read_quads

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.io.lines import Lines
-from spaseq.io.options import Counters, Troubles
+from spaseq.io.read_options import Counters, Troubles
 from spaseq.io.statements import LineFeed, line_statements
 
 LINES = st.sampled_from(

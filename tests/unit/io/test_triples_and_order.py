@@ -10,7 +10,7 @@ from reading import Reading, at, options, quad, shown
 
 from spaseq.errors import InputError
 from spaseq.io.merge import merge
-from spaseq.io.options import Framing, TimeDomain
+from spaseq.io.read_options import Framing, TimeDomain
 from spaseq.io.source import Source
 from spaseq.rdf.event import NUMBER, Event
 from spaseq.rdf.time import from_micros

@@ -13,7 +13,7 @@ from nfa_queries import planned, register_file
 
 from spaseq.nfa.automaton import Automaton, Edge
 from spaseq.nfa.compile import compile_automaton
-from spaseq.nfa.path import Step
+from spaseq.nfa.match_path import Step
 from spaseq.nfa.registers import Environment
 
 PLAN = planned("A : B : C", {"A": "{ ?k :a ?x }", "B": "{ ?k :b [] }", "C": "{ ?k :c ?x }"})

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from model.tecs import Chain, Node, chained, members_since, nodes, paths
 
 from spaseq.nfa.automaton import Edge
-from spaseq.nfa.path import Step
+from spaseq.nfa.match_path import Step
 
 Model = list[tuple[int, tuple[Step, ...]]]
 """(start, steps) of each match."""

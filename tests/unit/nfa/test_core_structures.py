@@ -10,8 +10,8 @@ import pyoxigraph as ox
 import pytest
 
 import spaseq
-from spaseq.engine.native_run import NativeRun
-from spaseq.nfa._complete import take
+from spaseq.engine.native.query_run import NativeRun
+from spaseq.nfa.native._complete import take
 
 QUERY = (
     "PREFIX : <http://example.org/> SELECT * WITHIN 10 SECONDS FROM STREAM s :s "

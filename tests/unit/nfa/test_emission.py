@@ -8,8 +8,8 @@ from model.contiguity import Contiguity
 from nfa_queries import planned, register_file
 
 from spaseq.nfa.automaton import Edge
-from spaseq.nfa.emission import choose
-from spaseq.nfa.path import Path, Step, Witnessed
+from spaseq.nfa.match_path import Path, Step, Witnessed
+from spaseq.nfa.selection import choose
 from spaseq.rdf.event import NUMBER, Event, Timestamp
 
 STREAMS = {"urn:first": 0, "urn:second": 1}

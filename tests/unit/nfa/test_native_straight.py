@@ -8,8 +8,8 @@ from nfa_queries import planned, register_file
 
 from spaseq.nfa.automaton import ACCEPT
 from spaseq.nfa.compile import compile_automaton
-from spaseq.nfa.native import tables
-from spaseq.nfa.native_straight import ANY, GIVEN, GROUP, ROW
+from spaseq.nfa.native.straight_edges import ANY, GIVEN, GROUP, ROW
+from spaseq.nfa.native.tables import tables
 from spaseq.nfa.registers import Environment
 from spaseq.plan.logical import QueryPlan
 

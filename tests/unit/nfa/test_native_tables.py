@@ -7,8 +7,8 @@ from nfa_queries import planned
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.nfa.compile import compile_automaton
-from spaseq.nfa.core_tables import CoreTables
-from spaseq.nfa.native import tables
+from spaseq.nfa.native.table_types import CoreTables
+from spaseq.nfa.native.tables import tables
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import windows_back
 

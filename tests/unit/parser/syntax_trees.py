@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from spaseq.parser import ast
-from spaseq.parser.words import EMIT_MODES
+from spaseq.parser.keywords import EMIT_MODES
 from spaseq.sparql.builtins import AGGREGATES, BUILTINS, XSD
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

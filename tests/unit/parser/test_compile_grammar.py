@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.parser.automaton import tables
 from spaseq.parser.compile_grammar import GRAMMAR, TABLES, compile_grammar
+from spaseq.parser.keywords import FAMILIES
+from spaseq.parser.lalr import tables
 from spaseq.parser.lexer import _expressions
-from spaseq.parser.words import FAMILIES
 
 
 def test_the_tables_belong_to_the_grammar() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._window import WindowTerms
+from spaseq.rdf._window_terms import WindowTerms
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 LEAST, BEYOND = -(2**27), 2**27

@@ -9,7 +9,7 @@ import pytest
 
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._window import WindowTerms
+from spaseq.rdf._window_terms import WindowTerms
 
 P = ox.NamedNode("http://e/p")
 FEWEST = 256

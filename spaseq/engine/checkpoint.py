@@ -1,0 +1,348 @@
+"""`Run.save` and `Program.resume`: the state of a run as a versioned, compressed blob.
+
+The blob holds what the window still needs: live groups and their part of the tECS, rows,
+registers, buffers, counters; never the KB, which is given again on resuming. Fingerprints of the
+queries guard against resuming another program. A resumed run gives the same matches as
+one that never stopped.
+
+A blob is data from outside: nothing is built from it before all of it has been checked, its shape
+here and in `spaseq.rdf.codec`, what an automaton remembers in `spaseq.engine.native.check`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import pyoxigraph as ox
+
+from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.envelope import MAGIC as MAGIC
+from spaseq.engine.envelope import VERSION as VERSION
+from spaseq.engine.envelope import seal, unseal
+from spaseq.engine.evaluation import Evaluation
+from spaseq.engine.instants import QueryRun
+from spaseq.engine.native.check import check
+from spaseq.errors import StateError
+from spaseq.nfa import state as automata
+from spaseq.parser import format_query
+from spaseq.rdf.checked import (
+    GREATEST,
+    LEAST,
+    MOST_ORDINAL,
+    counts,
+    flag,
+    listed,
+    record,
+    refuse,
+    text,
+    whole,
+)
+from spaseq.rdf.codec import Reader, Writer
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Term, Timestamp
+from spaseq.rdf.schema import REGIMES
+
+_OF_RUN = (
+    "program", "entail", "bound", "time", "closed", "ordinals", "derived time", "derived ordinal",
+    "domain", "finished", "events", "triples", "per stream", "delayed", "queries", "tables",
+)  # fmt: skip
+_OF_QUERY = (
+    "time", "delivered", "ordinal", "opened", "domain", "matched", "shed", "queued", "shown",
+    "complete", "constructed", "automaton",
+)  # fmt: skip
+
+
+def fingerprints(program: CompiledQueries) -> list[tuple[str, str]]:
+    """The name and a digest of each query; two programs share all iff they say the same."""
+    return [
+        (name, hashlib.sha256(format_query(query).encode()).hexdigest())
+        for query, name in zip(program.sources, program.names, strict=True)
+    ]
+
+
+# ------------------------------------------------------------------ saving
+
+
+def save(run: Evaluation) -> bytes:
+    """The state of a run that goes on.
+
+    Raises:
+        RunFailed: for one that has failed.
+    """
+    run.check_going()
+    writer = Writer()
+    data: dict[str, Any] = {
+        "program": fingerprints(run.program),
+        "entail": run.entail,
+        "bound": {name: writer.term(term) for name, term in run.bound.items()},
+        "time": None if run.time is None else writer.time(run.time),
+        "closed": run.closed,
+        "ordinals": run.ordinals,
+        "derived time": run.derived_time,
+        "derived ordinal": run.derived_ordinal,
+        "domain": run.domain,
+        "finished": run.finished,
+        "events": run.events,
+        "triples": run.triples,
+        "per stream": run.per_stream,
+        "delayed": [[writer.event(event) for event in events] for events in run.delayed],
+        "queries": [_save_query(query, writer) for query in run.queries],
+    }
+    data["tables"] = writer.tables()
+    return seal(data)
+
+
+def _save_query(query: QueryRun, writer: Writer) -> dict[str, Any]:
+    shown = query.output.shown
+    return {
+        "time": None if query.time is None else writer.time(query.time),
+        "delivered": query.delivered,
+        "ordinal": query.ordinal,
+        "opened": query.opened,
+        "domain": query.domain,
+        "matched": query.matched,
+        "shed": query.shed,
+        "queued": [
+            [ordinal, [writer.event(event) for event in events]]
+            for ordinal, events in query.queued.items()
+        ],
+        "shown": [[[writer.value(v) for v in s], micros] for s, micros in shown.items()],
+        "complete": [
+            [[writer.value(v) for v in solution], [writer.value(f) for f in facts], closing]
+            for (solution, facts), closing in query.output.complete.items()
+        ],
+        "constructed": query.output.constructed,
+        "automaton": query.state().written(writer),
+    }
+
+
+# ------------------------------------------------------------------ resuming
+
+
+class SavedState:
+    """An opened blob.
+
+    Raises:
+        StateError: if it is damaged, or of another version.
+    """
+
+    def __init__(self, blob: bytes):
+        self._data = record(unseal(blob), "the state", _OF_RUN)
+        self._reader = Reader(self._data["tables"])
+        if type(self._data["bound"]) is not dict:
+            refuse("bound", "is no record")
+        self.bound = {
+            name: _fixed(self._reader.term(number, "bound"))
+            for name, number in self._data["bound"].items()
+        }
+        """The variables that had been fixed when it was saved."""
+        self.entail: str | None = self._data["entail"]
+        """The regime of entailment it was saved under."""
+        if self.entail is not None and text(self.entail, "entail") not in REGIMES:
+            refuse("entail", f"there is no entailment {self.entail!r}")
+        self._program = [
+            (text(name, "program"), text(digest, "program"))
+            for name, digest in (
+                listed(query, "program", 2) for query in listed(self._data["program"], "program")
+            )
+        ]
+
+    def fits(self, program: CompiledQueries) -> bool:
+        """Whether it was saved by a run of these very queries."""
+        return self._program == fingerprints(program)
+
+    def difference(self, program: CompiledQueries) -> str:
+        """What makes the queries it was saved with others than those of a program."""
+        saved, given = dict(self._program), dict(fingerprints(program))
+        missing = [name for name in saved if name not in given]
+        added = [name for name in given if name not in saved]
+        changed = [name for name in given if name in saved and saved[name] != given[name]]
+        parts = []
+        if missing:
+            parts.append(f"it has {_named(missing)}, which the program lacks")
+        if added:
+            parts.append(f"it lacks {_named(added)}")
+        if changed:
+            parts.append(f"the text (or a bound variable) of {_named(changed)} differs")
+        return "; ".join(parts) or "the queries come in another order"
+
+    def restore(self, run: Evaluation) -> None:
+        """Fill a fresh run of the same program.
+
+        Raises:
+            StateError: if some of it is not what such a run can have saved; the fresh run is of
+                no use then.
+        """
+        try:
+            _restore(run, self._data, self._reader)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise StateError(f"the saved state is damaged: {error}") from error
+
+
+def _named(names: Sequence[str]) -> str:
+    return f"the quer{'y' if len(names) == 1 else 'ies'} {', '.join(names)}"
+
+
+def _fixed(term: Term) -> ox.NamedNode | ox.Literal:
+    if isinstance(term, ox.BlankNode):
+        refuse("bound", "a variable is fixed to a blank node")
+    return term
+
+
+def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
+    run.domain = _domain(data["domain"], "domain", None)
+    run.closed = None if data["closed"] is None else _micros(data["closed"], "closed")
+    if (run.closed is None) != (run.domain is None):
+        refuse("closed", "there is a time without a kind of time, or the other way round")
+    run.time = _time(data["time"], "time", run, reader)
+    streams = run.program.streams
+    written = {iri for query in run.queries if (iri := query.plan.registers_stream) is not None}
+    everywhere = {*streams, *written}
+    run.ordinals = counts(data["ordinals"], "ordinals", everywhere, 0, MOST_ORDINAL)
+    run.derived_time = counts(data["derived time"], "derived time", written, LEAST, GREATEST)
+    run.derived_ordinal = counts(data["derived ordinal"], "derived ordinal", run.derived_time)
+    _check_all(run.derived_ordinal, run.derived_time, "derived ordinal")
+    run.finished = flag(data["finished"], "finished")
+    run.events = whole(data["events"], "events")
+    run.triples = whole(data["triples"], "triples")
+    run.per_stream = counts(data["per stream"], "per stream", streams)
+    _check_all(run.per_stream, streams, "per stream")
+    run.delayed = [
+        [reader.event(number, "delayed") for number in listed(events, "delayed")]
+        for events in listed(data["delayed"], "delayed", len(run.queries))
+    ]
+    queries = listed(data["queries"], "queries", len(run.queries))
+    for query, direct, delayed, part in zip(
+        run.queries, run.direct, run.delayed, queries, strict=True
+    ):
+        where = f"query {query.plan.name}"
+        if delayed and direct:
+            refuse(where, "events are delayed that it is handed at once")
+        _restore_query(run, query, direct, record(part, where, _OF_QUERY), reader)
+        _check_events(run, query, delayed)
+        if run.finished and (delayed or query.time is not None):
+            refuse(where, "something waits after the end of the run")
+
+
+def _restore_query(
+    run: Evaluation, query: QueryRun, direct: bool, data: dict[str, Any], reader: Reader
+) -> None:
+    plan = query.plan
+    query.domain = _domain(data["domain"], "domain", "")
+    if query.domain not in ("", run.domain):
+        refuse("domain", "that of a query is another one than that of the run")
+    query.time = _time(data["time"], "time", run, reader)
+    is_open = run.time is not None and run.time.micros == run.closed and not run.finished
+    is_read = direct and not run.ordinals.keys().isdisjoint(plan.streams)
+    if query.time != (run.time if is_open and is_read else None):
+        refuse("time", "the open timestamp of a query is not that of the run")
+    known = {} if query.time is None else run.ordinals
+    query.delivered = {stream: known.get(stream, 0) for stream in plan.streams}
+    if data["delivered"] != query.delivered:
+        refuse("delivered", "a query has had other events of the timestamp than the run")
+    query.ordinal = min(query.delivered.values())
+    if data["ordinal"] != query.ordinal:
+        refuse("ordinal", "a query is at another instant than its events")
+    query.opened = flag(data["opened"], "opened")
+    query.emitted = whole(data["matched"], "matched")
+    query.shed_before = whole(data["shed"], "shed")
+    query.queued = _queued(query, data["queued"], reader)
+    if query.time is None and (query.opened or query.queued):
+        refuse("time", "an instant is open without a timestamp")
+    query.output.shown = {
+        _values(solution, reader, len(query.output.variables)): _micros(micros, "shown")
+        for solution, micros in (listed(row, "shown", 2) for row in listed(data["shown"], "shown"))
+    }
+    query.output.complete = {
+        (_values(solution, reader), frozenset(_values(facts, reader))): _micros(closing, "complete")
+        for solution, facts, closing in (
+            listed(row, "complete", 3) for row in listed(data["complete"], "complete")
+        )
+    }
+    query.output.constructed = whole(data["constructed"], "constructed")
+    state = automata.read(data["automaton"], reader)
+    check(query.native, state, dated=run.domain == DATE_TIME, opened=query.opened)
+    now, _, _, micros, _, _ = state.clock
+    if now >= 0 and (run.closed is None or (micros > run.closed and not run.finished)):
+        refuse("clock", "the automaton is ahead of the run")
+    if query.opened and (now < 0 or query.time is None or query.time.micros != micros):
+        refuse("opened", "the open instant is not that of the automaton")
+    if run.finished and (state.awaited or state.pending or state.begun or state.complete):
+        refuse("awaited", "something waits after the end of the run")
+    query.adopt(state)
+
+
+def _queued(query: QueryRun, data: Any, reader: Reader) -> dict[int, list[Event]]:
+    """Events of the open timestamp whose instants have not come yet, by their ordinals."""
+    found: dict[int, list[Event]] = {}
+    for row in listed(data, "queued"):
+        number, numbers = listed(row, "queued", 2)
+        ordinal = whole(number, "queued", query.ordinal + 1, MOST_ORDINAL)
+        events = [reader.event(number, "queued") for number in listed(numbers, "queued")]
+        streams = {event.stream for event in events}
+        if ordinal in found or len(streams) < len(events) or not streams <= set(query.plan.streams):
+            refuse("queued", "the streams of an instant are not those of the query, once each")
+        if any(
+            event.ordinal != ordinal
+            or event.time != query.time
+            or ordinal >= query.delivered[event.stream]
+            for event in events
+        ):
+            refuse("queued", "an event is not of the open timestamp, or has another ordinal")
+        found[ordinal] = events
+    return found
+
+
+def _check_events(run: Evaluation, query: QueryRun, delayed: Sequence[Event]) -> None:
+    """Events that a query has not been handed yet come after those that it has been handed."""
+    core = query.native.core
+    least = core.micros + 1 if core.now >= 0 else LEAST
+    seen = {(event.stream, *event.instant) for event in delayed}
+    if len(seen) < len(delayed):
+        refuse("delayed", "an event is there twice")
+    for event in delayed:
+        if event.stream not in query.plan.streams or event.time.domain != run.domain:
+            refuse("delayed", "an event is of no stream of the query, or of another kind of time")
+        if event.time.micros < least:
+            refuse("delayed", "an event comes before the time that the automaton has come to")
+    last = {
+        stream: (time, run.derived_ordinal[stream]) for stream, time in run.derived_time.items()
+    }
+    if run.time is not None:
+        last |= {s: (run.time.micros, run.ordinals.get(s, 0)) for s in run.program.streams}
+    if any(event.instant >= last.get(event.stream, (LEAST, 0)) for event in delayed):
+        refuse("delayed", "an event comes after the last one of its stream")
+    for stream, (micros, ordinal) in last.items():
+        instants = [event.instant for event in delayed if event.stream == stream]
+        if stream in run.derived_time and instants and max(instants) != (micros, ordinal - 1):
+            refuse("delayed", "the last event of a registered stream is missing")
+
+
+def _check_all(found: Mapping[str, int], names: Collection[str], where: str) -> None:
+    if len(found) < len(set(names)):
+        refuse(where, "a stream is missing")
+
+
+def _values(data: Any, reader: Reader, length: int | None = None) -> tuple[Any, ...]:
+    return tuple([reader.value(value) for value in listed(data, "a solution", length)])
+
+
+def _micros(value: Any, where: str) -> int:
+    return whole(value, where, LEAST, GREATEST)
+
+
+def _domain(value: Any, where: str, nothing: Any) -> Any:
+    if value is not nothing and value != nothing and value not in (NUMBER, DATE_TIME):
+        refuse(where, "is no kind of time")
+    return value
+
+
+def _time(value: Any, where: str, run: Evaluation, reader: Reader) -> Timestamp | None:
+    """A time that the run has come to, or None."""
+    if value is None:
+        return None
+    time = reader.time(value, where)
+    if run.closed is None or time.micros > run.closed or time.domain != run.domain:
+        refuse(where, "is ahead of the run, or another kind of time")
+    return time

@@ -1,0 +1,338 @@
+"""One query over its streams: instants, matchers, automaton, output.
+
+Events of one timestamp arrive in any order of streams. An event with ordinal k is processed
+once every stream is past the instants before it: at once for k = 0, and else when each
+stream has delivered its ordinal k − 1, or when the timestamp closes. Results therefore never
+depend on how streams interleave.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from spaseq.engine.aggregates import RunningAggregates
+from spaseq.engine.compiled import CompiledQuery
+from spaseq.engine.limit_errors import exceeded
+from spaseq.engine.linking import linked
+from spaseq.engine.native._matches import Matches
+from spaseq.engine.native.query_run import NativeRun, native_run
+from spaseq.engine.native.snapshot import count_on, put_back, taken_out
+from spaseq.engine.output import OutputStage
+from spaseq.engine.pattern_rows import EventRows
+from spaseq.engine.place_names import Notation
+from spaseq.errors import LimitExceeded
+from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.named_graphs import CurrentGraphs
+from spaseq.kb.knowledge import Knowledge
+from spaseq.nfa.counters import Holding, PlaceStanding, Standing
+from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
+from spaseq.nfa.match_path import Path
+from spaseq.nfa.registers import RegisterFile
+from spaseq.nfa.replay import LinkedOccurrence
+from spaseq.nfa.state import AutomatonState, NodeState
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.event import Event, Timestamp
+from spaseq.rdf.time import from_micros
+from spaseq.results import Match
+
+NO_ORDINAL = 2**32
+"""More than any event has."""
+BYTES_PER_RESULT = 1200
+"""What a result that must not be told twice takes in CPython, about."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _telling(
+    method: Callable[Concatenate[QueryRun, P], R],
+) -> Callable[Concatenate[QueryRun, P], R]:
+    """Says of a bound that is reached where it was, and why."""
+
+    @wraps(method)
+    def told(self: QueryRun, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except LimitReached as reached:
+            raise self.exceeded(reached) from None
+
+    return told
+
+
+class QueryRun:
+    """The state of one query."""
+
+    def __init__(
+        self,
+        compiled: CompiledQuery,
+        kb: CurrentGraphs,
+        matchers: Matchers,
+        limits: Limits = NO_LIMITS,
+    ):
+        plan = compiled.plan
+        self.limits = limits
+        self.plan = plan
+        self.compiled = compiled
+        self._kb = kb
+        self._registers = RegisterFile(plan, RunningAggregates())
+        self._occurrences = linked(plan, self._registers, kb, LinkedOccurrence)
+        self.native = self._on_the_core(matchers)
+        """The automaton on the compiled core."""
+        self.output = OutputStage(plan, self._registers, self._occurrences, kb, compiled.automaton)
+        self._waits = self.output.waits
+        self.time: Timestamp | None = None
+        """The current timestamp, None before the first and after it has closed."""
+        self.delivered: dict[str, int] = dict.fromkeys(plan.streams, 0)
+        """Per stream, the ordinal that its next event of the current timestamp has at least."""
+        self.ordinal = 0
+        """The ordinal of the open instant."""
+        self.opened = False
+        self.queued: dict[int, list[Event]] = {}
+        self.behind = 0
+        """How many events are queued."""
+        self.domain = ""
+        """The kind of timestamps, once an event has shown it."""
+        self.emitted = 0
+        """Matches so far, but for those that `native.matches` makes."""
+        self.shed_before = 0
+        """What went because there was too much, before the run was resumed."""
+
+    def reads(self, stream: str) -> bool:
+        return stream in self.plan.streams
+
+    def reads_only(self, stream: str) -> bool:
+        return self.plan.streams == (stream,)
+
+    @property
+    def matched(self) -> int:
+        """Matches so far."""
+        maker = self.native.matches
+        return self.emitted + (0 if maker is None else maker.made)
+
+    # ------------------------------------------------------------------ state
+
+    def _on_the_core(self, matchers: Matchers) -> NativeRun:
+        return native_run(self.compiled, self._registers, self._occurrences, matchers, self.limits)
+
+    def state(self) -> AutomatonState:
+        """What the automaton remembers, which stays as it is."""
+        self.native.step.at_rest()
+        return taken_out(self.native, over=self.time is None)
+
+    def standing(self) -> Standing:
+        """How the automaton is doing."""
+        self.native.step.at_rest()
+        core, step, automaton = self.native.core, self.native.step, self.compiled.automaton
+        occurrences = range(len(self.plan.occurrences))
+        groups = Counter(place for place, _ in self.groups())
+        return Standing(
+            places=[
+                PlaceStanding(number, place, groups[number], **core.counters(number))
+                for number, place in enumerate(automaton.places)
+            ],
+            waiting=len(self.native.parts.awaiting()),
+            waited=core.waited,
+            forbidden=self.native.parts.ended(),
+            disagreed=list(map(core.disagreed, occurrences)),
+            untrue=list(map(step.untrue_counts, occurrences)),
+        )
+
+    def held(self) -> Holding:
+        """What the automaton holds, and the results that must not be told twice."""
+        state = self.state()
+        remembered = len(self.output.complete) + len(self.output.shown)
+        return Holding(
+            nodes=sum(isinstance(item, NodeState) for item in state.graph),
+            rows=len(state.kept),
+            bytes=state.bytes + remembered * BYTES_PER_RESULT,
+        )
+
+    def groups(self) -> Iterator[tuple[int, Sequence[int]]]:
+        """(place, registers) of the groups that wait."""
+        for place, values, *_ in self.native.parts.groups(self.time is None):
+            yield place, values
+
+    def next_closing(self) -> int | None:
+        """When the next window closes that a match waits for, in microseconds."""
+        parts = self.native.parts
+        starts = parts.awaiting() if self.compiled.automaton.waits else ()
+        return min((self.native.clock.closing(parts.time_of(s)) for s in starts), default=None)
+
+    def arrived(
+        self, place: int, registers: Sequence[int], since: int, most: int
+    ) -> tuple[int, list[tuple[object, ...]]]:
+        """How many groups a place ever had, and some registers of those after the first `since`.
+
+        Of the living, the newest first; at most `most` are looked at.
+        """
+        live = [self.compiled.automaton.places[place].live.index(r) for r in registers]
+        made, numbers = self.native.parts.arrived(place, since, most)
+        term = self.native.parts.term
+        return made, [tuple([term(values[c]) for c in live]) for values in numbers]
+
+    @property
+    def shed(self) -> int:
+        """How many groups and waiting matches went because there was too much."""
+        return self.shed_before + self.native.core.shed()
+
+    def adopt(self, state: AutomatonState) -> None:
+        """Go on from the state of an automaton, once the rest has been put back."""
+        self.behind = sum(map(len, self.queued.values()))
+        put_back(self.native, state)
+
+    def renew(self, matchers: Matchers) -> None:
+        """Go on where terms have become permanent that the compiled core knows as others."""
+        before, state, self.emitted = self.native, self.state(), self.matched
+        self.shed_before = self.shed
+        self.native = self._on_the_core(matchers)
+        self.adopt(state)
+        count_on(self.native, before)
+
+    def exceeded(self, reached: LimitReached) -> LimitExceeded:
+        """The error that says of a bound which place reached it, and why."""
+        parts, core, time = self.native.parts, self.native.core, self.time
+        held = self.groups(), parts.awaited_count()
+        if core.now >= 0 and self.domain:
+            time = from_micros(core.micros, self.domain)
+        return exceeded(reached, self.limits, Notation(self.compiled), held, time)
+
+    # ------------------------------------------------------------------ events
+
+    @_telling
+    def push(self, event: Event, rows: EventRows, found: list[Match]) -> None:
+        """An event at the current timestamp (or the first one of a later, see `advance`).
+
+        Adds the matches that are certain by then.
+
+        Raises:
+            LimitExceeded: if a bound is in the way, as do the other methods that go on.
+        """
+        self.time = event.time
+        self.delivered[event.stream] = event.ordinal + 1
+        if event.ordinal == self.ordinal:
+            self._feed(event, rows, found)
+        else:
+            self.queued.setdefault(event.ordinal, []).append(event)
+            self.behind += 1
+        certain = min(self.delivered.values())
+        while self.ordinal < certain:
+            self._close_instant(found)
+            self.ordinal = self._next_ordinal(certain)
+            self._feed_queued(rows, found)
+
+    @_telling
+    def advance(self, before: int | None, rows: EventRows, found: list[Match]) -> None:
+        """All timestamps before `before` are over (None: all there will ever be)."""
+        if self.time is not None and (before is None or self.time.micros < before):
+            domain = self.time.domain
+            self._close_timestamp(rows, found)
+        else:
+            domain = self.domain
+        for closing, paths in self.native.due(before):
+            self._emit(paths, from_micros(closing, domain), found)
+
+    @_telling
+    def run(self, batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:
+        """Encoded events of the query's only stream; the number of the first one left out.
+
+        With it come the matches, to be taken before the run goes on; `position` is how many
+        events it had before. Comes back after each event that completes a match, and before one
+        whose time or ordinal does not follow from the last one's.
+        """
+        self.domain = self.domain or batch.time(first).domain
+        after = self.native.run(batch, first, position)
+        if after > first:
+            time = self.taken(batch, after)
+            return after, self._completed(time)
+        return after, ()
+
+    def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches | None:
+        """As `run`, the matches of one event after the other; None where that cannot be.
+
+        `taken` must hear how far it came, before anything else is done with the run.
+        """
+        if self.native.matches is None:
+            return None
+        self.domain = self.domain or batch.time(first).domain
+        return self.native.stream(batch, first, position, kb)
+
+    def told(self, error: BaseException) -> BaseException:
+        """An error that stopped what `stream` gave, in words where it is a bound."""
+        return self.exceeded(error) if isinstance(error, LimitReached) else error
+
+    def taken(self, batch: EventBatch, after: int) -> Timestamp:
+        """The events of a batch before `after` have been taken; the time that it is."""
+        self.time = batch.time(after - 1)
+        self.domain = self.time.domain
+        self.ordinal = self.delivered[batch.stream] = batch.ordinal(after - 1) + 1
+        return self.time
+
+    def reached(self, first: int) -> int:
+        """The first event that `run` did not take, when it failed on one from `first` on."""
+        return max(first, self.native.step.reached)
+
+    def _feed(self, event: Event, rows: EventRows, found: list[Match]) -> None:
+        if not self.opened:
+            self.native.open_instant(event.time.micros)
+            self.opened = True
+            self.domain = event.time.domain
+        rows.ready(event)
+        self.native.feed(event)
+        if not self._waits:
+            self._take(event.time, found)
+
+    def _take(self, end: Timestamp, found: list[Match]) -> None:
+        """The matches that are complete by now."""
+        found += self._completed(end)
+
+    def _completed(self, end: Timestamp) -> Iterable[Match]:
+        if self.native.matches is not None:
+            if self.native.core.complete:
+                return self.native.matches.take(self.plan.skip_past_last, self._kb.version)
+            return ()
+        found: list[Match] = []
+        self._emit(list(self.native.take(one=self.output.any_will_do)), end, found)
+        return found
+
+    def _feed_queued(self, rows: EventRows, found: list[Match]) -> None:
+        for event in self.queued.pop(self.ordinal, ()):
+            self.behind -= 1
+            self._feed(event, rows, found)
+
+    def _close_instant(self, found: list[Match]) -> None:
+        if self.opened:
+            self.native.close_instant()
+            assert self.time is not None
+            self._take(self.time, found)
+        self.opened = False
+        self.ordinal += 1
+
+    def _next_ordinal(self, most: int) -> int:
+        """The next ordinal that a queued event has, or `most`; others are of no event."""
+        for ordinal in range(self.ordinal, min(most, self.ordinal + len(self.queued))):
+            if ordinal in self.queued:
+                return ordinal
+        return min([most, *self.queued])
+
+    def _close_timestamp(self, rows: EventRows, found: list[Match]) -> None:
+        self._close_instant(found)
+        while self.queued:
+            self.ordinal = self._next_ordinal(NO_ORDINAL)
+            self._feed_queued(rows, found)
+            self._close_instant(found)
+        self.time = None
+        self.ordinal = 0
+        self.delivered = dict.fromkeys(self.delivered, 0)
+
+    def _emit(self, paths: list[Path], end: Timestamp, found: list[Match]) -> None:
+        if not paths:
+            return
+        matches, left = self.output.batch(paths, end, self.native)
+        if self.plan.skip_past_last:
+            for path in left:
+                self.native.skip(path)
+        self.emitted += len(matches)
+        found += matches

@@ -1,0 +1,142 @@
+"""A bound that was reached → an error that says where, what keeps groups apart, and what to do.
+
+Cost: looks at `EXAMINED` groups at most.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.place_names import Notation
+from spaseq.errors import Diagnostic, LimitExceeded, Span
+from spaseq.nfa.limits import LimitReached, Limits
+from spaseq.nfa.native.tables import looks_back
+from spaseq.plan.places import sequence_places
+from spaseq.rdf.event import Timestamp
+from spaseq.rdf.time import json_value
+
+EXAMINED = 100_000
+
+OnLimit = Literal["stop", "shed"]
+
+Held = Iterable[tuple[int, Sequence[object]]]
+"""Groups that wait: place, and the values of its registers."""
+
+_FEWER = (
+    "groups grow with the values of their registers in the window: shorten WITHIN, compare fewer "
+    "of them across steps, or raise --max-groups (max_groups=); with --on-limit shed "
+    '(on_limit="shed") the oldest groups go instead'
+)
+_CHEAPER = (
+    "a variable that steps share, or an = between them, is an index, by which an event meets the "
+    "groups that agree with it only: `spaseq explain` tells what an event can cost; or raise "
+    "--max-steps (max_steps=)"
+)
+_UNLISTED = (
+    "EMIT, LIMIT, DISTINCT and AFTER MATCH choose among all matches of an instant: ask for fewer, "
+    "shorten WITHIN, or raise --max-steps (max_steps=)"
+)
+
+
+def limits_of(max_groups: int | None, max_steps: int | None, on_limit: OnLimit) -> Limits:
+    """The bounds that somebody asks for.
+
+    Raises:
+        ValueError: for one that is less than 1, and for a policy that there is not.
+    """
+    if on_limit not in ("stop", "shed"):
+        raise ValueError(f'on_limit is "stop" or "shed", not {on_limit!r}')
+    return Limits(max_groups, max_steps, on_limit == "shed")
+
+
+def check_limits(program: CompiledQueries, limits: Limits) -> None:
+    """Refuse automata that cannot take an event back, for they look back.
+
+    Raises:
+        LimitExceeded: for shedding where steps run out.
+    """
+    if not limits.shed or limits.steps is None:
+        return
+    for query in program.queries:
+        if looks_back(query.automaton):
+            raise LimitExceeded(
+                f"the query {query.plan.name} has conjunctions, or guards that look back: there, "
+                "groups can be shed when they are too many (max_groups), but not when an event "
+                "takes too many steps (max_steps); leave out one of max_steps and on_limit"
+            )
+
+
+def exceeded(
+    reached: LimitReached,
+    limits: Limits,
+    notation: Notation,
+    waiting: tuple[Held, int],
+    time: Timestamp | None,
+) -> LimitExceeded:
+    """What to raise; `waiting` are the groups, and the number of matches that wait to the end."""
+    at = "" if time is None else f" at {json_value(time)}"
+    place = reached.place
+    if reached.kind == "groups":
+        place, where = _crowded(notation, *waiting)
+        message = (
+            f"more than {limits.most_groups:,} groups of partial matches wait{at} "
+            f"(--max-groups): {where}"
+        )
+        hint = _FEWER
+    elif reached.kind == "matches":
+        message = (
+            f"more than {limits.most_steps:,} matches are complete{at}, "
+            "and all are to be listed (--max-steps)"
+        )
+        hint = _UNLISTED
+    else:
+        message = f"an event{at} takes more than {limits.most_steps:,} steps (--max-steps): " + (
+            "candidates that conjunctions and guards try"
+            if place < 0
+            else f"groups it is compared with in place {notation.title(place)}"
+            if place in notation.numbers
+            else "matches that wait for their window to close, and may be forbidden"
+        )
+        hint = _CHEAPER
+    span = _span(notation, place)
+    return LimitExceeded(
+        message, Diagnostic(message, span, hint), notation.plan.source, notation.plan.name
+    )
+
+
+def _span(notation: Notation, place: int) -> Span:
+    """Where the query names what a place waits for; the whole sequence for no place."""
+    if place not in notation.numbers:
+        return notation.plan.sequence.span
+    atom = notation.automaton.places[place].edges[0].atom
+    occurrence = notation.automaton.atoms[atom].occurrences[0]
+    return sequence_places(notation.plan.sequence).occurrences[occurrence].reference.span
+
+
+def _crowded(notation: Notation, groups: Held, matches: int) -> tuple[int, str]:
+    """The place with the most groups, and what keeps them apart."""
+    counts = Counter[int]()
+    values: dict[int, list[set[object]]] = {}
+    examined = 0
+    for place, some in groups:
+        counts[place] += 1
+        examined += 1
+        if examined <= EXAMINED:
+            seen = values.setdefault(place, [set() for _ in some])
+            for known, value in zip(seen, some, strict=True):
+                known.add(value)
+    if matches > max(counts.values(), default=0):
+        return -1, f"{matches:,} matches wait for their window to close"
+    place, number = counts.most_common(1)[0]
+    live = notation.automaton.places[place].live
+    registers = [notation.register(notation.plan.registers[register]) for register in live]
+    apart = sorted(
+        zip(registers, values.get(place, []), strict=False), key=lambda item: -len(item[1])
+    )
+    at_least = "at least " if examined > EXAMINED else ""
+    shown = ", ".join(f"{name} ({at_least}{len(seen):,} values)" for name, seen in apart)
+    kept = f", kept apart by {shown}" if shown else ""
+    return place, f"{number:,} of them in place {notation.title(place)}{kept}"

@@ -1,0 +1,1 @@
+"""The compiled part of a run: from encoded batches to matches, without the interpreter."""

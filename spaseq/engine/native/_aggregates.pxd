@@ -1,0 +1,55 @@
+"""Running aggregates as numbers; see _aggregates.pyx."""
+
+from libc.stdint cimport uint32_t
+
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._memory cimport Arena
+from spaseq.rdf._terms cimport term_t
+from spaseq.rdf._window_terms cimport WindowTerms
+
+cdef enum Fold:
+    COUNTED
+    SUMMED
+    AVERAGED
+    LEAST
+    GREATEST
+    SAMPLED
+    JOINED
+
+cdef struct Aggregate:
+    Fold fold
+    bint distinct           # values that come again change nothing
+    const char* separator   # JOINED: what stands between the texts
+    uint32_t separator_size
+
+
+cdef class NativeAggregates:
+    cdef WindowTerms window
+    cdef Dictionary dictionary
+    cdef Arena scratch          # texts of one step
+    cdef Aggregate* aggregates  # per register, of those that are aggregates
+    cdef list separators        # keeps their bytes
+    cdef term_t zero, empty
+
+    # `state` after one more value, a term of the window or a permanent one.
+    cdef term_t add(
+        self, EventBatch batch, uint32_t register, term_t state, term_t value
+    ) except 0 nogil
+    # What expressions see of a state; 0: nothing.
+    cdef int finish(
+        self, EventBatch batch, uint32_t register, term_t state, term_t* value
+    ) except -1 nogil
+    cdef term_t number(self, uint32_t count) except 0 nogil
+    cdef term_t known(self, const char* text, uint32_t size) except 0 nogil
+    cdef term_t _fold(
+        self, EventBatch batch, const Aggregate* how, term_t state, term_t value
+    ) except 0 nogil
+    cdef term_t _sum(self, EventBatch batch, term_t total, term_t value) except 0 nogil
+    cdef term_t _better(
+        self, EventBatch batch, term_t best, term_t value, int wanted
+    ) except 0 nogil
+    cdef term_t _joined(
+        self, EventBatch batch, const Aggregate* how, term_t state, term_t value
+    ) except 0 nogil
+    cdef int _mean(self, EventBatch batch, term_t state, term_t* value) except -1 nogil

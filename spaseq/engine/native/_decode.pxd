@@ -1,0 +1,54 @@
+"""How the steps of a match are read; see _decode.pyx."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from spaseq.nfa.native._program cimport Tables
+from spaseq.results._json cimport Text
+
+# Where a register got its value: a step of the match, counted from 1, and a column of its row.
+cdef struct Origin:
+    uint32_t step
+    uint32_t column
+
+
+cdef class Reading:
+    cdef Tables tables
+    cdef tuple names            # of the projected variables
+    cdef uint32_t* registers    # they are read from
+    cdef uint32_t column_count
+    cdef str query
+    cdef Origin* origins        # per register
+    cdef size_t cells
+    cdef list steps
+    cdef list streams
+    # The beginnings of parts in JSON: of a match, of each binding, of each edge's witness with
+    # what stands behind the time, of each of its bindings.
+    cdef bytes opening
+    cdef list column_openings, step_openings
+    cdef list stream_texts      # in JSON
+
+    cdef bytes json(self, tuple steps, object kb_version)
+    cdef dict bindings(self, tuple steps)
+    cdef int _replay(self, tuple steps) except -1
+    cdef int begin(self) noexcept
+    cdef int go_on(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept
+
+
+cdef class Taken:
+    cdef uint32_t edge
+    cdef int64_t micros
+    cdef uint32_t ordinal, domain, stream, count
+    # The literal of its time, the name of its graph, then its row: the size of each text, 0
+    # for what is not bound, then the texts.
+    cdef bytes texts
+    cdef list terms     # the same as terms, once somebody has asked for one
+    cdef object seen    # the witness, once somebody has asked for it
+    cdef object time    # of that
+    cdef bytes written  # and that in JSON
+
+    cdef const uint32_t* sizes(self) noexcept
+    cdef const char* _text(self, uint32_t place) noexcept
+    cdef list read(self)
+    cdef int put_term(self, Text* text, uint32_t place) except -1
+    cdef bytes json(self, Reading reading)
+    cdef object witness(self, Reading reading)

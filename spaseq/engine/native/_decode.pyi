@@ -1,0 +1,13 @@
+from collections.abc import Sequence
+
+from spaseq.nfa.native.table_types import CoreTables
+
+class Reading:
+    def __init__(
+        self,
+        query: str,
+        rows: CoreTables,
+        columns: Sequence[tuple[str, int]],
+        steps: Sequence[tuple[str, tuple[str, ...]]],
+        streams: Sequence[str],
+    ) -> None: ...

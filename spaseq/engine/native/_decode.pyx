@@ -1,0 +1,254 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Steps of a match → witnesses, bindings and JSON, when somebody looks.
+
+A `Taken` is a step with its event, for all matches they are part of: the texts of its terms, and
+what has been made of them. A `Reading` knows what a query calls its steps and variables, and which
+step gave each variable its value: it takes the edges again that the automaton has taken.
+
+Invariant: neither holds anything of a run.
+Cost: linear in the steps of a match and what their edges do; a witness is made once.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport uint32_t
+from libc.string cimport memset
+
+from spaseq.nfa.native._program cimport Binding, Change, Edge, Effect, Following, Occurrence, Tables
+from spaseq.rdf._dictionary cimport written_term
+from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.results._json cimport (
+    Text,
+    put,
+    put_bytes,
+    put_name,
+    put_number,
+    put_term,
+    put_time,
+)
+
+import json
+
+from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
+from spaseq.results import Witness
+
+
+cdef str _quoted(str text):
+    return json.dumps(text, ensure_ascii=False)
+
+
+cdef class Reading:
+    """How steps are read as the witnesses and bindings of a query's matches.
+
+    Args:
+        query: its name.
+        rows: the tables of its automaton (`spaseq.nfa.native.table_types.CoreTables`).
+        columns: the projected variables, with the register each is read from.
+        steps: for each edge the name of its GPM and the variables of its rows.
+        streams: their IRIs.
+    """
+
+    def __cinit__(self, str query, rows, columns, steps, streams):
+        cdef uint32_t i
+        self.tables = Tables(rows)
+        self.names = tuple([name for name, _ in columns])
+        self.column_count = <uint32_t>len(columns)
+        self.registers = <uint32_t*>zeroed(self.column_count, sizeof(uint32_t))
+        for i, (_, register) in enumerate(columns):
+            self.registers[i] = register
+        self.cells = rows.cells
+        self.origins = <Origin*>zeroed(self.cells, sizeof(Origin))
+        self.steps = list(steps)
+        self.streams = list(streams)
+        self.query = query
+        self.stream_texts = [_quoted(stream).encode() for stream in streams]
+        self.opening = f'{{"query": {_quoted(query)}, "start": '.encode()
+        self.column_openings = [f"{_quoted(name)}: ".encode() for name in self.names]
+        self.step_openings = [
+            (
+                f'{{"gpm": {_quoted(name)}, "stream": '.encode(),
+                [f"{_quoted(variable)}: ".encode() for variable in variables],
+            )
+            for name, variables in steps
+        ]
+
+    def __dealloc__(self):
+        give_back(self.registers)
+        give_back(self.origins)
+
+    cdef bytes json(self, tuple steps, object kb_version):
+        """A match as `spaseq.results.data` has it."""
+        cdef Text text
+        cdef Taken taken = <Taken>steps[0]
+        cdef Taken last = <Taken>steps[len(steps) - 1]
+        cdef uint32_t i
+        cdef bint several = False
+        memset(&text, 0, sizeof(Text))
+        try:
+            put_bytes(&text, self.opening)
+            put_time(&text, taken.micros, taken.domain)
+            put(&text, b', "end": ', 9)
+            put_time(&text, last.micros, last.domain)
+            put(&text, b', "bindings": {', 15)
+            self._replay(steps)
+            for i in range(self.column_count):
+                if self.origins[self.registers[i]].step:
+                    if several:
+                        put(&text, b", ", 2)
+                    several = True
+                    put_bytes(&text, <bytes>self.column_openings[i])
+                    taken = <Taken>steps[self.origins[self.registers[i]].step - 1]
+                    taken.put_term(&text, self.origins[self.registers[i]].column + 2)
+            put(&text, b'}, "events": [', 14)
+            for i in range(<uint32_t>len(steps)):
+                if i:
+                    put(&text, b", ", 2)
+                put_bytes(&text, (<Taken>steps[i]).json(self))
+            put(&text, b"]", 1)
+            if kb_version != 1:
+                put(&text, b', "kb": ', 8)
+                put_number(&text, kb_version)
+            put(&text, b"}", 1)
+            return text.begin[:text.size]
+        finally:
+            give_back(text.begin)
+
+    cdef dict bindings(self, tuple steps):
+        """The solution of a match."""
+        cdef uint32_t i
+        cdef Origin* origin
+        cdef list terms
+        cdef dict bindings = {}
+        if self.column_count == 0:
+            return bindings
+        self._replay(steps)
+        for i in range(self.column_count):
+            origin = &self.origins[self.registers[i]]
+            if origin.step:
+                terms = (<Taken>steps[origin.step - 1]).read()
+                bindings[self.names[i]] = terms[origin.column + 2]
+        return bindings
+
+    cdef int _replay(self, tuple steps) except -1:
+        """Take the steps again, to see which row gave each register its value."""
+        cdef uint32_t i
+        cdef Taken taken
+        self.begin()
+        for i in range(<uint32_t>len(steps)):
+            taken = <Taken>steps[i]
+            self.go_on(i, taken.edge, taken.sizes() + 2)
+        return 0
+
+    cdef int begin(self) noexcept:
+        """No register has a value."""
+        memset(self.origins, 0, self.cells * sizeof(Origin))
+        return 0
+
+    cdef int go_on(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept:
+        """A step takes an edge with a row; a column of it is bound where `bound` is not 0."""
+        cdef uint32_t j, k
+        cdef Edge* taken = &self.tables.edges[edge]
+        cdef Effect* effect
+        cdef Occurrence* occurrence = &self.tables.occurrences[taken.occurrence]
+        cdef Binding* binding
+        for j in range(taken.effect_first, taken.effect_end):
+            effect = &self.tables.effects[j]
+            if effect.change == Change.FORGET:
+                self.origins[effect.register].step = 0
+            elif effect.change == Change.COPY:
+                self.origins[effect.register] = self.origins[effect.other]
+        for j in range(occurrence.binding_first, occurrence.assigned_end):
+            binding = &self.tables.bindings[j]
+            if bound[binding.column] and not self.origins[binding.register].step:
+                self.origins[binding.register].step = number + 1
+                self.origins[binding.register].column = binding.column
+                for k in range(binding.follower_first, binding.follower_end):
+                    if self.tables.followers[k].how == Following.LAST_VALUE:
+                        self.origins[self.tables.followers[k].register] = (
+                            self.origins[binding.register]
+                        )
+        return 0
+
+
+@cython.freelist(64)
+@cython.no_gc
+cdef class Taken:
+    """A step with its event, for all matches they are part of."""
+
+    cdef const uint32_t* sizes(self) noexcept:
+        return <const uint32_t*>PyBytes_AS_STRING(self.texts)
+
+    cdef const char* _text(self, uint32_t place) noexcept:
+        """Where the text of a term begins."""
+        cdef const uint32_t* sizes = self.sizes()
+        cdef const char* text = PyBytes_AS_STRING(self.texts) + self.count * sizeof(uint32_t)
+        cdef uint32_t i
+        for i in range(place):
+            text += sizes[i]
+        return text
+
+    cdef list read(self):
+        """Its terms, None for what is not bound."""
+        cdef const uint32_t* sizes = self.sizes()
+        cdef uint32_t i
+        if self.terms is None:
+            self.terms = [
+                written_term(self._text(i)[: sizes[i]]) if sizes[i] else None
+                for i in range(self.count)
+            ]
+        return self.terms
+
+    cdef int put_term(self, Text* text, uint32_t place) except -1:
+        """A term in JSON."""
+        return put_term(text, self._text(place), self.sizes()[place])
+
+    cdef bytes json(self, Reading reading):
+        """The witness in JSON."""
+        cdef Text text
+        cdef uint32_t i
+        cdef bint several = False
+        cdef bytes opening
+        cdef list openings
+        if self.written is not None:
+            return self.written
+        memset(&text, 0, sizeof(Text))
+        opening, openings = reading.step_openings[self.edge]
+        try:
+            put_bytes(&text, opening)
+            put_bytes(&text, <bytes>reading.stream_texts[self.stream])
+            put(&text, b', "time": ', 10)
+            put_time(&text, self.micros, self.domain)
+            put(&text, b', "ordinal": ', 13)
+            put_number(&text, self.ordinal)
+            if self.sizes()[1]:
+                put(&text, b', "graph": ', 11)
+                put_name(&text, self._text(1), self.sizes()[1])
+            put(&text, b', "bindings": {', 15)
+            for i in range(<uint32_t>len(openings)):
+                if self.sizes()[i + 2]:
+                    if several:
+                        put(&text, b", ", 2)
+                    several = True
+                    put_bytes(&text, <bytes>openings[i])
+                    self.put_term(&text, i + 2)
+            put(&text, b"}}", 2)
+            self.written = text.begin[:text.size]
+        finally:
+            give_back(text.begin)
+        return self.written
+
+    cdef object witness(self, Reading reading):
+        cdef uint32_t i
+        cdef tuple variables
+        cdef list terms
+        if self.seen is None:
+            name, variables = reading.steps[self.edge]
+            terms = self.read()
+            bound = {}
+            for i in range(<uint32_t>len(variables)):
+                if terms[i + 2] is not None:
+                    bound[variables[i]] = terms[i + 2]
+            self.time = Timestamp(self.micros, DATE_TIME if self.domain else NUMBER, terms[0])
+            stream = reading.streams[self.stream]
+            self.seen = Witness(name, stream, self.time, self.ordinal, terms[1], bound)
+        return self.seen

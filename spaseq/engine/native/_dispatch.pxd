@@ -1,0 +1,170 @@
+"""Graph patterns that read the events of a stream; see _dispatch.pyx."""
+
+from cpython.ref cimport PyObject
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
+
+from spaseq.gpm.native._summary_graph cimport SummaryGraph, present_in
+from spaseq.gpm.native._matcher cimport NativeMatcher
+from spaseq.nfa.native._automaton cimport Audience, AutomatonCore
+from spaseq.nfa.native._program cimport Way
+from spaseq.rdf._batch cimport EventBatch, EventRecord
+from spaseq.rdf._window_terms cimport WindowTerms
+
+cdef enum:
+    WORD = 64           # the bits of a set of readers
+
+cdef extern from *:
+    """
+    #define SPASEQ_ANY_VIEW (~(uint64_t)0)
+    #define lowest_bit(word) ((uint32_t)__builtin_ctzll(word))
+    """
+    const uint64_t ANY "SPASEQ_ANY_VIEW"    # an event may have triples of any view
+    uint32_t lowest_bit(uint64_t word) noexcept nogil
+
+# GPMs that read a stream with one matcher: gpms[first:end].
+cdef struct Reader:
+    uint32_t first
+    uint32_t end
+    uint64_t places     # where those wait who may wait for their rows, see `bit_of_place`
+    Audience those      # who waited for their rows when that was asked last
+    bint open           # some wait, or rows are read whoever waits
+    uint64_t needed     # the views without which there is no row, see `bit_of`
+    bint lone           # it is one triple, and nobody asks for more of an event that is one
+    uint64_t read       # of the events that are not settled
+    uint64_t settled    # how many of `unsettled` have been counted for it
+    PyObject* matcher   # NativeMatcher; NULL: it is in Python or recalls, and wants every event
+
+# Those of a stream; where there are at most WORD, also as bits.
+cdef struct Audible:
+    Reader* first
+    Reader* end
+    uint64_t lone       # which of them are lone
+    uint64_t open       # which are open
+    uint64_t* of_view   # by the bit of the only view that has triples, or WORD for none: which
+                        # have all that they need; NULL: there are more
+
+
+cdef class Readers:
+    cdef readonly AutomatonCore core
+    cdef SummaryGraph graph
+    cdef readonly WindowTerms window
+    cdef EventBatch batch           # that of the event at hand
+    cdef uint32_t stream            # which stream it is of
+    cdef uint32_t index             # of that event in its batch
+    cdef Reader* readers
+    cdef Audible* streams           # per stream
+    cdef uint64_t* of_views         # room for what they have by view
+    cdef Audible here               # that of the stream at hand
+    cdef uint32_t* gpms
+    cdef uint32_t* awaited          # room for those of all audiences, and for their ways
+    cdef Way** ways
+    cdef bint* waits                # per GPM in `gpms`
+    cdef bint attentive             # the readers of that stream know who is awaited
+    cdef uint64_t unsettled         # events of the stream, see `settle`
+
+    cdef int list_readers(self, readers, matchers) except -1
+    cdef int attend(self) noexcept nogil
+    cdef int settle(self) noexcept nogil
+    cdef int _settle_reader(self, Reader* reader) noexcept nogil
+    cdef int _attend_to(self, Reader* reader) noexcept nogil
+    cdef int pass_time(self, int64_t micros) except -1 nogil
+
+
+cdef inline uint64_t wanted(
+    const Reader* reader, const Reader* last, uint64_t present
+) noexcept nogil:
+    """Which of some readers, at most WORD, may have rows that somebody waits for: a bit for each.
+
+    There is no branch for each: which of them it is cannot be foreseen.
+    """
+    cdef uint64_t found = 0, bit = 1, absent = ~present
+    while reader < last:
+        found |= bit * <uint64_t>(<int>(reader.needed & absent == 0) & reader.open)
+        bit <<= 1
+        reader += 1
+    return found
+
+
+cdef inline uint64_t _wanted_by_any(Readers self, uint64_t present) noexcept nogil:
+    """As `wanted` for all of a stream; beyond WORD, several share a bit."""
+    cdef Reader* first = self.here.first
+    cdef Reader* last
+    cdef uint64_t found = 0
+    while first < self.here.end:
+        last = first + min(WORD, self.here.end - first)
+        found |= wanted(first, last, present)
+        first = last
+    return found
+
+
+cdef inline uint32_t pass_by(
+    Readers self, uint32_t index, uint8_t domain, uint64_t* present, uint64_t* readers
+) except? 0xFFFFFFFF nogil:
+    """The first event, from one on, that some pattern may match; those before it go by.
+
+    Each is an instant of its own in which nothing happens, so all they leave behind is the
+    time of the last of them, and not even that where the event comes later. Where it is the next
+    instant, `present` has the views of it that are looked at, and `readers` who wants it, as
+    `wanted` has them where there are at most WORD; else they are `ANY` and 0.
+    """
+    cdef const EventRecord* event = self.batch.events + index
+    cdef const EventRecord* last = self.batch.events + self.batch.event_count
+    cdef int64_t micros = self.core.micros if self.core.now >= 0 else INT64_MIN
+    cdef uint64_t view, found = 0
+    cdef uint32_t first = index
+    if self.core.turned or not self.attentive:
+        self.attend()
+    while event < last and event.domain == domain and event.ordinal == 0 and (
+        event.micros > micros
+    ):
+        found = present_in(self.graph, self.batch, event)
+        present[0] = found
+        view = found & ~<uint64_t>self.graph.whole
+        if view & (view - 1) == 0 and self.here.of_view != NULL:
+            found = self.here.open & self.here.of_view[lowest_bit(view) if view else WORD]
+        else:
+            found = _wanted_by_any(self, found)
+        if found:
+            break
+        micros = event.micros
+        event += 1
+    if not found:
+        present[0] = ANY
+    readers[0] = found
+    index = <uint32_t>(event - self.batch.events)
+    self.unsettled += index - first
+    if index > first and not found:
+        self.pass_time(micros)
+    return index
+
+
+cdef inline bint are_lone(Readers self, uint64_t readers, const EventRecord* event) noexcept nogil:
+    """Whether some readers, and at least one, ask for no more of an event than its triple."""
+    return readers != 0 and readers & ~self.here.lone == 0 and (
+        event.end - event.first == 1
+    )
+
+
+cdef inline int feed_lone(
+    Readers self, const Reader* reader, NativeMatcher matcher
+) except -1 nogil:
+    """Feed the row of a reader's pattern of one triple, in an event of one."""
+    if matcher.look_at_one(self.batch, self.index):
+        self.core.feed(&reader.those, matcher.result.cells, matcher.columns)
+    return 0
+
+
+cdef inline int read_lone(
+    Readers self, uint32_t index, uint32_t file, uint64_t readers
+) except -1 nogil:
+    """Feed the rows of an event of one triple to readers for whom that `are_lone`."""
+    cdef Reader* reader
+    self.index = index
+    self.core.present(self.batch, index, self.stream, file)
+    while readers:
+        reader = self.here.first + lowest_bit(readers)
+        reader.read += 1
+        feed_lone(self, reader, <NativeMatcher>reader.matcher)
+        readers &= readers - 1
+    self.unsettled += 1
+    return 0

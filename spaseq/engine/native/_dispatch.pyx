@@ -1,0 +1,156 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Which graph patterns read an event, as far as its predicates and those who wait tell.
+
+A reader is a pattern that reads a stream, for all GPMs that are that pattern. It wants an event
+that has the views without which it has no row, where somebody waits for its rows. Events that no
+reader wants leave nothing but the time behind, so a stretch of them is gone through in one loop. An
+event of one triple, wanted by patterns that are one, is fed to them as it lies in its batch.
+
+Invariants: between two calls of `attend` nobody comes to wait for a pattern for which nobody
+waited, and the last one does not go. What is counted per pattern is brought up to date by
+`settle`: when that changes, and before anybody else may look.
+Cost of an event: a look at each triple; a comparison for each reader, unless all triples that are
+looked at are of one view, and there are at most `WORD` readers: then a look-up.
+"""
+
+from spaseq.gpm.native._summary_graph cimport bit_of
+from spaseq.nfa.native._window cimport tick
+from spaseq.rdf._memory cimport give_back, zeroed
+
+
+cdef class Readers:
+    """Those of a query; whoever inherits them fills in what they read from."""
+
+    def __dealloc__(self):
+        give_back(self.readers)
+        give_back(self.streams)
+        give_back(self.of_views)
+        give_back(self.gpms)
+        give_back(self.awaited)
+        give_back(self.ways)
+        give_back(self.waits)
+
+    cdef int list_readers(self, readers, matchers) except -1:
+        """Let each stream have the GPMs of a list.
+
+        `matchers` has the NativeMatcher of each GPM, None where more than that reads the event.
+        """
+        cdef uint32_t i, bit, listed = 0, ways = 0
+        cdef uint64_t present
+        cdef Reader* reader
+        cdef Audible* stream
+        cdef size_t most = sum(map(len, readers))
+        self.readers = <Reader*>zeroed(most, sizeof(Reader))
+        self.streams = <Audible*>zeroed(len(readers), sizeof(Audible))
+        self.of_views = <uint64_t*>zeroed(len(readers) * (WORD + 1), sizeof(uint64_t))
+        self.gpms = <uint32_t*>zeroed(most, sizeof(uint32_t))
+        self.awaited = <uint32_t*>zeroed(most, sizeof(uint32_t))
+        self.ways = <Way**>zeroed(
+            sum([self.core.way_count(gpm) for gpms in readers for gpm in gpms]), sizeof(Way*)
+        )
+        self.waits = <bint*>zeroed(most, sizeof(bint))
+        reader = self.readers
+        for i, gpms in enumerate(readers):
+            stream = &self.streams[i]
+            stream.first = reader
+            alike = {}
+            for gpm in gpms:
+                matcher = matchers[gpm]
+                alike.setdefault(gpm if matcher is None else matcher, []).append(gpm)
+            for together in alike.values():
+                matcher = matchers[together[0]]
+                if matcher is not None:
+                    reader.matcher = <PyObject*>matcher
+                    reader.needed = (<NativeMatcher>matcher).needed
+                    reader.lone = not self.core.tracked and (<NativeMatcher>matcher).lone
+                reader.first = listed
+                reader.those.gpms = self.awaited + listed
+                reader.those.ways = self.ways + ways
+                for gpm in together:
+                    self.gpms[listed] = gpm
+                    reader.places |= self.core.places_of(gpm)
+                    listed += 1
+                    ways += self.core.way_count(gpm)
+                reader.end = listed
+                if reader - stream.first < WORD:
+                    stream.lone |= <uint64_t>reader.lone << (reader - stream.first)
+                reader += 1
+            stream.end = reader
+            if stream.end - stream.first > WORD:
+                stream.lone = 0
+                continue
+            stream.of_view = self.of_views + i * (WORD + 1)
+            for bit in range(WORD + 1):
+                present = self.graph.whole
+                if bit < WORD:
+                    present |= bit_of(bit)
+                for place in range(stream.end - stream.first):
+                    if stream.first[<uint32_t>place].needed & ~present == 0:
+                        stream.of_view[bit] |= bit_of(place)
+        return 0
+
+    cdef int attend(self) noexcept nogil:
+        """Note whose rows somebody waits for, where that may have changed."""
+        cdef Reader* reader = self.here.first
+        cdef uint64_t bit = 1
+        cdef bint all = self.core.lazy or not self.attentive
+        while reader < self.here.end:
+            if all or reader.places & self.core.turned:
+                self._attend_to(reader)
+                self.here.open = self.here.open & ~bit | bit * <uint64_t>reader.open
+            bit <<= 1
+            reader += 1
+        self.core.turned, self.attentive = 0, True
+        return 0
+
+    cdef int _attend_to(self, Reader* reader) noexcept nogil:
+        """List those who wait for rows of a reader, and where."""
+        cdef uint32_t i
+        cdef bint waits
+        reader.those.count = reader.those.way_count = 0
+        for i in range(reader.first, reader.end):
+            waits = self.core.waits(self.gpms[i])
+            if waits != self.waits[i]:
+                self._settle_reader(reader)
+                self.waits[i] = waits
+            if waits:
+                reader.those.gpms[reader.those.count] = self.gpms[i]
+                reader.those.count += 1
+                reader.those.way_count += self.core.list_ways(
+                    self.gpms[i], reader.those.ways + reader.those.way_count
+                )
+        reader.open = reader.those.count != 0 or self.core.tracked
+        return 0
+
+    cdef int settle(self) noexcept nogil:
+        """Count the events since the last time for the patterns that did not read them."""
+        cdef Reader* reader = self.here.first
+        while reader < self.here.end:
+            self._settle_reader(reader)
+            reader.settled = 0
+            reader += 1
+        self.unsettled = 0
+        return 0
+
+    cdef int _settle_reader(self, Reader* reader) noexcept nogil:
+        """Count events for one reader.
+
+        They lack what its pattern needs, or came when nobody waited for it.
+        """
+        cdef uint32_t i
+        cdef uint64_t events = self.unsettled - reader.settled
+        for i in range(reader.first, reader.end):
+            if not self.waits[i]:
+                self.core.came_early(self.gpms[i], events)
+        if reader.matcher != NULL and reader.open:
+            (<NativeMatcher>reader.matcher).pass_over(events - reader.read)
+        reader.read, reader.settled = 0, self.unsettled
+        return 0
+
+    cdef int pass_time(self, int64_t micros) except -1 nogil:
+        """A stretch of events has gone by, of which the last came at a time."""
+        self.window.reach(micros)
+        tick(self.core, micros)
+        self.core.turn += 1
+        self.core.tecs.begin(self.core.now, self.core.reach)
+        return 0

@@ -1,0 +1,93 @@
+"""One query over encoded events; see _driver.pyx."""
+
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from cpython.ref cimport PyObject
+
+from spaseq.engine.native._aggregates cimport NativeAggregates
+from spaseq.engine.native._looking cimport GraphTest
+from spaseq.engine.native._dispatch cimport (
+    ANY,
+    WORD,
+    Reader,
+    Readers,
+    are_lone,
+    feed_lone,
+    lowest_bit,
+    pass_by,
+    read_lone,
+    wanted,
+)
+from spaseq.engine.native._views cimport Views
+from spaseq.gpm.native._summary_graph cimport SummaryGraph
+from spaseq.gpm.native._matcher cimport NativeMatcher
+from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.nfa.native._program cimport Conditions
+from spaseq.rdf._batch cimport EventBatch, EventRecord
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._terms cimport term_t
+from spaseq.rdf._window_terms cimport WindowTerms
+
+cdef enum Manner:
+    IN_PYTHON = 1       # its rows come from Python
+    RECALLED = 2        # filters look at its events when others are at hand
+
+
+@cython.final
+cdef class NativeStep(Readers):
+    cdef bint apart                 # whose position is how many events the query has had
+    cdef int64_t had
+    cdef object patterns            # the Matchers
+    cdef list tasks                 # per GPM of the query, the number of its pattern
+    cdef list matchers              # and its NativeMatcher; None where something is left to Python
+    cdef PyObject** native          # the same
+    cdef uint8_t* manners           # per GPM, a set of Manners
+    cdef term_t* row                # of a GPM in Python
+    cdef list filters               # per occurrence, its residual filters: Expressions and others
+    cdef list others                # the same, flat: GraphTests, Questions, None for Expressions
+    cdef PyObject** tests           # the Expressions; NULL for others
+    cdef uint32_t* test_first       # per occurrence and one more
+    cdef uint64_t* untrue           # per test: how often it was not true
+    cdef readonly NativeAggregates aggregates
+    cdef readonly list assigned     # per occurrence, the Expressions of its BINDs and Questions
+    cdef Views views                # what filters see, by occurrence; then BINDs, by their number
+    cdef uint32_t* assigned_first   # per occurrence: the number of its first BIND among all
+    cdef bint steady                # events that no pattern can match leave all but the time
+    cdef Conditions conditions
+    cdef EventBatch idle            # where there is none
+    cdef object shown               # an event as an Event, and which one
+    cdef uint64_t shown_serial
+    cdef uint32_t shown_index
+    cdef EventBatch recalled        # one of `recalls`, encoded
+    cdef object recalled_key
+    cdef readonly object recalls     # events by (instant, stream), the oldest first
+    cdef readonly uint32_t reached  # the event of a batch that `run` was at when it came back
+
+    cdef int _link_tests(self, Dictionary dictionary, filters) except -1
+    cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil
+    cdef object answer(self, question, const term_t* env)
+    cdef int come(self, int64_t position) except -1 nogil
+    cdef bint look(self, GraphTest test, const term_t* env) except -1
+    cdef object _event(self)
+    cdef bint feed_in_python(self, uint32_t gpm, const Reader* reader) except -1 with gil
+    cdef term_t* _encoded(self, row) except NULL
+    cpdef int at_rest(self) except -1
+    cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1
+    cdef int _turn_away(self) except -1
+    cdef int event(
+        self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present, bint again
+    ) except -1 nogil
+    cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil
+    cdef int feed_loaded(self, const Reader* reader) except -1 nogil
+    cdef int _feed_rows(self, const Reader* reader, NativeMatcher matcher) except -1 nogil
+    cdef bint is_current(self, EventBatch batch) noexcept nogil
+    cpdef uint32_t run(
+        self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
+    ) except? 0xFFFFFFFF
+    cdef uint32_t _run(
+        self, uint32_t first, uint32_t stream, uint32_t file, int64_t position
+    ) except? 0xFFFFFFFF nogil
+    cdef uint64_t _count_accepted(
+        self, bint skip, uint64_t most, uint64_t* witnesses
+    ) except? 0xFFFFFFFFFFFFFFFF nogil

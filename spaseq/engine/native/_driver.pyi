@@ -1,0 +1,50 @@
+from collections.abc import Mapping, Sequence
+
+from spaseq.engine.native._aggregates import NativeAggregates
+from spaseq.engine.residual_filters import ResidualTest, Valuation
+from spaseq.gpm.matchers import Matchers
+from spaseq.nfa.native._automaton import AutomatonCore
+from spaseq.nfa.native._earliest import Earliest
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._window_terms import WindowTerms
+from spaseq.rdf.event import Event
+
+class NativeStep:
+    def __init__(
+        self,
+        core: AutomatonCore,
+        patterns: Matchers,
+        tasks: Sequence[int],
+        filters: Sequence[Sequence[ResidualTest]],
+        assigned: Sequence[Sequence[Valuation]],
+        views: Sequence[Sequence[tuple[int, int, str]]],
+        aggregates: NativeAggregates,
+        readers: Sequence[Sequence[int]],
+        recalled: Sequence[bool],
+        window: WindowTerms,
+    ) -> None: ...
+    @property
+    def window(self) -> WindowTerms: ...
+    @property
+    def recalls(self) -> Mapping[tuple[int, int], Event]: ...
+    def recall(self, instant: int, stream: int, event: Event) -> None: ...
+    @property
+    def reached(self) -> int: ...
+    @property
+    def core(self) -> AutomatonCore: ...
+    def untrue_counts(self, occurrence: int) -> list[int]: ...
+    def untrue_on(self, occurrence: int, counts: Sequence[int]) -> None: ...
+    def at_rest(self) -> None: ...
+    def feed(self, batch: EventBatch, index: int, stream: int, file: int) -> None: ...
+    def run(self, batch: EventBatch, first: int, stream: int, file: int, position: int) -> int: ...
+    def tally(
+        self,
+        batch: EventBatch,
+        first: int,
+        stream: int,
+        file: int,
+        position: int,
+        skip: bool,
+        earliest: Earliest | None,
+        most: int,
+    ) -> tuple[int, int, int]: ...

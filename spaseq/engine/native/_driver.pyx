@@ -1,0 +1,586 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Encoded events → the automaton, without a Python object for either.
+
+The seam between graph patterns and automaton: an event is matched against the patterns that
+some place waits for, its rows are fed to the automaton, whose residual filters are bytecode
+over the same term numbers. `run` does so for one event after the other of a batch, and comes
+back only where a match is complete.
+
+Where a pattern or a filter has no native form, that alone is left to Python: the event is shown
+to it as an `Event`, its rows are encoded in the event's batch, and what a filter reads is
+decoded. Events that filters look at when they are not at hand any more are kept for the window.
+"""
+
+from spaseq.engine.native._views cimport has_views
+from spaseq.gpm.native._bytecode cimport Expression
+from spaseq.gpm.native._summary_graph cimport present_in
+from spaseq.gpm.native._operators cimport ERROR, Operand, write_term
+from spaseq.gpm.native._rows cimport row_at
+from spaseq.nfa.native._window cimport since_of
+from spaseq.nfa.native._earliest cimport Earliest
+from spaseq.nfa.native._tecs cimport Node
+from spaseq.rdf._batch cimport EventRecord
+from spaseq.rdf._dictionary cimport text_of
+from spaseq.rdf._intervals cimport Box
+from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._terms cimport WINDOWED
+
+from collections import OrderedDict
+
+from spaseq.gpm.native.bytecode import ExpressionCode
+
+# So many events are sooner over than the interpreter's lock is given away and got back.
+cdef uint32_t FEW = 1
+
+
+ctypedef int (*Holding)(NativeStep, uint32_t, term_t*) noexcept nogil
+ctypedef int (*Testing)(NativeStep, uint32_t, term_t*) noexcept nogil
+ctypedef bint (*Bounding)(
+    NativeStep, uint32_t, const term_t*, const Box*, uint64_t
+) noexcept nogil
+ctypedef int (*Valuing)(NativeStep, uint32_t, uint32_t, term_t*, term_t*) noexcept nogil
+ctypedef term_t (*Adding)(NativeStep, uint32_t, term_t, term_t) noexcept nogil
+
+
+cdef int _holding(NativeStep step, uint32_t occurrence, term_t* env) except -1 nogil:
+    """Whether the residual filters of an occurrence are true."""
+    cdef uint32_t i
+    if has_views(step.views, occurrence):
+        step.views.refresh(step.batch, occurrence, env)
+    for i in range(step.test_first[occurrence], step.test_first[occurrence + 1]):
+        if not _testing(step, i, env):
+            return 0
+    return 1
+
+
+cdef inline int _testing(NativeStep step, uint32_t number, term_t* env) except -1 nogil:
+    """Whether one residual filter is true."""
+    if step.tests[number] == NULL:
+        if step.ask(number, env):
+            return 1
+    elif (<Expression>step.tests[number]).truth(step.batch, env, NULL) == 1:
+        return 1
+    step.untrue[number] += not step.conditions.uncounted
+    return 0
+
+
+cdef bint _bounding(
+    NativeStep step, uint32_t number, const term_t* env, const Box* box, uint64_t rows
+) noexcept nogil:
+    """Whether a residual filter may be true of some of so many rows, which lie in a box."""
+    if step.tests[number] == NULL or (
+        (<Expression>step.tests[number]).may_hold(step.batch, env, box)
+    ):
+        return True
+    if not step.conditions.uncounted:
+        step.untrue[number] += rows
+    return False
+
+
+cdef int _valuing(
+    NativeStep step, uint32_t occurrence, uint32_t position, term_t* env, term_t* value
+) except -1 with gil:
+    """The value of one of the BINDs of an occurrence."""
+    cdef Expression expression
+    cdef Operand* found
+    cdef bytes text
+    given = (<list>step.assigned[occurrence])[position]
+    number = <uint32_t>len(step.filters) + step.assigned_first[occurrence] + position
+    step.views.refresh(step.batch, number, env)
+    value[0] = 0
+    if not isinstance(given, Expression):
+        term = step.answer(given, env)
+        if term is not None:
+            text = text_of(term)
+            value[0] = step.aggregates.known(text, <uint32_t>len(text))
+        return 0
+    expression = <Expression>given
+    found = &expression.stack[1]
+    expression._run(step.batch, env, NULL)
+    if found.kind == ERROR:
+        return 0
+    if found.term:
+        value[0] = step.window.keep(step.batch, found.term)
+    else:
+        write_term(found, &expression.scratch)
+        value[0] = step.aggregates.known(found.whole, found.whole_size)
+    return 0
+
+
+cdef term_t _adding(NativeStep step, uint32_t register, term_t state, term_t value) except 0 nogil:
+    return step.aggregates.add(step.batch, register, state, value)
+
+
+# A Python exception stays set for the automaton to hand on.
+cdef int _hold(void* context, uint32_t occurrence, term_t* env) noexcept nogil:
+    return (<Holding>_holding)(<NativeStep>context, occurrence, env)
+
+
+cdef int _test(void* context, uint32_t number, term_t* env) noexcept nogil:
+    return (<Testing>_testing)(<NativeStep>context, number, env)
+
+
+cdef bint _may(
+    void* context, uint32_t number, const term_t* env, const Box* box, uint64_t rows
+) noexcept nogil:
+    return (<Bounding>_bounding)(<NativeStep>context, number, env, box, rows)
+
+
+cdef int _value(
+    void* context, uint32_t occurrence, uint32_t position, term_t* env, term_t* value
+) noexcept nogil:
+    return (<Valuing>_valuing)(<NativeStep>context, occurrence, position, env, value)
+
+
+cdef term_t _add(void* context, uint32_t register, term_t state, term_t value) noexcept nogil:
+    return (<Adding>_adding)(<NativeStep>context, register, state, value)
+
+
+cdef class NativeStep(Readers):
+    """What one event does to one query.
+
+    Args:
+        core: the automaton.
+        patterns: the matchers of the run (spaseq.gpm.matchers.Matchers).
+        tasks: of each GPM of the query, the number of its pattern.
+        filters: for each occurrence its residual filters, bytecode or questions.
+        assigned: for each occurrence its stateful BINDs, bytecode or questions.
+        views: for the filters of each occurrence, then for each BIND, which registers they see
+            in another form: (register, cell, kind) as `RegisterFile.needed_views` has it.
+        aggregates: what registers hold of aggregates.
+        readers: for each stream the GPMs that read it.
+        recalled: for each GPM whether filters look at its events when others are at hand.
+        window: the terms that the automaton holds; those of the matchers, but for a query that
+            counts events beside others that do not count the same.
+    """
+
+    def __cinit__(
+        self, AutomatonCore core not None, patterns, tasks, filters, assigned, views,
+        NativeAggregates aggregates not None, readers, recalled, WindowTerms window not None,
+    ):
+        cdef uint32_t i, width = 0
+        self.core = core
+        self.patterns = patterns
+        self.graph = patterns.graph
+        self.window = window
+        self.apart = window is not patterns.window
+        self.tasks = list(tasks)
+        self.matchers = [patterns.wholly_native(task) for task in tasks]
+        self.native = <PyObject**>zeroed(len(tasks), sizeof(PyObject*))
+        self.manners = <uint8_t*>zeroed(len(tasks), sizeof(uint8_t))
+        self.recalls = OrderedDict()
+        for i, matcher in enumerate(self.matchers):
+            self.native[i] = <PyObject*>matcher
+            self.manners[i] = Manner.RECALLED if recalled[i] else 0
+            if matcher is None:
+                self.manners[i] |= Manner.IN_PYTHON
+                columns = patterns.patterns[self.tasks[i]].program.variables
+                width = max(width, <uint32_t>len(columns))
+        self.row = <term_t*>zeroed(width, sizeof(term_t))
+        self._link_tests(self.graph.dictionary, filters)
+        self.aggregates = aggregates
+        self.assigned = [
+            [
+                Expression(value, self.graph.dictionary)
+                if isinstance(value, ExpressionCode) else value
+                for value in some
+            ]
+            for some in assigned
+        ]
+        self.assigned_first = <uint32_t*>zeroed(len(self.assigned), sizeof(uint32_t))
+        for i in range(1, <uint32_t>len(self.assigned)):
+            self.assigned_first[i] = self.assigned_first[i - 1] + <uint32_t>len(
+                self.assigned[i - 1]
+            )
+        self.views = Views(views, aggregates)
+        self.list_readers(readers, [
+            None if self.manners[<uint32_t>gpm] else matcher
+            for gpm, matcher in enumerate(self.matchers)
+        ])
+        self.conditions.hold, self.conditions.test, self.conditions.may = _hold, _test, _may
+        self.conditions.value, self.conditions.add = _value, _add
+        self.conditions.context = <void*>self
+        self.conditions.instant = -1
+        core.conditions = &self.conditions
+        self.steady = not core.unsteady() and self.graph.deriver is None
+        # Guards are also decided between events.
+        self.idle = EventBatch(self.graph.dictionary)
+        self.idle.window = &self.window.store
+        self.batch = self.idle
+        self.recalled = EventBatch(self.graph.dictionary)
+
+    cdef int _link_tests(self, Dictionary dictionary, filters) except -1:
+        cdef uint32_t i, first = 0
+        self.filters = [
+            [
+                Expression(test, dictionary) if isinstance(test, ExpressionCode) else test
+                for test in some
+            ]
+            for some in filters
+        ]
+        tests = [test for some in self.filters for test in some]
+        self.others = [None if isinstance(test, Expression) else test for test in tests]
+        self.tests = <PyObject**>zeroed(len(tests), sizeof(PyObject*))
+        self.untrue = <uint64_t*>zeroed(len(tests), sizeof(uint64_t))
+        self.test_first = <uint32_t*>zeroed(len(self.filters) + 1, sizeof(uint32_t))
+        for i, test in enumerate(tests):
+            if self.others[i] is None:
+                self.tests[i] = <PyObject*>test
+        for i, some in enumerate(self.filters):
+            self.test_first[i] = first
+            first += <uint32_t>len(some)
+        self.test_first[len(self.filters)] = first
+        return 0
+
+    def __dealloc__(self):
+        give_back(self.assigned_first)
+        give_back(self.native)
+        give_back(self.manners)
+        give_back(self.row)
+        give_back(self.tests)
+        give_back(self.untrue)
+        give_back(self.test_first)
+
+    def untrue_counts(self, uint32_t occurrence):
+        """Per residual filter of an occurrence: how often it was the first not to be true.
+
+        Rows of a block that some filter passes over count as that filter's.
+        """
+        return [
+            self.untrue[i]
+            for i in range(self.test_first[occurrence], self.test_first[occurrence + 1])
+        ]
+
+    def untrue_on(self, uint32_t occurrence, counts):
+        """Go on from the counts of another run."""
+        cdef uint32_t i
+        for i, count in enumerate(counts, self.test_first[occurrence]):
+            self.untrue[i] = count
+
+    # ---------------------------------------------------------------- beyond bytecode and triples
+
+    cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil:
+        """Whether a filter is true that is not bytecode."""
+        question = self.others[number]
+        if isinstance(question, GraphTest):
+            return self.look(<GraphTest>question, env)
+        return self.answer(question, env)
+
+    cdef object answer(self, question, const term_t* env):
+        """What Python says of an environment."""
+        cdef uint32_t cell
+        cdef term_t term
+        cdef list values
+        values = [None] * self.core.cells
+        for cell in question.cells:
+            term = env[cell]
+            if term & WINDOWED:
+                values[cell] = self.window.term(term)
+            elif term:
+                values[cell] = self.batch.term(term)
+        event = None
+        if question.looks:
+            if self.conditions.instant < 0:
+                event = self._event()
+            else:
+                event = self.recalls[self.conditions.instant, self.conditions.stream]
+        return question.answer(values, event)
+
+    cdef bint look(self, GraphTest test, const term_t* env) except -1:
+        """Whether a filter is true that looks at the event of its row."""
+        if self.conditions.instant < 0:
+            self.graph.load(self.batch, self.index)
+            return test.holds(self.batch, self.batch, env)
+        key = self.conditions.instant, self.conditions.stream
+        if key != self.recalled_key:
+            self.recalled_key = None
+            self.patterns.encode_into(self.recalled, self.recalls[key])
+            self.recalled_key = key
+        self.graph.load(self.recalled, 0)
+        self.recalled.window = &self.window.store
+        try:
+            return test.holds(self.batch, self.recalled, env)
+        finally:
+            self.recalled.window = NULL
+            if self.batch is not self.idle:
+                self.graph.load(self.batch, self.index)
+
+    cdef object _event(self):
+        """The event at hand, for Python."""
+        if self.shown_serial != self.batch.serial or self.shown_index != self.index:
+            self.shown = self.patterns.event(self.batch, self.index)
+            self.shown_serial, self.shown_index = self.batch.serial, self.index
+        return self.shown
+
+    def recall(self, instant: int, stream: int, event) -> None:
+        """Filters may look at an event for as long as the window has it.
+
+        Events come in the order of their instants.
+        """
+        while self.recalls and next(iter(self.recalls))[0] < self.core.reach:
+            self.recalls.popitem(last=False)
+        self.recalls[instant, stream] = event
+
+    cdef bint feed_in_python(self, uint32_t gpm, const Reader* reader) except -1 with gil:
+        """Feed the rows of a pattern that Python evaluates: True. Keep the event if it must be."""
+        cdef NativeMatcher matcher
+        if not self.manners[gpm] & Manner.IN_PYTHON:
+            matcher = <NativeMatcher>self.native[gpm]
+            matcher.look(self.batch, self.index)
+            if matcher.result.count:
+                self.recall(self.core.now, self.stream, self._event())
+            return False
+        rows, kept = self.patterns.rows(self._event(), self.tasks[gpm])
+        if self.manners[gpm] & Manner.RECALLED and kept:
+            self.recall(self.core.now, self.stream, self._event())
+        if self.core.tracked:
+            for row in rows:
+                self.core.partitions.note(self.batch, gpm, self._encoded(row))
+        if reader.those.count:
+            for row in kept:
+                self.core.feed(&reader.those, self._encoded(row), <uint32_t>len(row))
+        return True
+
+    cdef term_t* _encoded(self, row) except NULL:
+        """A row of terms, as numbers of the batch at hand."""
+        cdef uint32_t i
+        for i, term in enumerate(row):
+            self.row[i] = 0 if term is None else self.batch.encode(term)
+        return self.row
+
+    # ---------------------------------------------------------------- events
+
+    def feed(self, EventBatch batch not None, uint32_t index, uint32_t stream, uint32_t file):
+        """One event of the open instant."""
+        if self.apart:
+            self.come(0)
+        self._turn_to(batch, stream)
+        try:
+            self.event(index, stream, file, ANY, False)
+        finally:
+            self._turn_away()
+
+    cpdef int at_rest(self) except -1:
+        """Refuse to go on where another thread matches events of the run, whose state moves."""
+        if self.batch is not self.idle:
+            raise RuntimeError("a run is for one thread at a time")
+        return 0
+
+    cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1:
+        """Events of a batch and a stream come; nobody else may use the run until `_turn_away`."""
+        self.at_rest()
+        self.batch, self.stream, self.here = batch, stream, self.streams[stream]
+        batch.window = &self.window.store
+        return 0
+
+    cdef int _turn_away(self) except -1:
+        self.settle()
+        self.attentive = False
+        self.batch.window = NULL
+        self.batch = self.idle
+        return 0
+
+    cdef int event(
+        self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present, bint again
+    ) except -1 nogil:
+        """Match an event against the patterns that somebody waits for, and feed its rows.
+
+        `present`: the views it has triples of, see `bit_of`, or `ANY`. `again`: it is at hand,
+        and has been taken back.
+        """
+        cdef uint64_t readers
+        cdef Reader* first
+        cdef Reader* last
+        cdef Reader* reader
+        cdef bint presented
+        cdef const EventRecord* event = &self.batch.events[index]
+        cdef bint single = present != ANY and event.end - event.first == 1
+        self.index = index
+        if self.core.counted and not again:
+            self.core.count()
+        while True:
+            presented = False
+            last = self.here.first
+            if self.core.turned or self.core.lazy or not self.attentive:
+                self.attend()
+            while last < self.here.end:
+                first, last = last, last + min(WORD, self.here.end - last)
+                readers = wanted(first, last, present)
+                if readers and not presented:
+                    self.core.present(self.batch, index, stream, file)
+                    presented = True
+                while readers:
+                    reader = first + lowest_bit(readers)
+                    reader.read += not again
+                    if single and reader.lone:
+                        feed_lone(self, reader, <NativeMatcher>reader.matcher)
+                    else:
+                        self.feed_loaded(reader)
+                    readers &= readers - 1
+            self.unsettled += not again
+            if not presented or not self.core.spent:
+                return 0
+            self.core.relieve()
+            again = True
+
+    cdef int feed_loaded(self, const Reader* reader) except -1 nogil:
+        """Feed the rows that a pattern has in the summary graph of the event at hand."""
+        cdef uint32_t gpm = self.gpms[reader.first]
+        self.graph.load(self.batch, self.index)
+        if reader.matcher == NULL and self.feed_in_python(gpm, reader):
+            return 0
+        return self._feed_rows(reader, <NativeMatcher>self.native[gpm])
+
+    cdef int _feed_rows(self, const Reader* reader, NativeMatcher matcher) except -1 nogil:
+        """Feed the rows of the event at hand that pass the local filters."""
+        cdef uint32_t i, j
+        cdef const term_t* row
+        matcher.look(self.batch, self.index)
+        for i in range(matcher.result.count):
+            row = row_at(matcher.result, i)
+            if self.core.tracked:
+                for j in range(reader.first, reader.end):
+                    self.core.partitions.note(self.batch, self.gpms[j], row)
+            if matcher.passed[i] and reader.those.count:
+                self.core.feed(&reader.those, row, matcher.columns)
+        return 0
+
+    cdef int come(self, int64_t position) except -1 nogil:
+        """One more event, for a window that counts them; `position` counts those of the run."""
+        self.had += 1
+        return self.window.move_to(self.had if self.apart else position)
+
+    cdef bint is_current(self, EventBatch batch) noexcept nogil:
+        """Whether the numbers of a batch are those that the patterns know."""
+        return batch.dictionary is self.graph.dictionary and (
+            batch.version == self.graph.dictionary.permanent.count
+        )
+
+    cpdef uint32_t run(
+        self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
+    ) except? 0xFFFFFFFF:
+        """The events of a batch from `first` on, each an instant of its own.
+
+        `position` is how many events there were before, for windows that count them.
+
+        Returns the number of the first event that was not looked at: that after one that
+        completed a match, or one whose time or ordinal does not follow from that before it.
+        """
+        cdef uint32_t index
+        self._turn_to(batch, stream)
+        try:
+            if batch.event_count - first <= FEW:
+                return self._run(first, stream, file, position)
+            with nogil:
+                index = self._run(first, stream, file, position)
+            return index
+        finally:
+            self._turn_away()
+
+    cdef uint32_t _run(
+        self, uint32_t first, uint32_t stream, uint32_t file, int64_t position
+    ) except? 0xFFFFFFFF nogil:
+        """As `run`, for the batch at hand."""
+        cdef uint32_t index = first
+        cdef EventRecord* event
+        cdef uint64_t present, readers
+        cdef uint8_t domain
+        cdef bint known = self.graph.deriver is None and self.is_current(self.batch)
+        cdef bint lone, steady = known and self.steady
+        self.reached = first
+        if first >= self.batch.event_count:
+            return first
+        domain = self.batch.events[first].domain
+        while index < self.batch.event_count:
+            present, readers = ANY, 0
+            if steady and self.core.awaited_count == 0:
+                index = pass_by(self, index, domain, &present, &readers)
+                self.reached = index
+                if index == self.batch.event_count:
+                    return index
+            event = &self.batch.events[index]
+            lone = are_lone(self, readers, event)
+            if not lone and not self._follows(event, domain):
+                return index
+            if self.core.counted:
+                position += 1
+                self.come(position)
+            else:
+                self.window.reach(event.micros)
+            self.core.begin_instant(event.micros)
+            if lone:
+                read_lone(self, index, file, readers)
+                if self.core.spent:
+                    self.core.relieve()
+                    self.event(index, stream, file, present, True)
+            else:
+                if known and present == ANY:
+                    present = present_in(self.graph, self.batch, event)
+                self.event(index, stream, file, present, False)
+            self.core.end_instant()
+            index += 1
+            self.reached = index
+            if self.core.accepted_count:
+                return index
+        return index
+
+    cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil:
+        """Whether the next instant may be that of an event, and no window closes before it."""
+        if event.domain != domain:
+            return False
+        if self.core.now >= 0 and event.micros <= self.core.micros:
+            return event.micros == self.core.micros and (
+                event.ordinal == <uint64_t>(self.core.now - self.core.timestamp_start + 1)
+            )
+        return event.ordinal == 0 and not (
+            self.core.awaited_count and self.core.closes(event.micros)
+        )
+
+    def tally(
+        self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
+        int64_t position, bint skip, Earliest earliest, uint64_t most,
+    ):
+        """How many matches the events of a batch from `first` on complete, which nobody looks at.
+
+        `most` of each event are enumerated, or those that `earliest` keeps. With `skip`, what comes
+        after a match starts there. As with `run`: (first event not looked at, matches, witnesses).
+        """
+        cdef uint64_t found = 0, witnesses = 0
+        cdef uint32_t index = first, before
+        self._turn_to(batch, stream)
+        try:
+            with nogil:
+                while index < batch.event_count:
+                    before = index
+                    index = self._run(before, stream, file, position + before - first)
+                    if index == before:
+                        break
+                    if self.core.accepted_count == 0:
+                        continue
+                    if earliest is not None:
+                        earliest.choose()
+                        found += min(earliest.chosen_count, earliest.most)
+                    else:
+                        found += self._count_accepted(skip, most, &witnesses)
+        finally:
+            self._turn_away()
+        return index, found, witnesses
+
+    cdef uint64_t _count_accepted(
+        self, bint skip, uint64_t most, uint64_t* witnesses
+    ) except? 0xFFFFFFFFFFFFFFFF nogil:
+        """How many matches are complete, up to `most`; they go."""
+        cdef uint64_t found = 0
+        cdef uint32_t i
+        cdef Node* end
+        self.core.turn += 1
+        for i in range(self.core.accepted_count):
+            end = self.core.accepted[i]
+            self.core.walk.begin(
+                end, self.core.since_at(end) if self.core.apart else since_of(self.core)
+            )
+            found += self.core.walk.pass_on(most - found, witnesses)
+        if skip:
+            self.core.skip_past(self.core.accepted_count)
+        self.core.accepted_count = 0
+        return found

@@ -1,0 +1,40 @@
+from collections.abc import Iterator
+
+from spaseq.engine.native._decode import Reading
+from spaseq.engine.native._driver import NativeStep
+from spaseq.kb.knowledge import Knowledge
+from spaseq.nfa.native._earliest import Earliest
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.results import Match
+
+class MatchMaker:
+    def __init__(
+        self,
+        step: NativeStep,
+        dictionary: Dictionary,
+        reading: Reading,
+        earliest: Earliest | None,
+        ordering: Reading,
+    ) -> None: ...
+    @property
+    def made(self) -> int: ...
+    def take(self, skip: bool, kb_version: int) -> Matches: ...
+    def run(
+        self,
+        batch: EventBatch,
+        first: int,
+        stream: int,
+        file: int,
+        position: int,
+        skip: bool,
+        kb: Knowledge,
+    ) -> Matches: ...
+
+class Matches(Iterator[Match]):
+    @property
+    def after(self) -> int: ...
+    @property
+    def failed(self) -> bool: ...
+    def overtake(self) -> None: ...
+    def __next__(self) -> Match: ...

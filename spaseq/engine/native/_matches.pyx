@@ -1,0 +1,370 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Complete matches of the core → `Match` objects, one when it is asked for.
+
+For queries whose results are made one by one: variables of a SELECT, every match or the first
+ones of an instant, none found twice. A match takes with it what the run will forget, the texts of
+its events' terms, once for all matches an event is part of; terms, times and bindings are made of
+them when somebody looks.
+
+Invariant: a match that was handed out holds nothing of the run.
+Cost: linear in the steps of each match taken, nothing for those that are not.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF, PyObject
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from spaseq.engine.native._decode cimport Reading, Taken
+from spaseq.engine.native._driver cimport NativeStep
+from spaseq.nfa.native._window cimport since_of
+from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.nfa.native._earliest cimport Earliest
+from spaseq.nfa.native._tecs cimport Label, instant_t
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._numerals cimport is_numeral, spell
+from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
+from spaseq.results._match cimport Match
+
+from spaseq.gpm.python.aggregates import order_key, value_key
+
+cdef enum:
+    RECENT_BITS = 12
+    RECENT = 1 << RECENT_BITS   # labels that a maker remembers, at most
+
+
+cdef class FoundMatch(Match):
+    """A match that is read when somebody looks at it."""
+
+    cdef Reading reading
+    cdef tuple steps
+
+    def to_json(self) -> str:
+        return self.reading.json(self.steps, self.kb_version).decode()
+
+    cdef int decode(self) except -1:
+        cdef uint32_t i, length = <uint32_t>len(self.steps)
+        cdef tuple events = PyTuple_New(length)
+        for i in range(length):
+            witness = (<Taken>self.steps[i]).witness(self.reading)
+            Py_INCREF(witness)
+            PyTuple_SET_ITEM(events, i, witness)
+        self.found_start = (<Taken>self.steps[0]).time
+        self.found_end = (<Taken>self.steps[length - 1]).time
+        self.found_bindings = self.reading.bindings(self.steps)
+        self.found_events = events
+        return 0
+
+
+cdef class MatchMaker:
+    """The matches of one run.
+
+    Args:
+        step: the automaton and what feeds it.
+        dictionary: the permanent terms.
+        reading: how its matches are read.
+        earliest: what chooses those that `LIMIT` keeps, where there is one.
+        ordering: reads the variables of positive GPMs of these, in order of name.
+    """
+
+    def __cinit__(
+        self, NativeStep step not None, Dictionary dictionary not None, Reading reading not None,
+        Earliest earliest, Reading ordering not None,
+    ):
+        self.earliest = earliest
+        self.ordering = ordering
+        self.step = step
+        self.core = step.core
+        self.dictionary = dictionary
+        self.reading = reading
+        self.recent = <Recent*>zeroed(RECENT, sizeof(Recent))
+
+    def __dealloc__(self):
+        if self.recent != NULL:
+            self.forget()
+        give_back(self.recent)
+
+    def take(self, bint skip, int kb_version):
+        """The matches that were completed since the last call, as they are asked for.
+
+        With `skip`, what follows starts after them. They can be asked for until the run goes
+        on. `kb_version` is what they say of the KB.
+        """
+        cdef Matches found = Matches.__new__(Matches)
+        found.maker = self
+        found.skip = skip
+        found.version = kb_version
+        found.collect()
+        return found
+
+    def run(
+        self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
+        int64_t position, bint skip, kb,
+    ):
+        """The matches of the events of a batch from `first` on, as they are asked for.
+
+        The events are taken as `NativeStep.run` does, and no further than the match asked for
+        needs, or than an event for which it comes back, or the version of the `kb` lasts.
+        """
+        cdef Matches found = Matches.__new__(Matches)
+        found.maker = self
+        found.skip = skip
+        found.batch = batch
+        found.first = found.after = first
+        found.stream = stream
+        found.file = file
+        found.position = position
+        found.kb = kb
+        found.turn = self.core.turn
+        return found
+
+    cdef Match match(self, object version):
+        """The match that the core's walk is at."""
+        cdef FoundMatch match = FoundMatch.__new__(FoundMatch)
+        cdef uint32_t i, length = self.core.walk.length
+        cdef tuple steps = PyTuple_New(length)
+        cdef Taken taken
+        for i in range(length):
+            taken = self.taken(self.core.walk.path[length - 1 - i])
+            Py_INCREF(taken)
+            PyTuple_SET_ITEM(steps, i, taken)
+        match.query = self.reading.query
+        match.variables = self.reading.names
+        match.kb_version = version
+        match.reading = self.reading
+        match.steps = steps
+        self.made += 1
+        return match
+
+    cdef bint pauses(self) noexcept:
+        """Whether somebody must be told of matches for which `match` gives None."""
+        return True
+
+    cdef list in_order(self, object version):
+        """The matches that `LIMIT` keeps, where some have the same instants."""
+        cdef uint32_t i, rank
+        cdef Earliest earliest = self.earliest
+        cdef list found = []
+        for i in range(earliest.chosen_count):
+            rank = earliest.chosen[i].rank
+            earliest.turn_to(i)
+            match = self.match(version)
+            found.append((rank, self._order(<FoundMatch>match), i, match))
+        found.sort()
+        del found[earliest.most:]
+        self.made -= earliest.chosen_count - <uint32_t>len(found)
+        return [match for _, _, _, match in found]
+
+    def _order(self, FoundMatch match):
+        """What orders matches of the same instants, as `OutputStage` does."""
+        cdef dict bindings = self.ordering.bindings(match.steps)
+        bound = [bindings.get(name) for name in self.ordering.names]
+        return (
+            [(<Taken>step).stream for step in match.steps],
+            list(map(value_key, bound)),
+            list(map(order_key, bound)),
+            [self.core.edges[(<Taken>step).edge].occurrence for step in match.steps],
+            [[order_key(term) for term in (<Taken>step).read()[2:]] for step in match.steps],
+        )
+
+    cdef Taken taken(self, Label* label):
+        """A label, for good."""
+        cdef Taken taken
+        cdef Recent* recent = &self.recent[
+            (<size_t>label >> 4) * <size_t>0x9E3779B97F4A7C15u >> 64 - RECENT_BITS
+        ]
+        if recent.label == label and recent.instant == label.instant and (
+            recent.stream == label.stream
+        ):
+            return <Taken>recent.taken
+        taken = Taken.__new__(Taken)
+        taken.edge = label.edge
+        taken.micros = label.micros
+        taken.ordinal = label.ordinal
+        taken.domain = label.domain
+        taken.stream = label.stream
+        taken.count = label.width + 2
+        taken.texts = self._texts(label)
+        Py_INCREF(taken)
+        Py_XDECREF(recent.taken)
+        recent.label, recent.taken = label, <PyObject*>taken
+        recent.instant, recent.stream = label.instant, label.stream
+        return taken
+
+    cdef int forget(self) noexcept:
+        """The memory of labels may be that of others by now: they are taken again."""
+        cdef uint32_t i
+        for i in range(<uint32_t>RECENT):
+            self.recent[i].label = NULL
+            Py_CLEAR(self.recent[i].taken)
+        return 0
+
+    cdef bytes _texts(self, Label* label):
+        """The texts of what a label holds, behind their sizes."""
+        cdef uint32_t i, count = label.width + 2
+        cdef size_t total = count * sizeof(uint32_t)
+        cdef const TermRecord* record
+        cdef uint32_t* sizes
+        cdef char* place
+        cdef bytes texts
+        for i in range(count):
+            total += self.record(label, i).size
+        texts = PyBytes_FromStringAndSize(NULL, total)
+        place = PyBytes_AS_STRING(texts)
+        sizes = <uint32_t*>place
+        place += count * sizeof(uint32_t)
+        for i in range(count):
+            record = self.record(label, i)
+            sizes[i] = record.size
+            if record.size:
+                memcpy(place, record.text, record.size)
+                place += record.size
+        return texts
+
+    cdef const TermRecord* record(self, Label* label, uint32_t place) noexcept:
+        """The record of a term, by its place among those of a `Taken`; 0 is an empty one.
+
+        Good until the next one is asked for.
+        """
+        cdef term_t term = (
+            label.stamp if place == 0 else label.name if place == 1 else label.row[place - 2]
+        )
+        if is_numeral(term):
+            return spell(&self.numeral, term)
+        if term & WINDOWED:
+            return &self.core.window.store.records[term ^ WINDOWED]
+        return &self.dictionary.permanent.records[term]
+
+
+cdef class Matches:
+    """An iterator over matches; `after` is the event of the batch that would be taken next."""
+
+    cdef MatchMaker maker
+    cdef EventBatch batch       # None: the matches are those of events taken before
+    cdef uint32_t first, stream, file
+    cdef readonly uint32_t after
+    cdef int64_t position
+    cdef bint skip
+    cdef object kb
+    cdef object version
+    cdef uint32_t count, at     # of the nodes that end matches of the event taken last
+    cdef bint walking           # one of them is begun
+    cdef instant_t since
+    cdef list apart             # the same for each node, where partitions skip for themselves
+    cdef list ready             # matches in their order, where that is not that of `earliest`
+    cdef uint64_t turn          # of the core, when this went on last
+    cdef readonly bint failed   # an event, or a match, was begun and could not be finished
+
+    cdef int collect(self) except -1:
+        """Turn to the matches that are complete now."""
+        cdef AutomatonCore core = self.maker.core
+        cdef Earliest earliest = self.maker.earliest
+        cdef uint32_t i
+        self.ready = None
+        if earliest is not None:
+            earliest.choose()
+            self._forget()
+            self.count = earliest.chosen_count
+            if self.count > earliest.best_count:
+                self.ready = self.maker.in_order(self.version)
+                self.count = <uint32_t>len(self.ready)
+            self.at, self.turn = 0, core.turn
+            return 0
+        self.count = core.accepted_count
+        # What is skipped now must not cut off what is asked for later.
+        self.since = since_of(core)
+        if core.apart:
+            self.apart = [core.since_at(core.accepted[i]) for i in range(self.count)]
+        if self.skip:
+            core.skip_past(self.count)
+        self.at = 0
+        core.accepted_count = 0
+        core.turn += 1
+        self.turn = core.turn
+        self._forget()
+        return 0
+
+    cdef int _forget(self) noexcept:
+        if self.maker.epoch != self.maker.core.tecs.oldest:
+            self.maker.forget()
+            self.maker.epoch = self.maker.core.tecs.oldest
+        return 0
+
+    def overtake(self):
+        """The run goes on: no more of them can be asked for."""
+        self.maker.core.turn += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef AutomatonCore core = self.maker.core
+        while True:
+            while self.at < self.count:
+                if core.turn != self.turn:
+                    raise RuntimeError(
+                        "the run has gone on: take the matches of an event before that"
+                    )
+                if self.maker.earliest is not None:
+                    return self._chosen()
+                self.failed = True
+                if not self.walking:
+                    core.walk.begin(
+                        core.accepted[self.at],
+                        <instant_t>self.apart[self.at] if core.apart else self.since,
+                    )
+                    self.walking = True
+                if core.walk.advance():
+                    match = self.maker.match(self.version)
+                    if not core.walk.goes_on():
+                        self.walking = False
+                        self.at += 1
+                    self.failed = False
+                    if match is not None or self.maker.pauses():
+                        return match
+                    continue
+                self.walking = self.failed = False
+                self.at += 1
+            if self.batch is None or core.turn != self.turn:
+                raise StopIteration
+            if self.after > self.first and self.kb.changes:
+                raise StopIteration
+            if not self._go_on():
+                raise StopIteration
+
+    cdef object _chosen(self):
+        """The next one of those that `LIMIT` keeps."""
+        cdef uint32_t number = self.at
+        self.at += 1
+        if self.ready is not None:
+            return self.ready[number]
+        self.failed = True
+        self.maker.earliest.turn_to(number)
+        match = self.maker.match(self.version)
+        self.failed = False
+        return match
+
+    cdef bint _go_on(self) except -1:
+        """Take events up to one that completes matches; False where there is none."""
+        cdef uint32_t before = self.after
+        self.failed = True
+        try:
+            self.after = self.maker.step.run(
+                self.batch, before, self.stream, self.file, self.position + before - self.first
+            )
+        except BaseException:
+            self.after = self.maker.step.reached
+            raise
+        if self.maker.core.accepted_count == 0:
+            self.turn = self.maker.core.turn
+            self.batch = None
+            self.failed = False
+            return False
+        self.version = self.kb.version
+        self.collect()
+        self.failed = False
+        return True

@@ -1,0 +1,53 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Registers that hold counts, states of aggregates or first values, as terms for expressions.
+
+Such a term has a cell of its own in an environment, which is filled in before an expression reads
+it. Cost: constant for each.
+"""
+
+from spaseq.nfa.native._program cimport OPENED, VOID
+from spaseq.rdf._memory cimport give_back, zeroed
+
+cdef dict SHOWN = {
+    "first": Showing.BOUND_ONLY, "count": Showing.NUMBER, "aggregate": Showing.VALUE,
+}
+
+
+cdef class Views:
+    """`views` has (register, cell, kind), number by number, as `RegisterFile.needed_views` has it.
+
+    What is of another kind is a term already.
+    """
+
+    def __cinit__(self, views, NativeAggregates aggregates not None):
+        cdef uint32_t i, end = 0
+        listed = [[view for view in some if view[2] in SHOWN] for some in views]
+        self.any = any(listed)
+        self.aggregates = aggregates
+        self.views = <View*>zeroed(sum(map(len, listed)), sizeof(View))
+        self.first = <uint32_t*>zeroed(len(listed) + 1, sizeof(uint32_t))
+        for i, some in enumerate(listed):
+            for register, cell, kind in some:
+                self.views[end] = View(register, cell, <Showing><int>SHOWN[kind])
+                end += 1
+            self.first[i + 1] = end
+
+    def __dealloc__(self):
+        give_back(self.views)
+        give_back(self.first)
+
+    cdef int refresh(self, EventBatch batch, uint32_t number, term_t* env) except -1 nogil:
+        """Fill in what the expressions with a number see."""
+        cdef uint32_t i
+        cdef View* view
+        cdef term_t held
+        for i in range(self.first[number], self.first[number + 1]):
+            view = &self.views[i]
+            held = env[view.register]
+            if view.how == Showing.NUMBER:
+                env[view.cell] = self.aggregates.number(held)
+            elif view.how == Showing.VALUE:
+                self.aggregates.finish(batch, view.register, held, &env[view.cell])
+            else:
+                env[view.cell] = 0 if held == OPENED or held == VOID else held
+        return 0

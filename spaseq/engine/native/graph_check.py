@@ -1,0 +1,252 @@
+"""Whether labels, nodes and unions of a saved state are partial matches of a certain automaton.
+
+A node must be one that taking an edge makes: on top of partial matches that wait in the edge's
+place, or at a start; of several events, each on top of the one before it. Then whatever walks from
+a node comes to steps of the automaton, and to an end.
+
+Invariants: an item refers to earlier items only; of a union, the number of its nodes is bounded by
+that of all, so that walks take no longer than the matches they find. Cost: linear in the items.
+"""
+
+from __future__ import annotations
+
+from spaseq.engine.native.cells import CellCheck
+from spaseq.engine.native.query_run import NativeRun
+from spaseq.nfa.automaton import ACCEPT, Atom, Edge
+from spaseq.nfa.state import NOTHING, AutomatonState, LabelState, NodeState, UnionState
+from spaseq.rdf.checked import GREATEST, LEAST, MOST_ORDINAL, refuse, whole
+
+_MOST_PARTS = 255
+
+
+class Step:
+    """What a node says of the step that it is part of; equal steps are equal objects."""
+
+    __slots__ = ("edge", "parts", "place", "total", "whole")
+
+    def __init__(self, place: int, edge: int, parts: frozenset[int], total: int):
+        self.place = place
+        self.edge = edge
+        self.parts = parts
+        """Those that the node and the ones before it in the step are of."""
+        self.total = total
+        """How many events the step has."""
+        self.whole = len(parts) == total
+        """Whether it ends with the node."""
+
+
+class Item:
+    """What is known of a node or a union."""
+
+    __slots__ = ("first", "last", "latest", "nodes", "steps")
+
+    def __init__(self, steps: frozenset[Step], latest: int, first: int, last: int, nodes: int):
+        self.steps = steps
+        """Those that its nodes are of; none of a node that the window has passed over."""
+        self.latest = latest
+        self.first, self.last = first, last
+        """The range of the instants of its nodes."""
+        self.nodes = nodes
+
+
+class GraphCheck:
+    """The labels and the graph of one state; `dated`: the run counts time by dates."""
+
+    def __init__(self, native: NativeRun, state: AutomatonState, cells: CellCheck, dated: bool):
+        self.native, self.state, self.cells, self.dated = native, state, cells, dated
+        self.plan, self.automaton = native.compiled.plan, native.compiled.automaton
+        self.now, self.bound = state.clock.now, state.clock.bound
+        self.items: list[Item] = []
+        self._steps: dict[tuple[int, int, int, frozenset[int]], Step] = {}
+        self._follows: dict[tuple[Step, int], bool] = {}
+        self._places = len(self.automaton.places)
+
+    def all(self) -> None:
+        """Check all labels and items."""
+        for number, label in enumerate(self.state.labels):
+            self._label(label, f"labels[{number}]")
+        for number, item in enumerate(self.state.graph):
+            self.items.append(self._item(item, number, f"graph[{number}]"))
+
+    # ------------------------------------------------------------------ labels
+
+    def _edge(self, place: int, position: int, where: str) -> Edge:
+        whole(place, where, 0, self._places - 1)
+        edges = self.automaton.places[place].edges
+        return edges[whole(position, where, 0, len(edges) - 1)]
+
+    def atom(self, label: LabelState) -> Atom:
+        edge = self.automaton.places[label.place].edges[label.position]
+        return self.automaton.atoms[edge.atom]
+
+    def _label(self, label: LabelState, where: str) -> None:
+        state = self.state
+        self._edge(label.place, label.position, where)
+        whole(label.instant, where, 0, self.now)
+        whole(label.micros, where, LEAST, GREATEST)
+        if label.dated != self.dated:
+            refuse(where, "has another kind of time than the run")
+        whole(label.line, where)
+        whole(label.stream, where, 0, len(self.plan.streams) - 1)
+        whole(label.file, where, 0, len(state.files) - 1)
+        whole(label.ordinal, where, 0, MOST_ORDINAL)
+        whole(label.part, where, 0, len(self.atom(label).occurrences) - 1)
+        whole(label.parts, where, 1, min(len(self.atom(label).occurrences), _MOST_PARTS))
+        self.cells.name(label.name, where)
+        self.cells.stamp(label.stamp, where)
+        self.cells.row(label.row, where)
+
+    def witness(self, number: int, where: str) -> LabelState:
+        """A label that is part of a match."""
+        label = self.state.labels[whole(number, where, 0, len(self.state.labels) - 1)]
+        occurrence = self.plan.occurrences[self.atom(label).occurrences[label.part]]
+        gpm = self.plan.gpms[occurrence.gpm]
+        if len(label.row) != len(gpm.variables) + len(occurrence.assignments):
+            refuse(where, f"a row of {gpm.name} has {len(label.row)} cells")
+        return label
+
+    # ------------------------------------------------------------------ nodes and unions
+
+    def _item(self, item: NodeState | UnionState, number: int, where: str) -> Item:
+        if isinstance(item, UnionState):
+            return self._union(item, number, where)
+        label = self.witness(item.label, where)
+        whole(item.start, where, 0, label.instant)
+        if item.start < self.bound:
+            if item.before != NOTHING:
+                refuse(where, "goes on with what the window has passed over")
+            return Item(frozenset(), item.start, label.instant, label.instant, 1)
+        before = None
+        if item.before != NOTHING:
+            before = self._below(item.before, number, UnionState, where)
+            if before.latest != item.start:
+                refuse(where, "starts at another instant than what it follows")
+        elif item.start != label.instant:
+            refuse(where, "starts at another instant than its only event's")
+        step = self._step(label, before, where)
+        return Item(frozenset((step,)), item.start, label.instant, label.instant, 1)
+
+    def _union(self, item: UnionState, number: int, where: str) -> Item:
+        parts = []
+        if item.node != NOTHING:
+            node = self._below(item.node, number, NodeState, where)
+            if node.latest != item.latest:
+                refuse(where, "starts at another instant than the node on top")
+            parts.append(node)
+        parts += [
+            self._below(side, number, UnionState, where)
+            for side in (item.left, item.right)
+            if side != NOTHING
+        ]
+        if not parts or max(part.latest for part in parts) != item.latest:
+            refuse(where, "does not start when its latest part does")
+        nodes = sum(part.nodes for part in parts)
+        if nodes > len(self.state.graph):
+            refuse(where, "has nodes more than once")
+        return Item(
+            frozenset().union(*(part.steps for part in parts)),
+            item.latest,
+            min(part.first for part in parts),
+            max(part.last for part in parts),
+            nodes,
+        )
+
+    def _below(
+        self, number: int, above: int, kind: type[NodeState | UnionState], where: str
+    ) -> Item:
+        """An item that another one refers to, which comes before it."""
+        whole(number, where, 0, above - 1)
+        if not isinstance(self.state.graph[number], kind):
+            refuse(where, f"refers to an item that is no {kind.__name__}")
+        return self.items[number]
+
+    def _step(self, label: LabelState, before: Item | None, where: str) -> Step:
+        """The step of a node on top of a union, or of nothing."""
+        atom = self.atom(label)
+        begun = () if before is None else [step for step in before.steps if not step.whole]
+        if not begun:
+            self._begins(label, before, where)
+            return self._known(label, atom, frozenset((label.part,)), where)
+        assert before is not None
+        (first, *others) = begun
+        if others or before.nodes > 1 or (first.place, first.edge) != (label.place, label.position):
+            refuse(where, "goes on with a step that has not ended")
+        if before.last > label.instant or label.part in first.parts:
+            refuse(where, "has the events of a step in another order")
+        if first.total != label.parts:
+            refuse(where, "says of a step that it has another number of events")
+        return self._known(label, atom, first.parts | {label.part}, where)
+
+    def _begins(self, label: LabelState, before: Item | None, where: str) -> None:
+        """A step begins on top of complete ones that lead to its place, or at a start."""
+        place = self.automaton.places[label.place]
+        if before is None:
+            if not place.start:
+                refuse(where, "begins a match in a place that is no start")
+            return
+        if not before.steps or before.last >= label.instant:
+            refuse(where, "follows no event before its own")
+        for step in before.steps:
+            if not self.links(step, label.place):
+                refuse(where, f"place {step.place} does not lead to place {label.place}")
+
+    def _known(self, label: LabelState, atom: Atom, parts: frozenset[int], where: str) -> Step:
+        key = label.place, label.position, label.parts, parts
+        step = self._steps.get(key)
+        if step is None:
+            step = self._steps[key] = Step(label.place, label.position, parts, label.parts)
+            if step.whole and not _meets(atom, parts):
+                refuse(where, "ends a step that lacks an event")
+        return step
+
+    def links(self, step: Step, target: int) -> bool:
+        """Whether the edge of a complete step leads to a place, or ends a match."""
+        found = self._follows.get((step, target))
+        if found is None:
+            edge = self.automaton.places[step.place].edges[step.edge]
+            links = self.automaton.atoms[edge.atom].links
+            found = self._follows[step, target] = step.whole and any(
+                link.target == target
+                if target < self._places
+                else link.target == ACCEPT
+                and link.guards == self.native.closing[target - self._places].guards
+                for link in links
+            )
+        return found
+
+    def ending(self, node: int, where: str, place: int | None = None) -> frozenset[Step]:
+        """The steps of a node that ends partial matches, which lead to a place."""
+        whole(node, where, 0, len(self.state.graph) - 1)
+        if not isinstance(self.state.graph[node], NodeState):
+            refuse(where, "refers to a union in place of a node")
+        steps = self.items[node].steps
+        if place is not None and not all(self.links(step, place) for step in steps):
+            refuse(where, f"place {place} does not follow the step of its node")
+        return steps
+
+    def path(self, labels: list[int], start: int, where: str) -> Step:
+        """The last step of a match, given by its labels."""
+        before: Item | None = None
+        for number in labels:
+            label = self.witness(number, where)
+            step = self._step(label, before, where)
+            before = Item(frozenset((step,)), start, label.instant, label.instant, 1)
+        if before is None or not step.whole:
+            refuse(where, "is no whole match")
+        return step
+
+
+def _meets(atom: Atom, parts: frozenset[int]) -> bool:
+    """Whether some occurrences of an atom are one alternative of each operand."""
+    first, left = 0, set(parts)
+    for operand in atom.operands:
+        met = 0
+        for alternative in operand:
+            own = range(first, first + len(alternative))
+            first = own.stop
+            if left.issuperset(own):
+                left.difference_update(own)
+                met += 1
+        if met != 1:
+            return False
+    return not left

@@ -1,0 +1,176 @@
+"""What events are matched with: the matchers of all queries, and what the KB is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery
+from spaseq.engine.entailment import Closure, Entailed, Seen
+from spaseq.engine.fitness import counts_events
+from spaseq.engine.kb_prefetch import Holder, look_ahead
+from spaseq.errors import KbError
+from spaseq.gpm.bind_join import BindJoin
+from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.named_graphs import NamedGraphs
+from spaseq.kb.knowledge import Knowledge
+from spaseq.nfa.window import LAST_MOMENT
+from spaseq.nfa.wiring import windows_back
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.entailment import Rules
+from spaseq.rdf.event import Event
+
+
+class EventRows:
+    """The matchers of a run, each GPM once, whoever asks."""
+
+    def __init__(self, program: CompiledQueries, kb: Knowledge, entailed: Entailed):
+        plans = [query.plan for query in program.queries]
+        conditions = [
+            condition.expression
+            for plan in plans
+            for occurrence in plan.occurrences
+            for condition in occurrence.conditions
+        ]
+        self._program = program
+        self._kb = kb
+        self._entailed = entailed
+        shown = [column.value for plan in plans for column in plan.output.columns]
+        self._looked_at = (*conditions, *shown)
+        self.matchers = self._matchers(None)
+        self._joins = self._by_stream()
+        self._holders: Sequence[Holder] = ()
+
+    def _matchers(self, before: Matchers | None) -> Matchers:
+        """The matchers for the graphs as they are now."""
+        program = self._program
+        counted = counts_events(program)
+        return Matchers(
+            program.patterns,
+            self._kb,
+            self._looked_at,
+            _horizon(program.queries, counted),
+            counted,
+            dict.fromkeys(_behind_others(program), "a query that reads what another registers"),
+            self._entailed,
+            before,
+        )
+
+    # ------------------------------------------------------------------ the KB
+
+    def _by_stream(self) -> dict[str, list[BindJoin]]:
+        """What events of a stream may need to be asked for."""
+        joins: dict[str, list[BindJoin]] = {}
+        for query in self._program.queries:
+            for gpm, task in zip(query.plan.gpms, query.tasks, strict=True):
+                for join in self.matchers.joins(task):
+                    for stream in gpm.streams:
+                        some = joins.setdefault(stream, [])
+                        if not any(join is other for other in some):
+                            some.append(join)
+        return joins
+
+    def look_ahead(self, queries: Sequence[Holder]) -> None:
+        """Have the KB asked for what the partial matches of queries hold, too."""
+        self._holders = queries
+        look_ahead(queries, self.matchers.joins)
+
+    def renew(self, closures: Mapping[Seen, Closure]) -> None:
+        """Enter the KB as it is now; with other closures there are other matchers then.
+
+        Raises:
+            KbError: if the patterns cannot be matched over it.
+        """
+        after = {seen: (closure.kb, closure.rules) for seen, closure in closures.items()}
+        before = {seen: (graphs.closed, graphs.rules) for seen, graphs in self._entailed.items()}
+        if any(after[seen][1] is not rules for seen, (_, rules) in before.items()):
+            try:
+                self._take(after)
+                self.matchers = self._matchers(self.matchers)
+            except BaseException:
+                self._take(before)
+                raise
+        else:
+            self.matchers.fill()
+        self._joins = self._by_stream()
+        look_ahead(self._holders, self.matchers.joins)
+
+    def _take(self, closures: Mapping[Seen, tuple[NamedGraphs, Rules]]) -> None:
+        for seen, (closed, rules) in closures.items():
+            self._entailed[seen].take(closed, rules)
+
+    def prepare(self, batch: EventBatch, hold: bool) -> bool:
+        """Ask the KB for what the events of a batch need; whether all of it could be had."""
+        joins = self._joins.get(batch.stream, ())
+        errors = [join.prepare(batch, hold) for join in joins]
+        return not any(errors)
+
+    def asks(self, stream: str) -> bool:
+        """Whether the KB may have to be asked for events of a stream."""
+        return bool(self._joins.get(stream))
+
+    def ask(self, events: Sequence[Event]) -> None:
+        """Ask the KB for what some events will need, in few requests."""
+        for stream, joins in self._joins.items():
+            some = [e for e in events if e.stream == stream and not isinstance(e, EncodedEvent)]
+            if len(some) > 1:
+                batch = self.matchers.encode(some)
+                for join in joins:
+                    join.ask(batch)
+
+    def refusal(self, event: Event, hold: bool) -> tuple[KbError, bool] | None:
+        """Why an event cannot be matched, and whether the run goes on without it."""
+        joins = self._joins.get(event.stream)
+        if not joins or not event.size:
+            return None
+        batch, index = self.matchers.encoded(event)
+        for join in joins:
+            error = join.prepare_one(batch, index, hold)
+            if error is not None:
+                return error, join.relation.skips
+        return None
+
+    def ready(self, event: Event) -> None:
+        """Fill the tables of the matchers for an event that was not refused."""
+        refused = self.refusal(event, True)
+        if refused is not None:
+            raise refused[0]
+
+    def evaluated(self) -> int:
+        """Evaluations of a GPM over an event so far."""
+        return sum(map(self.matchers.tried, range(len(self.matchers.patterns))))
+
+
+def check_graphs(program: CompiledQueries, graphs: Sequence[str]) -> None:
+    """Refuse to do without a graph of the KB that a query names.
+
+    Raises:
+        KbError: where one is not given.
+    """
+    absent = [iri for iri in program.kb_graphs if iri not in graphs]
+    if absent:
+        given = ", ".join(f"<{iri}>" for iri in graphs) or "none"
+        raise KbError(
+            f"the query reads the KB graph <{absent[0]}> (FROM), but it was not given; "
+            f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
+        )
+
+
+def _behind_others(program: CompiledQueries) -> set[int]:
+    """The patterns of queries that read registered streams: their events come in the midst."""
+    written = {query.plan.registers_stream for query in program.queries} - {None}
+    readers = [query for query in program.queries if written & set(query.plan.streams)]
+    return {task for query in readers for task in query.tasks}
+
+
+def _horizon(queries: Sequence[CompiledQuery], counted: bool) -> int:
+    """How far back, in microseconds or events, an event may lie that somebody looks at."""
+    if any(query.plan.window.kind == "unbounded" for query in queries):
+        return LAST_MOMENT
+    kinds = ("events",) if counted else ("span", "tumbling")
+    reached = (
+        query.plan.window.size * windows_back(query.automaton)
+        for query in queries
+        if query.plan.window.kind in kinds
+    )
+    return min(max(reached, default=0), LAST_MOMENT)

@@ -1,0 +1,1 @@
+"""What a program does and what a run has done so far, as text, data and pictures."""

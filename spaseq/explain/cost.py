@@ -1,0 +1,247 @@
+"""What one event can cost a compiled query: the guarantee that `explain` states.
+
+A row costs a place the groups it is compared with. One group waits where no register is
+live, and an index finds one where every live register is bound on both sides; any other
+live register multiplies the groups that a row visits one by one, but for one that a filter
+compares: the compiled core keeps groups in its order, and visits those that may fit, or joins
+them all at once where nothing that they remember matters any more. A guard
+that the core decides on sight ends groups it finds likewise; others, and conjunctions, look
+through the buffered rows of the window. The matches themselves come on top:
+each takes time linear in its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from spaseq.engine.place_names import Notation
+from spaseq.nfa.automaton import Edge
+from spaseq.nfa.native.conjunction_tables import found_by, guards_at_the_end, later_guards
+from spaseq.nfa.native.range_tables import joins_whole
+from spaseq.plan.logical import Condition, Occurrence, Register
+
+Kind = Literal["constant", "indexed", "summed", "ordered", "looks back", "groups"]
+_FITS = {"less": "no less than", "equal": "equal to", "greater": "no greater than"}
+_SURE = {"less": "greater than", "greater": "less than"}
+_ORDER: tuple[Kind, ...] = ("constant", "indexed", "summed", "ordered", "looks back", "groups")
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeCost:
+    """What a row of one edge costs at one place; `place` is its number for people."""
+
+    place: int
+    edge: str
+    kind: Kind
+    because: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """The worst of all edges, in a sentence, and the edges that are not constant."""
+
+    kind: Kind
+    sentence: str
+    edges: tuple[EdgeCost, ...]
+
+
+def guarantee(notation: Notation) -> Guarantee:
+    """What an event costs the query at most, besides evaluating its GPMs."""
+    costs = [
+        cost
+        for place in notation.order
+        for position in range(len(notation.automaton.places[place].edges))
+        for cost in _Edge(notation, place, position).costs()
+    ]
+    found: set[Kind] = {cost.kind for cost in costs}
+    kind = max(found, key=_ORDER.index, default=_ORDER[0])
+    return Guarantee(kind, _sentence(kind, costs), tuple(c for c in costs if c.kind != "indexed"))
+
+
+def _sentence(kind: Kind, costs: list[EdgeCost]) -> str:
+    if kind == "constant":
+        return (
+            "constant time per event and mapping, however long the window and however many "
+            "partial matches wait: no step depends on the values of another"
+        )
+    if kind == "indexed":
+        return (
+            "constant time per event and mapping, however long the window and however many "
+            "partial matches wait: shared variables find their groups in an index"
+        )
+    if kind == "summed":
+        return (
+            "logarithmic in the groups that wait, however many of them an event is joined to: an "
+            "index keeps unions of them in the order of what a filter compares"
+        )
+    if kind == "ordered":
+        return (
+            "logarithmic in the groups that wait, and linear in those that an event is joined to: "
+            "an index keeps them in the order of what a filter compares"
+        )
+    if kind == "looks back":
+        return "linear in the buffered rows of the window that an event makes it look through"
+    places = sorted({cost.place for cost in costs if cost.kind == "groups"})
+    named = ", ".join(map(str, places))
+    return (
+        f"linear in the groups that wait in place{'s' * (len(places) > 1)} {named}: "
+        "this version visits them one by one"
+    )
+
+
+def conditions(occurrence: Occurrence) -> list[tuple[str, Condition]]:
+    """The stateful BINDs and the residual filters of a place, each with its text."""
+    binds = [(f"BIND({a.value.text} AS ?{a.variable})", a.value) for a in occurrence.assignments]
+    return binds + [(f"FILTER({c.text})", c) for c in occurrence.residual]
+
+
+class _Edge:
+    """One edge of one place."""
+
+    def __init__(self, notation: Notation, place: int, position: int):
+        self.notation = notation
+        self.number = place
+        self.position = position
+        self.place = notation.automaton.places[place]
+        self.edge: Edge = self.place.edges[position]
+        self.atom = notation.automaton.atoms[self.edge.atom]
+        self.occurrences = [notation.plan.occurrences[o] for o in self.atom.occurrences]
+        self.keys = {number for number, _ in self.place.shared(position)}
+        self.name = notation.atom(self.edge.atom)
+
+    def costs(self) -> Iterator[EdgeCost]:
+        registers = self.notation.plan.registers
+        apart = [registers[n] for n in self.place.live if n not in self.keys]
+        unbounded = [register for register in apart if register.kind != "iterations"]
+        order = self.place.orders[self.position]
+        if order is not None and self._joins_whole():
+            yield self._cost("summed", self._visited(unbounded))
+        elif order is not None and unbounded == [registers[order[0]]]:
+            yield self._cost("ordered", self._visited(unbounded))
+        elif unbounded:
+            yield self._cost("groups", self._visited(unbounded))
+        elif self.keys:
+            yield self._cost("indexed", ())
+        ended = tuple(self._ended()) if self.position == 0 else ()
+        if ended:
+            yield self._cost("groups", ended)
+        looked = tuple(self._looked_back())
+        if looked:
+            yield self._cost("looks back", looked)
+
+    def _joins_whole(self) -> bool:
+        return joins_whole(self.notation.plan, self.notation.automaton, self.number, self.position)
+
+    def _cost(self, kind: Kind, because: tuple[str, ...]) -> EdgeCost:
+        return EdgeCost(self.notation.numbers[self.number], self.name, kind, because)
+
+    def _visited(self, apart: list[Register]) -> tuple[str, ...]:
+        order = self.place.orders[self.position]
+        index = [f"?{name}" for _, name in self.place.shared(self.position)]
+        which = f"those with the same {', '.join(index)}" if index else "all of them"
+        if order is not None and self._joins_whole():
+            shown = self.notation.register(self.notation.plan.registers[order[0]])
+            which = f"unions of those whose {shown} is {_SURE[order[2]]} ?{order[1]}, and the equal"
+        elif order is not None:
+            shown = self.notation.register(self.notation.plan.registers[order[0]])
+            which += f" whose {shown} is {_FITS[order[2]]} ?{order[1]}"
+        if self.place.operator == "," and not self.notation.plan.partition:
+            which += ", which are of the last instant only"
+        reasons = dict.fromkeys(reason for r in apart for reason in self._reasons(r))
+        return (which, *reasons)
+
+    def _reasons(self, register: Register) -> list[str]:
+        shown = self.notation.register(register)
+        readers = [
+            f"{text} of {self.notation.names[occurrence.index]}"
+            for occurrence in self.occurrences
+            for text, condition in conditions(occurrence)
+            if self._reads(condition, register)
+        ]
+        if readers:
+            return readers
+        if any(register.name in self._variables(o) for o in self.occurrences):
+            if self.atom.kind != "single":
+                return [f"{shown} is shared, but not with every graph pattern, or with two alike"]
+            return [f"{shown} is shared, but may be unbound on one side"]
+        later = self._later_readers(register)
+        return [f"{shown} is kept for {' and '.join(later)}" if later else f"{shown} is kept"]
+
+    def _variables(self, occurrence: Occurrence) -> tuple[str, ...]:
+        return self.notation.plan.gpms[occurrence.gpm].variables
+
+    def _reads(self, condition: Condition, register: Register) -> bool:
+        """Whether a condition reads the register, or what becomes of it in an iteration."""
+        read = [r for r in self.notation.plan.registers if r.name in condition.reads]
+        if register.variable:
+            return any(r.variable == register.variable for r in read)
+        return register.name in condition.reads
+
+    def _later_readers(self, register: Register) -> list[str]:
+        """The GPMs further on that join on the register or filter by it."""
+        automaton = self.notation.automaton
+        readers: dict[str, None] = {}
+        todo = [self.number]
+        seen = set(todo)
+        while todo:
+            place = automaton.places[todo.pop()]
+            for guard in place.guards:
+                if self.notation.plan.registers.index(register) in automaton.guards[guard].reads:
+                    readers[self.notation.guard(guard)] = None
+            for edge in place.edges:
+                for number in automaton.atoms[edge.atom].occurrences:
+                    occurrence = self.notation.plan.occurrences[number]
+                    if register.variable in self._variables(occurrence) or any(
+                        self._reads(condition, register) for _, condition in conditions(occurrence)
+                    ):
+                        readers[self.notation.names[number]] = None
+                for link in self.notation.ways(edge):
+                    if link.target >= 0 and link.target not in seen:
+                        seen.add(link.target)
+                        todo.append(link.target)
+        return list(readers)
+
+    def _ended(self) -> Iterator[str]:
+        """The guards on sight whose rows no index leads to the groups they end."""
+        for sighting in self.place.sightings:
+            keys = {number for number, _ in sighting.keys}
+            if set(self.place.live) > keys:
+                which = ", ".join(f"?{name}" for _, name in sighting.keys)
+                visited = f"those with the same {which}" if which else "all of them"
+                guard = self.notation.guard(sighting.guard)
+                yield f"groups that a row of {guard} may end: {visited}"
+
+    def _looked_back(self) -> Iterator[str]:
+        guards = later_guards(self.place)
+        if guards:
+            since = "of the window" if self.place.start else "since the partial match's last event"
+            yield (
+                f"to decide {self.notation.guards(guards)}, its rows {since} are looked through"
+                f"{self._found(guards)}"
+            )
+        if self.atom.kind == "together":
+            yield f"{self.name} joins the rows of one timestamp"
+        if self.atom.kind == "any-order":
+            yield f"{self.name} joins the rows of its operands in the window"
+        for link in self.notation.ways(self.edge):
+            later = guards_at_the_end(link)
+            ended = [guard for guard in link.guards if guard not in later]
+            ways = []
+            if ended:
+                ways.append(f"unless a row of {self.notation.guards(ended)} ends it")
+            if later:
+                ways.append(f"then the rows of {self.notation.guards(later)} are read")
+            if ways:
+                yield f"each match waits for its window to close, {', '.join(ways)}"
+
+    def _found(self, guards: Sequence[int]) -> str:
+        """By which index the compiled core finds the rows that guards of one GPM look for."""
+        plan, known = self.notation.plan, self.notation.automaton.guards
+        names: dict[str, None] = {}
+        for occurrence in (known[guard].occurrence for guard in guards):
+            if occurrence is not None:
+                gpm = plan.occurrences[occurrence].gpm
+                names.update((f"?{plan.gpms[gpm].variables[c]}", None) for c in found_by(plan, gpm))
+        return f", by an index where {' or '.join(names)} is bound" if names else ""

@@ -1,0 +1,391 @@
+"""A program for people: as plain data (`to_dict`), and as text (`explain`).
+
+The data says, for each query, how its GPMs are evaluated, where each filter is decided,
+what the automaton keeps in which place, and what an event can cost at most (`cost`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.fitness import chooses
+from spaseq.engine.place_names import STRATEGIES, Notation, window_text
+from spaseq.engine.residual_filters import left_to_python, valued_in_python
+from spaseq.explain.cost import conditions, guarantee
+from spaseq.explain.joining import joining, joining_text
+from spaseq.gpm.pattern import Pattern
+from spaseq.gpm.plan_text import Observed, plan_lines, renamed, views
+from spaseq.gpm.python.functions import by_reference
+from spaseq.parser import ast
+from spaseq.plan.logical import GpmPlan, Occurrence
+
+Data = dict[str, Any]
+_PLURALS = {"class": "classes", "subproperty": "subproperties"}
+
+
+# ------------------------------------------------------------------ as data
+
+
+def to_dict(
+    program: CompiledQueries,
+    observed: Sequence[Observed] | None = None,
+    widened: Sequence[Sequence[Data]] | None = None,
+    joined: Sequence[Data] | None = None,
+) -> Data:
+    """The plan as data that JSON can hold.
+
+    With what each task was observed to cost, the triples that entailment widens, and how each
+    query has been joined.
+    """
+    users: list[list[str]] = [[] for _ in program.tasks]
+    for query in program.queries:
+        for gpm, task in zip(query.plan.gpms, query.tasks, strict=True):
+            users[task].append(f"{query.plan.name}.{gpm.name}")
+    return {
+        "queries": [
+            _query(program, number, users, observed, widened)
+            | {"joined": joining(program, number, joined)}
+            for number in range(len(program.queries))
+        ],
+        "evaluations_per_event": len(program.tasks),
+        "gpms": sum(len(query.plan.gpms) for query in program.queries),
+    }
+
+
+def _query(
+    program: CompiledQueries,
+    number: int,
+    users: Sequence[Sequence[str]],
+    observed: Sequence[Observed] | None,
+    widened: Sequence[Sequence[Data]] | None,
+) -> Data:
+    query = program.queries[number]
+    plan, notation = query.plan, Notation(query)
+    promise = guarantee(notation)
+    output = plan.output
+    return {
+        "name": plan.name,
+        "sequence": notation.sequence(),
+        "streams": list(plan.streams),
+        "writes": plan.registers_stream,
+        "kb_graphs": None if plan.kb_graphs is None else list(plan.kb_graphs),
+        "window": {
+            "kind": plan.window.kind,
+            "size": plan.window.size,
+            "text": window_text(plan.window),
+        },
+        "partition": list(plan.partition),
+        "emit": plan.emit,
+        "chooses": chooses(query),
+        "after_match": "SKIP PAST LAST EVENT" if plan.skip_past_last else "KEEP ALL",
+        "output": {
+            "form": output.form,
+            "variables": [column.name for column in output.columns],
+            "distinct": output.distinct,
+            "limit": output.limit,
+        },
+        "gpms": [
+            _gpm(
+                program.tasks[task],
+                gpm,
+                {
+                    "task": task,
+                    "shared_with": [u for u in users[task] if u != f"{plan.name}.{gpm.name}"],
+                    "entailed": [] if widened is None else list(widened[task]),
+                },
+                None if observed is None else observed[task],
+            )
+            for gpm, task in zip(plan.gpms, query.tasks, strict=True)
+        ],
+        "steps": [
+            _step(notation, occurrence, [program.patterns[n] if n >= 0 else None for n in asked])
+            for occurrence, asked in zip(plan.occurrences, query.asked, strict=True)
+        ],
+        "places": [_place(notation, place) for place in notation.order],
+        "registers": _registers(notation),
+        "guarantee": {
+            "kind": promise.kind,
+            "sentence": promise.sentence,
+            "edges": [
+                {"place": c.place, "gpm": c.edge, "kind": c.kind, "because": list(c.because)}
+                for c in promise.edges
+            ],
+        },
+    }
+
+
+def _gpm(pattern: Pattern, gpm: GpmPlan, sharing: Data, observed: Observed | None) -> Data:
+    # Whoever shares the pattern may have called its variables otherwise.
+    names = dict(zip(pattern.program.variables, gpm.variables, strict=True))
+    lines = renamed(plan_lines(pattern, observed), names)
+    return {
+        "name": gpm.name,
+        "streams": list(gpm.streams),
+        "variables": list(gpm.variables),
+        "certain": sorted(gpm.certain & set(gpm.variables)),
+        "evaluated": "natively" if pattern.native is not None else "by Python operators",
+        "left_to_python": list(renamed(pattern.left_to_python, names)),
+        **sharing,
+        "entailed": [
+            {**each, "triple": renamed((each["triple"],), names)[0]} for each in sharing["entailed"]
+        ],
+        "views": list(views(pattern)),
+        "plan": list(lines),
+        "observed": None if observed is None else _observed(observed),
+        "by_pyoxigraph": _by_pyoxigraph((gpm.pattern, *(c.expression for c in gpm.local))),
+        "local_filters": [condition.text for condition in gpm.local],
+    }
+
+
+def _observed(observed: Observed) -> Data:
+    return {
+        "events": observed.events,
+        "rows": observed.rows,
+        "passed_local_filters": observed.passed,
+        "steps": {text: list(counts) for text, counts in observed.steps.items()},
+        "asked": list(observed.asked),
+    }
+
+
+def _by_pyoxigraph(nodes: tuple[ast.Node, ...]) -> list[str]:
+    """The functions in a tree that are handed to pyoxigraph; all else is computed here."""
+    found = map(by_reference, ast.walk(nodes))
+    return list(dict.fromkeys(name for name in found if name is not None))
+
+
+def _step(notation: Notation, occurrence: Occurrence, asked: Sequence[Pattern | None]) -> Data:
+    return {
+        "gpm": notation.names[occurrence.index],
+        "negated": occurrence.negated,
+        "iterated_in": [notation.unit(unit) for unit in occurrence.units],
+        "stateful": [text for text, _ in conditions(occurrence)],
+        "left_to_python": [
+            reason
+            for condition, pattern in zip(occurrence.residual, asked, strict=True)
+            if (reason := left_to_python(condition.expression, pattern)) is not None
+        ]
+        + [
+            reason
+            for assignment in occurrence.assignments
+            if (reason := valued_in_python(assignment.value.expression)) is not None
+        ],
+        "by_pyoxigraph": _by_pyoxigraph(tuple(c.expression for _, c in conditions(occurrence))),
+    }
+
+
+def _place(notation: Notation, number: int) -> Data:
+    automaton, registers = notation.automaton, notation.plan.registers
+    place = automaton.places[number]
+    return {
+        "place": notation.numbers[number],
+        "label": notation.label(number),
+        "start": place.start,
+        "strategy": STRATEGIES[place.operator],
+        "operator": place.operator,
+        "guards": list(dict.fromkeys(map(notation.guard, place.guards))),
+        "registers": [notation.register(registers[register]) for register in place.live],
+        "edges": [
+            {
+                "gpm": notation.edge(edge),
+                "index": notation.index(number, position),
+                "targets": [notation.target(link) for link in notation.ways(edge)],
+            }
+            for position, edge in enumerate(place.edges)
+        ],
+    }
+
+
+def _registers(notation: Notation) -> list[Data]:
+    out = []
+    for number, register in enumerate(notation.plan.registers):
+        kept = [p for p in notation.order if number in notation.automaton.places[p].live]
+        out.append(
+            {
+                "name": notation.register(register),
+                "kind": register.kind,
+                "meaning": notation.meaning(register),
+                "places": [notation.numbers[place] for place in kept],
+            }
+        )
+    return out
+
+
+# ------------------------------------------------------------------ as text
+
+
+def explain(
+    program: CompiledQueries,
+    observed: Sequence[Observed] | None = None,
+    widened: Sequence[Sequence[Data]] | None = None,
+    joined: Sequence[Data] | None = None,
+) -> str:
+    """The plan as text, with what `to_dict` says of a run."""
+    data = to_dict(program, observed, widened, joined)
+    lines: list[str] = []
+    if len(data["queries"]) > 1:
+        names = ", ".join(query["name"] for query in data["queries"])
+        lines += [
+            f"{len(data['queries'])} queries, in the order in which they see an event: {names}",
+            f"{data['gpms']} graph patterns, {data['evaluations_per_event']} to evaluate: "
+            "equal ones are evaluated once per event and shared",
+            "",
+        ]
+    for query in data["queries"]:
+        lines += _query_text(query)
+        lines.append("")
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def _query_text(query: Data) -> Iterator[str]:
+    yield f"query {query['name']}"
+    yield from _indented(_table(_clauses(query)))
+    yield ""
+    yield "  graph patterns (each once per event of its streams, native but where it says so)"
+    for gpm in query["gpms"]:
+        yield from _indented(_gpm_text(query, gpm), 4)
+    yield ""
+    yield "  filters and BINDs that need a partial match (tested where it meets a row)"
+    yield from _indented(_stateful_text(query["steps"]), 4)
+    yield ""
+    yield "  automaton (^ start; > what may come next; kept: registers that tell groups apart)"
+    yield from _indented(_places_text(query["places"]), 4)
+    yield ""
+    yield "  registers"
+    yield from _indented(_registers_text(query["registers"]), 4)
+    yield ""
+    yield f"  cost: {query['guarantee']['sentence']}"
+    for edge in query["guarantee"]["edges"]:
+        what = f"place {edge['place']}, {edge['gpm']}"
+        reasons = "; ".join(edge["because"])
+        visits = "groups visited: " if edge["kind"] in ("groups", "ordered") else ""
+        yield f"    {what}: {visits}{reasons}"
+    yield from _indented(joining_text(query["joined"]), 4)
+    yield from _indented(_emission_cost(query), 4)
+
+
+def _clauses(query: Data) -> Iterator[tuple[str, str]]:
+    yield "sequence", query["sequence"]
+    yield "window", query["window"]["text"]
+    yield "streams", ", ".join(f"<{iri}>" for iri in query["streams"])
+    if query["kb_graphs"] is not None:
+        yield "KB graphs", ", ".join(f"<{iri}>" for iri in query["kb_graphs"])
+    if query["partition"]:
+        yield "partition", "by " + " ".join(f"?{name}" for name in query["partition"])
+    yield "emits", f"{query['emit']}, after a match {query['after_match']}"
+    output = query["output"]
+    words = [output["form"].upper()]
+    words += ["DISTINCT"] * output["distinct"]
+    words += [f"?{name}" for name in output["variables"]]
+    words += ["(no variable)"] * (output["form"] == "select" and not output["variables"])
+    words += [f"LIMIT {output['limit']}"] * (output["limit"] is not None)
+    yield "result", " ".join(words)
+    if query["writes"] is not None:
+        yield "writes", f"<{query['writes']}>"
+
+
+def _gpm_text(query: Data, gpm: Data) -> Iterator[str]:
+    head = f"{gpm['name']}: "
+    head += " ".join(f"?{name}" for name in gpm["variables"]) or "no variables"
+    if len(query["streams"]) > 1:
+        head += " on " + ", ".join(f"<{iri}>" for iri in gpm["streams"])
+    yield head
+    yield from _indented(gpm["plan"])
+    yield from map(_widened_text, gpm["entailed"])
+    for text in gpm["local_filters"]:
+        yield f"  local FILTER({text})"
+    seen = gpm["observed"]
+    if seen is not None:
+        yield (
+            f"  seen: {seen['events']:,} events, {seen['rows']:,} rows, "
+            f"{seen['passed_local_filters']:,} passed the local filters"
+        )
+        yield from _indented(seen["asked"])
+    maybe = [f"?{name}" for name in gpm["variables"] if name not in gpm["certain"]]
+    if maybe:
+        yield f"  may stay unbound: {' '.join(maybe)}"
+    for reason in gpm["left_to_python"]:
+        yield f"  by Python operators: {reason}"
+    for function in gpm["by_pyoxigraph"]:
+        yield f"  computed by pyoxigraph: {function}"
+    if gpm["shared_with"]:
+        yield f"  shared with {', '.join(gpm['shared_with'])}"
+
+
+def _widened_text(widened: Data) -> str:
+    """What a triple pattern is widened to, in words: `{"class": 12}` is 12 classes."""
+    words = [
+        f"{count:,} {name if count == 1 else _PLURALS.get(name, name + 's')}"
+        for name, count in widened.items()
+        if name != "triple"
+    ]
+    return f"  entailed {widened['triple']}  (also by {', '.join(words)})"
+
+
+def _stateful_text(steps: Sequence[Data]) -> list[str]:
+    lines = []
+    for step in steps:
+        lines += [f"{step['gpm']}: {text}" for text in step["stateful"]]
+        lines += [f"{step['gpm']}: by Python operators: {text}" for text in step["left_to_python"]]
+        lines += [
+            f"{step['gpm']}: computed by pyoxigraph: {text}" for text in step["by_pyoxigraph"]
+        ]
+    return list(dict.fromkeys(lines)) or ["none"]
+
+
+def _places_text(places: Sequence[Data]) -> list[str]:
+    rows = []
+    for place in places:
+        head = f"{'^' if place['start'] else ' '}{place['place']}"
+        wait = place["operator"] or ""
+        guards = " ".join(place["guards"])
+        kept = "kept: " + ", ".join(place["registers"]) if place["registers"] else ""
+        for edge in place["edges"]:
+            index = f"index: {' '.join(edge['index'])}" if edge["index"] else ""
+            targets = "> " + ", ".join(edge["targets"])
+            rows.append((head, guards, wait, edge["gpm"], targets, kept, index))
+            head = wait = guards = kept = ""
+    return _aligned(rows)
+
+
+def _registers_text(registers: Sequence[Data]) -> list[str]:
+    rows = []
+    for register in registers:
+        kept = ", ".join(map(str, register["places"]))
+        where = f"kept in place {kept}" if kept else "not kept between events"
+        rows.append((register["name"], register["meaning"], where))
+    return _aligned(rows) or ["none"]
+
+
+def _emission_cost(query: Data) -> Iterator[str]:
+    if query["chooses"] is not None:
+        name = query["chooses"]["clause"]
+        how = (
+            "all matches of an instant are listed before it chooses"
+            if query["chooses"]["lists_all"]
+            else "it chooses by what matches share, and lists no others"
+        )
+        yield f"{name}: {how}"
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, value in rows:
+        yield f"{name:<11}{value}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as their widest cell; empty columns are left out."""
+    if not rows:
+        return []
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _indented(lines: Iterable[str], by: int = 2) -> Iterator[str]:
+    return (" " * by + line for line in lines)

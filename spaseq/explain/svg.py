@@ -1,0 +1,355 @@
+"""The automata of a program as pictures: Graphviz's language (`to_dot`), or SVG (`to_svg`).
+
+A box is a place where partial matches wait: its number, its strategy, the registers that
+tell its groups apart, and in red what must not occur before it goes on. An arrow is one
+step of the pattern; the double circle is the match. The SVG is drawn without any other
+program, and needs no font, script or style from elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+
+from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.place_names import STRATEGIES, Notation
+from spaseq.explain.graph_layout import Arrow, Box, Layout, Route, arrange
+from spaseq.explain.report import to_dict
+from spaseq.nfa.automaton import ACCEPT
+
+INK, SOFT, RED, BLUE, FILL, START = (
+    "#1f2937", "#6b7280", "#c0262d", "#3b6ea5", "#eef4fb", "#e6f4ea",
+)  # fmt: skip
+MARGIN = 28.0
+LINE = 17.0
+LOOP = 34.0
+"""Height of the arc of a loop."""
+LONGEST = 36
+_UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+Line = tuple[str, str]
+"""Text and its style: `name`, `note` or `red`."""
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    lines: tuple[Line, ...]
+    start: bool = False
+    accept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    source: int
+    target: int
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    title: str
+    subtitle: str
+    nodes: tuple[_Node, ...]
+    edges: tuple[_Edge, ...]
+
+
+def _pictures(program: CompiledQueries) -> Iterator[_Picture]:
+    described = to_dict(program)["queries"]
+    for query, data in zip(program.queries, described, strict=True):
+        notation = Notation(query)
+        nodes = [_node(notation, place) for place in notation.order]
+        nodes.append(_Node((("match", "name"),), accept=True))
+        subtitle = f"{data['sequence']}   {data['window']['text']}"
+        if data["partition"]:
+            subtitle += " PARTITION BY " + " ".join(f"?{name}" for name in data["partition"])
+        yield _Picture(data["name"], subtitle, tuple(nodes), tuple(_edges(notation)))
+
+
+def _node(notation: Notation, number: int) -> _Node:
+    place = notation.automaton.places[number]
+    lines = [(str(notation.numbers[number]), "name"), (STRATEGIES[place.operator], "note")]
+    if place.live:
+        kept = (notation.register(notation.plan.registers[register]) for register in place.live)
+        lines += [(line, "note") for line in _wrapped(kept)]
+    where = "before" if place.start else "in between"
+    lines += [(f"{text} {where}", "red") for text in _guards(notation, place.guards)]
+    return _Node(tuple(lines), start=place.start)
+
+
+def _guards(notation: Notation, guards: Iterable[int]) -> list[str]:
+    return list(dict.fromkeys(map(notation.guard, guards)))
+
+
+def _wrapped(words: Iterable[str]) -> list[str]:
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + len(word) < 26:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _edges(notation: Notation) -> Iterator[_Edge]:
+    """One arrow between two places, whatever the number of ways to go."""
+    accept = len(notation.order)
+    names: dict[tuple[int, int], dict[str, None]] = {}
+    notes: dict[tuple[int, int], dict[Line, None]] = {}
+    for number in notation.order:
+        for edge in notation.automaton.places[number].edges:
+            for link in notation.ways(edge):
+                end = accept if link.target == ACCEPT else notation.numbers[link.target] - 1
+                ends = (notation.numbers[number] - 1, end)
+                names.setdefault(ends, {})[notation.atom(edge.atom)] = None
+                lines = notes.setdefault(ends, {})
+                if link.bounds:
+                    lines[(f"if {notation.conditions(link)}", "note")] = None
+                for guard in _guards(notation, link.guards):
+                    lines[(f"{guard} until the window closes", "red")] = None
+    for (source, end), found in names.items():
+        yield _Edge(source, end, ((" | ".join(found), "name"), *notes[source, end]))
+
+
+# ------------------------------------------------------------------ Graphviz
+
+
+def to_dot(program: CompiledQueries) -> str:
+    """The automata as one Graphviz graph, a cluster for each query."""
+    lines = [
+        "digraph spaseq {",
+        "  rankdir=LR;",
+        f'  node [shape=box, style="rounded,filled", fillcolor="{FILL}", color="{BLUE}", '
+        'fontname="Helvetica"];',
+        f'  edge [color="{BLUE}", fontname="Helvetica"];',
+    ]
+    for number, picture in enumerate(_pictures(program)):
+        title = _markup([(picture.title, "name"), (picture.subtitle, "note")])
+        lines += [
+            f"  subgraph cluster_{number} {{",
+            f'    label={title}; labeljust=l; color="{SOFT}"; fontname="Helvetica";',
+        ]
+        for position, node in enumerate(picture.nodes):
+            look = ', shape=doublecircle, style=""' if node.accept else ""
+            look += f', fillcolor="{START}"' if node.start else ""
+            lines.append(f"    q{number}n{position} [label={_markup(node.lines)}{look}];")
+        for edge in picture.edges:
+            ends = f"q{number}n{edge.source} -> q{number}n{edge.target}"
+            lines.append(f"    {ends} [label={_markup(edge.lines)}];")
+        lines.append("  }")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _markup(lines: Sequence[Line]) -> str:
+    """An HTML-like label: the text escaped, each line in its colour."""
+    colours = {"name": INK, "note": SOFT, "red": RED}
+    parts = [
+        f'<FONT COLOR="{colours[style]}"{"" if style == "name" else " POINT-SIZE=" + _TEN}>'
+        f"{_text(text)}</FONT>"
+        for text, style in lines
+    ]
+    return f"<{'<BR/>'.join(parts)}>"
+
+
+_TEN = '"10"'
+
+
+def _text(text: str) -> str:
+    return escape(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text))
+
+
+# ------------------------------------------------------------------ SVG
+
+
+def to_svg(program: CompiledQueries) -> str:
+    """The automata as one SVG image, one under the other."""
+    parts: list[str] = []
+    y, width = MARGIN, 0.0
+    for picture in _pictures(program):
+        drawn, size = _draw(picture)
+        parts.append(f'<g transform="translate({MARGIN:g} {y:g})">{drawn}</g>')
+        y += size[1] + 2 * MARGIN
+        width = max(width, size[0])
+    width, height = width + 2 * MARGIN, y - MARGIN
+    style = (
+        "text{font-family:Helvetica,Arial,'DejaVu Sans',sans-serif;text-anchor:middle}"
+        f".name{{font-size:14px;font-weight:bold;fill:{INK}}}"
+        f".note{{font-size:11.5px;fill:{SOFT}}}"
+        f".red{{font-size:11.5px;font-weight:bold;fill:{RED}}}"
+        f".way{{fill:none;stroke:{BLUE};stroke-width:1.6}}"
+        ".left{text-anchor:start}"
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">\n<style>{style}</style>\n'
+        f'<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
+        f'markerHeight="7" orient="auto-start-reverse">'
+        f'<path d="M0 0 10 5 0 10z" fill="{BLUE}"/></marker></defs>\n'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def _draw(picture: _Picture) -> tuple[str, Point]:
+    """One automaton and the space it takes."""
+    sizes = [_size(node) for node in picture.nodes]
+    # The first line of a label stands on the arrow, the others hang below it.
+    labels = [
+        Box(_width(edge.lines) + 4, (2 * len(edge.lines) - 1) * LINE) for edge in picture.edges
+    ]
+    above = [0.0] * len(sizes)
+    for edge in picture.edges:
+        if edge.source == edge.target:
+            above[edge.source] = LOOP + len(edge.lines) * LINE
+    boxes = [Box(w, h + 2 * room) for (w, h), room in zip(sizes, above, strict=True)]
+    arrows = [
+        Arrow(edge.source, edge.target, label)
+        for edge, label in zip(picture.edges, labels, strict=True)
+    ]
+    layout = arrange(boxes, arrows, [n for n, node in enumerate(picture.nodes) if node.start])
+    head = _lines([(picture.title, "name left"), (picture.subtitle, "note left")], (0.0, 4.0))
+    ways, names = [], []
+    taken: list[tuple[Point, Box]] = []
+    for route, ports, edge, label in zip(
+        layout.routes, _ports(layout, sizes), picture.edges, labels, strict=True
+    ):
+        path, candidates = _path(route, ports, sizes, len(edge.lines))
+        end = "start" if route.back else "end"
+        ways.append(f'<path class="way" d="{path}" marker-{end}="url(#tip)"/>')
+        middle = min(candidates, key=lambda place: _overlap(place, label, taken))
+        taken.append((middle, label))
+        names.append(_label(edge.lines, middle))
+    nodes = [
+        _box(node, centre, size)
+        for node, centre, size in zip(picture.nodes, layout.centres, sizes, strict=True)
+    ]
+    top = 2 * LINE + 26.0
+    body = f'<g transform="translate(0 {top:g})">{"".join([*ways, *nodes, *names])}</g>'
+    width = max(layout.width, _width([(picture.subtitle, "note")]))
+    ends = [y + height / 2 for (_, y), (_, height) in zip(layout.centres, sizes, strict=True)]
+    ends += [y + label.height / 2 for (_, y), label in taken]
+    return head + body, (width, max(ends) + top)
+
+
+def _size(node: _Node) -> Point:
+    if node.accept:
+        return (70.0, 70.0)
+    return (max(92.0, _width(node.lines) + 22.0), len(node.lines) * LINE + 14.0)
+
+
+def _width(lines: Iterable[Line]) -> float:
+    """What the lines take at most; an estimate on the safe side for any sans-serif."""
+    sizes = {"name": 14 * 0.72, "note": 11.5 * 0.62, "red": 11.5 * 0.68}
+    return max((len(_short(text)) * sizes[style] for text, style in lines), default=0.0)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _overlap(middle: Point, label: Box, taken: Iterable[tuple[Point, Box]]) -> float:
+    """How much of a label at this place lies over other labels."""
+    area = 0.0
+    for (x, y), other in taken:
+        across = (label.width + other.width) / 2 - abs(middle[0] - x)
+        down = (label.height + other.height) / 2 - abs(middle[1] - y)
+        area += max(across, 0.0) * max(down, 0.0)
+    return area
+
+
+def _ports(layout: Layout, sizes: Sequence[Point]) -> list[Point]:
+    """For each arrow how far above or below the middle it touches its left and right end."""
+    offsets = [[0.0, 0.0] for _ in layout.routes]
+    for node, size in enumerate(sizes):
+        for end, beside in ((0, 1), (1, -2)):
+            touching = [
+                number
+                for number, route in enumerate(layout.routes)
+                if not route.loop and (route.left, route.right)[end] == node
+            ]
+            touching.sort(key=lambda number: layout.routes[number].points[beside][1])
+            step = min(20.0, size[1] * 0.7 / max(len(touching), 1))
+            for position, number in enumerate(touching):
+                offsets[number][end] = (position - (len(touching) - 1) / 2) * step
+    return [(left, right) for left, right in offsets]
+
+
+def _path(
+    route: Route, ports: Point, sizes: Sequence[Point], lines: int
+) -> tuple[str, list[Point]]:
+    """The path of an arrow from left to right, and where its label may go, best first."""
+    (x, y), (end_x, end_y) = route.points[0], route.points[-1]
+    if route.loop:
+        top = y - sizes[route.left][1] / 2
+        path = f"M{x - 16:.1f} {top:.1f}C{x - 40:.1f} {top - 44:.1f} "
+        path += f"{x + 40:.1f} {top - 44:.1f} {x + 16:.1f} {top:.1f}"
+        return path, [(x, top - LOOP + LINE - lines * LINE)]
+    points = [
+        (x + sizes[route.left][0] / 2, y + ports[0]),
+        *route.points[1:-1],
+        (end_x - sizes[route.right][0] / 2, end_y + ports[1]),
+    ]
+    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
+    for number, (one, other) in enumerate(pairwise(points)):
+        if number % 2:  # through a column, past its boxes
+            path += f"L{other[0]:.1f} {other[1]:.1f}"
+        else:
+            bend = (one[0] + other[0]) / 2
+            path += f"C{bend:.1f} {one[1]:.1f} {bend:.1f} {other[1]:.1f} "
+            path += f"{other[0]:.1f} {other[1]:.1f}"
+    one, other = points[1:3] if len(points) > 2 else points
+    if len(points) > 2:
+        return path, [((one[0] + other[0]) / 2, one[1])]
+    return path, [_on_curve(one, other, t) for t in (0.5, 0.4, 0.6, 0.32, 0.68, 0.25, 0.75)]
+
+
+def _on_curve(one: Point, other: Point, t: float) -> Point:
+    """A point of the curve between two ends that leaves and arrives level."""
+    bend = 3 * t * (1 - t)
+    start, end = (1 - t) ** 3, t**3
+    middle = (one[0] + other[0]) / 2
+    rise = end + bend * t
+    return (
+        start * one[0] + bend * middle + end * other[0],
+        one[1] + (other[1] - one[1]) * rise,
+    )
+
+
+def _label(lines: Sequence[Line], first: Point) -> str:
+    """Lines under one another, each on a ground that hides what runs behind it."""
+    x, y = first
+    grounds = []
+    for number, line in enumerate(lines):
+        width = _width([line]) + 4
+        grounds.append(
+            f'<rect x="{x - width / 2:.1f}" y="{y + (number - 0.5) * LINE:.1f}" '
+            f'width="{width:.1f}" height="{LINE:g}" fill="#ffffff"/>'
+        )
+    return "".join(grounds) + _lines(lines, (x, y + LINE * 0.25))
+
+
+def _box(node: _Node, centre: Point, size: Point) -> str:
+    x, y = centre
+    if node.accept:
+        rings = "".join(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:g}" fill="#ffffff" stroke="{BLUE}" '
+            'stroke-width="1.6"/>'
+            for r in (34, 29)
+        )
+        return rings + _lines(node.lines, (x, y + 5))
+    box = (
+        f'<rect x="{x - size[0] / 2:.1f}" y="{y - size[1] / 2:.1f}" width="{size[0]:.1f}" '
+        f'height="{size[1]:.1f}" rx="10" fill="{START if node.start else FILL}" '
+        f'stroke="{BLUE}" stroke-width="1.4"/>'
+    )
+    return box + _lines(node.lines, (x, y - size[1] / 2 + LINE + 2))
+
+
+def _lines(lines: Sequence[Line], first: Point) -> str:
+    return "".join(
+        f'<text class="{style}" x="{first[0]:.1f}" y="{first[1] + n * LINE:.1f}">'
+        f"{_text(text if 'left' in style else _short(text))}</text>"
+        for n, (text, style) in enumerate(lines)
+    )

@@ -1,0 +1,275 @@
+"""How a run is doing: counters (`statistics`), and how far each pattern got (`why_not`).
+
+Events, triples and matches are counted over the whole life of a run, saved state included;
+what happened at places and filters is counted since the run was started or resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from spaseq.engine.evaluation import Evaluation
+from spaseq.engine.instants import QueryRun
+from spaseq.engine.place_names import STRATEGIES, Notation
+from spaseq.explain.cost import conditions
+from spaseq.nfa.automaton import Edge
+from spaseq.nfa.counters import PlaceStanding
+from spaseq.nfa.native.range_tables import deciding_operator
+from spaseq.nfa.native.tables import joins_strictly
+from spaseq.plan.logical import Occurrence
+
+_SIGNS = {"less": "<=", "equal": "=", "greater": ">="}
+
+
+# ------------------------------------------------------------------ statistics
+
+
+def statistics(run: Evaluation) -> dict[str, Any]:
+    """Counters of a run; taking them costs time linear in the state it holds.
+
+    `groups` are groups of partial matches, `nodes` the events they share, `buffered_rows` what
+    guards and conjunctions look back at, `bytes` an estimate of what these take, and the
+    matches that wait or must not be told twice.
+    `shed_groups` went because there were too many (`max_groups`, `max_steps`).
+    `late_events` is always 0: a run refuses late events, readers count them.
+    """
+    standings = [query.standing() for query in run.queries]
+    holdings = [query.held() for query in run.queries]
+    waiting = [sum(place.groups for place in standing.places) for standing in standings]
+    queries = {}
+    for query, compiled, standing, held, groups in zip(
+        run.queries, run.program.queries, standings, holdings, waiting, strict=True
+    ):
+        notation = Notation(compiled)
+        queries[query.plan.name] = {
+            "matches": query.matched,
+            "groups": groups,
+            "nodes": held.nodes,
+            "buffered_rows": held.rows,
+            "waiting_for_closing": standing.waiting,
+            "bytes": held.bytes,
+            "shed_groups": query.shed,
+            "places": {
+                notation.title(place): standing.places[place].groups
+                for place in notation.order
+                if not standing.places[place].place.start
+            },
+        }
+    return {
+        "events": run.events,
+        "triples": run.triples,
+        "matches": sum(query.matched for query in run.queries),
+        "groups": sum(waiting),
+        "nodes": sum(held.nodes for held in holdings),
+        "buffered_rows": sum(held.rows for held in holdings),
+        "bytes": sum(held.bytes for held in holdings),
+        "late_events": 0,
+        "shed_groups": sum(query.shed for query in run.queries),
+        "evaluated_gpms": run.rows.evaluated(),
+        "streams": {iri: {"events": number} for iri, number in run.per_stream.items()},
+        "queries": queries,
+    } | _asked(run)
+
+
+def _asked(run: Evaluation) -> dict[str, Any]:
+    """What asking for remote parts of the knowledge base has cost, where there are any."""
+    asked = run.kb.statistics
+    if not asked:
+        return {}
+    failed = {"failed_refreshes": run.kb.failed_refreshes, "skipped_events": run.skipped}
+    return {"kb": {"version": run.kb.version, **failed, "sources": asked}}
+
+
+# ------------------------------------------------------------------ why there is no match
+
+
+def why_not(run: Evaluation, name: str | None = None) -> str:
+    """How far the patterns got, and what stopped them; of one query, or of all.
+
+    Raises:
+        ValueError: for a name that no query has.
+    """
+    names = [query.plan.name for query in run.queries]
+    if name is not None and name not in names:
+        raise ValueError(f"there is no query {name}; the queries are {', '.join(names)}")
+    parts = [
+        "\n".join(_Inquiry(run, number).report())
+        for number, each in enumerate(names)
+        if name in (None, each)
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+class _Inquiry:
+    """One query of a run."""
+
+    def __init__(self, run: Evaluation, number: int):
+        self.run = run
+        self.query: QueryRun = run.queries[number]
+        self.tasks = run.program.queries[number].tasks
+        self.standing = self.query.standing()
+        self.notation = Notation(run.program.queries[number])
+
+    def report(self) -> Iterator[str]:
+        matched = _counted(self.query.matched, "match", "matches")
+        yield f"query {self.query.plan.name}: {matched} in {_counted(self.run.events, 'event')}"
+        yield f"  {self.notation.sequence()}"
+        states = [self.standing.places[place] for place in self.notation.order]
+        titles = [self.notation.title(state.number) for state in states]
+        width = max(map(len, titles))
+        for title, state in zip(titles, states, strict=True):
+            yield f"    {title:<{width}}  {self._progress(state)}"
+        lazily = self._joined_lazily()
+        yield from (f"  {line}" for line in lazily)
+        # Rows that are joined lazily come to no place before the last one has come.
+        stuck = [state for state in states if (lazily or _reached(state)) and not state.joined]
+        for state in stuck:
+            yield f"  {self.notation.title(state.number)} never went on:"
+            yield from (f"    {reason}" for reason in self._reasons(state))
+        never = [state for state in states if not (lazily or _reached(state))]
+        if never:
+            labels = ", ".join(self.notation.title(state.number) for state in never)
+            yield f"  never got to {labels}"
+        yield from (f"  {line}" for line in self._at_the_end(bool(stuck or never)))
+
+    def _joined_lazily(self) -> list[str]:
+        native = self.query.native
+        if not native.core.turns:
+            return []
+        last = self.notation.names[-1]
+        rows = _counted(native.core.searched, "row")
+        now = "lazily" if native.core.lazy else "as they come"
+        return [
+            f"rows were joined lazily when {last} came: {rows} looked at; now {now}",
+        ]
+
+    def _progress(self, state: PlaceStanding) -> str:
+        if state.place.start:
+            return f"begun {_counted(state.joined, 'time')}"
+        waiting = state.groups
+        return (
+            f"reached {_counted(state.reached, 'time')}, went on {_counted(state.joined, 'time')}, "
+            f"{_counted(waiting, 'group')} of partial matches waiting"
+        )
+
+    def _reasons(self, state: PlaceStanding) -> Iterator[str]:
+        for position, edge in enumerate(state.place.edges):
+            yield self._needed(state, edge, self.notation.index(state.number, position))
+            for number in self.notation.automaton.atoms[edge.atom].occurrences:
+                yield from self._gpm(self.query.plan.occurrences[number])
+        # Which rows found nobody is told only where there were rows at all.
+        if state.unkeyed:
+            yield f"{_counted(state.unkeyed, 'row')} left a partition variable unbound"
+        if state.early:
+            yield f"{_counted(state.early, 'event')} came when nobody was waiting"
+        if state.unjoined:
+            rows = _counted(state.unjoined, "row")
+            yield f"{rows} agreed with nobody waiting on {self._index(state)}"
+        for edge in state.place.edges:
+            for number in self.notation.automaton.atoms[edge.atom].occurrences:
+                yield from self._rejections(self.query.plan.occurrences[number])
+        yield from self._refusals(state)
+
+    def _index(self, state: PlaceStanding) -> str:
+        edges = range(len(state.place.edges))
+        names = [name for edge in edges for name in self.notation.index(state.number, edge)]
+        plan, automaton = self.query.plan, self.notation.automaton
+        for position, order in enumerate(state.place.orders):
+            if order is None:
+                continue
+            # Without its filter an order may leave equal ones out, of numbers of few digits.
+            decides = deciding_operator(plan, automaton, state.number, position)
+            sign = _SIGNS[order[2]][: 1 if decides in ("<", ">") else None]
+            register = self.notation.register(plan.registers[order[0]])
+            names.append(f"?{order[1]} {sign} {register}")
+        return ", ".join(dict.fromkeys(names))
+
+    def _needed(self, state: PlaceStanding, edge: Edge, index: list[str]) -> str:
+        parts = [f"needed: {self.notation.atom(edge.atom)}"]
+        if not state.place.start:
+            parts.append(f"after the last event ({STRATEGIES[state.place.operator]})")
+        if index:
+            parts.append(f"with the same {', '.join(index)}")
+        if state.place.guards:
+            parts.append(f"and {self.notation.guards(state.place.guards)} before it")
+        return " ".join(parts)
+
+    def _gpm(self, occurrence: Occurrence) -> Iterator[str]:
+        """What its graph pattern found in the events."""
+        gpm = self.query.plan.gpms[occurrence.gpm]
+        task = self.tasks[occurrence.gpm]
+        silent = [iri for iri in gpm.streams if self.run.per_stream.get(iri) == 0]
+        if len(silent) == len(gpm.streams):
+            yield f"{gpm.name}: no event of {', '.join(f'<{iri}>' for iri in silent)} came"
+            return
+        matchers = self.run.rows.matchers
+        tried, found = matchers.tried(task), matchers.found(task)
+        if not tried:
+            yield f"{gpm.name}: no event came while somebody waited for it"
+            return
+        if not found:
+            events = _counted(tried, "event")
+            yield f"{gpm.name}: its graph pattern has no solution in {events} it was tried on"
+            return
+        left = found
+        for condition, untrue in zip(gpm.local, matchers.untrue(task), strict=True):
+            if untrue:
+                never = "was never true" if untrue == left else "was not true"
+                yield f"{gpm.name}: FILTER({condition.text}) {never}: {untrue} of {left} solutions"
+            left -= untrue
+        if left:
+            yield f"{gpm.name}: {_counted(left, 'row')} in the events"
+
+    def _rejections(self, occurrence: Occurrence) -> Iterator[str]:
+        """How often partial matches turned its rows down."""
+        name = self.query.plan.gpms[occurrence.gpm].name
+        disagreed = self.standing.disagreed[occurrence.index]
+        if disagreed:
+            times = _counted(disagreed, "time")
+            yield f"{name}: disagreed with a partial match on a shared variable {times}"
+        residual = [text for text, _ in conditions(occurrence)][len(occurrence.assignments) :]
+        for text, untrue in zip(residual, self.standing.untrue[occurrence.index], strict=True):
+            if untrue:
+                yield f"{name}: {text} was not true {_counted(untrue, 'time')}"
+
+    def _refusals(self, state: PlaceStanding) -> Iterator[str]:
+        """What kept accepted rows from being joined."""
+        if state.passed_over:
+            strict = joins_strictly(self.query.plan, self.notation.automaton)
+            strategy = "EMIT STRICT" if strict else STRATEGIES[state.place.operator]
+            yield f"{strategy} passed over {_counted(state.passed_over, 'candidate')}"
+        if state.forbidden:
+            guards = self.notation.guards(state.place.guards)
+            yield f"{guards} forbade {_counted(state.forbidden, 'candidate')}"
+        if state.ended:
+            guards = self.notation.guards(sighting.guard for sighting in state.place.sightings)
+            yield f"{guards} ended {_counted(state.ended, 'group')} waiting here"
+        if state.outside:
+            yield f"{_counted(state.outside, 'candidate')} came after the window had closed"
+        if state.shed:
+            yield f"{_counted(state.shed, 'group')} waiting here went, for there were too many"
+        if state.expired:
+            yield f"the window passed over {_counted(state.expired, 'group')} waiting here"
+
+    def _at_the_end(self, held_up: bool) -> Iterator[str]:
+        plan = self.query.plan
+        if not (held_up or self.query.matched or self.standing.waited or self.standing.waiting):
+            clauses = [f"EMIT {plan.emit}"] * (plan.emit != "ALL")
+            clauses += ["AFTER MATCH SKIP PAST LAST EVENT"] * plan.skip_past_last
+            through = " and ".join(clauses) or "the numbers of iterations"
+            yield f"every step was taken, but {through} let no match through"
+        if self.standing.forbidden:
+            times = _counted(self.standing.forbidden, "match", "matches")
+            yield f"{times} forbidden by what must not follow"
+        if self.standing.waiting:
+            times = _counted(self.standing.waiting, "match", "matches")
+            yield f"{times} waiting for the window to close"
+
+
+def _reached(state: PlaceStanding) -> bool:
+    return state.place.start or bool(state.reached or state.groups)
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,255 @@
+"""What a knowledge base decides of the patterns of a run → rows in the matchers' tables.
+
+A relation that was fetched whole is entered once, its terms permanent. One that is asked by key
+is a *bind-join*: before the events of a batch are matched, the part of the pattern that the
+relation is joined to is matched alone, its distinct bindings of the shared variables are asked
+for, and the table is filled with the answers, for this batch. So there is one request for a
+batch, and the matcher knows nothing of it.
+
+Invariant: nothing is asked while an event is matched; an event whose keys could not be had is
+found out before. Answers are held (`hold`) for as long as some event waits that was
+prepared and has not been matched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import pyoxigraph as ox
+
+from spaseq.errors import KbError
+from spaseq.gpm import algebra
+from spaseq.gpm.named_graphs import KbKey, KbRow, NamedGraphs, Relation
+from spaseq.gpm.native._matcher import NativeMatcher
+from spaseq.gpm.native.existence import uses, within
+from spaseq.gpm.native.flatten import FlatPattern, flatten
+from spaseq.gpm.pattern import NativePattern
+from spaseq.gpm.program import GpmProgram
+from spaseq.gpm.python.algebra import compile_group
+from spaseq.gpm.python.scope import Scope
+from spaseq.parser import ast
+from spaseq.plan.scope import certain_variables, expression_variables
+from spaseq.rdf._batch import EventBatch
+
+BATCHES_REMEMBERED = 16
+_LONE = "it shares no variable with the event (let a step look it up whose events bind one)"
+Table = tuple[NativeMatcher, int]
+"""An operator of a matcher, by its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an event cannot be matched now, and whether the run goes on without it."""
+
+    error: KbError
+    skips: bool
+
+
+@dataclass(slots=True)
+class BindJoin:
+    """One relation that is asked by key; `slots` are those of `names` in the probe's rows."""
+
+    relation: Relation
+    names: tuple[str, ...]
+    slots: tuple[int, ...]
+    probe: NativeMatcher
+    tables: list[Table]
+    ahead: Callable[[], Iterable[KbKey]] = tuple
+    """Keys that events may bring soon; asked for where a request has room for them."""
+    _filled: tuple[int, int, int] = (0, 0, 0)
+    """The batch whose events from … to … the tables are for."""
+    _error: KbError | None = None
+    _asked: dict[int, None] = field(default_factory=dict)
+    """Batches of which all was asked at once, to have it in the cache."""
+    _held: dict[KbKey, Sequence[KbRow]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """For people: by what it is asked, and for whose values."""
+        by = " ".join(f"?{name}" for name in self.names)
+        also = "" if self.ahead is tuple else ", ahead of events those that partial matches hold"
+        return f"the KB is asked by {by}{also}"
+
+    def prepare(self, batch: EventBatch, hold: bool) -> KbError | None:
+        """Fill the tables for all events of a batch; why that cannot be done for some."""
+        return self._fill(batch, 0, len(batch), hold)
+
+    def prepare_one(self, batch: EventBatch, event: int, hold: bool) -> KbError | None:
+        """Fill the tables for one event; why that cannot be done."""
+        if self._filled == (batch.serial, 0, len(batch)) and self._error is None:
+            return None
+        if len(batch) > 1 and batch.serial not in self._asked:
+            self._asked[batch.serial] = None
+            if len(self._asked) > BATCHES_REMEMBERED:
+                del self._asked[next(iter(self._asked))]
+            self.ask(batch)
+        return self._fill(batch, event, event + 1, hold)
+
+    def ask(self, batch: EventBatch) -> None:
+        """Ask for the keys of all events of a batch, so that the answers are near."""
+        keys = self._keys(batch, 0, len(batch))
+        if keys:
+            self.relation.of(self.names, keys, self.ahead)
+
+    def _keys(self, batch: EventBatch, first: int, end: int) -> list[KbKey]:
+        """The distinct keys that events bring; a blank node is nobody else's, and no key."""
+        keys = []
+        for numbers in self.probe.bindings(batch, first, end, self.slots):
+            key = tuple(map(batch.term, numbers))
+            if not any(isinstance(term, ox.BlankNode) for term in key):
+                keys.append(key)
+        return keys
+
+    def _fill(self, batch: EventBatch, first: int, end: int, hold: bool) -> KbError | None:
+        if self._filled == (batch.serial, first, end):
+            return self._error
+        if not hold:
+            self._held.clear()
+        keys = self._keys(batch, first, end)
+        wanted = [key for key in keys if key not in self._held]
+        found, failed = self.relation.of(self.names, wanted, self.ahead) if wanted else ({}, {})
+        self._held.update(found)
+        rows = [row for key in keys for row in self._held.get(key, ())]
+        for matcher, number in self.tables:
+            matcher.fill(number, rows, batch)
+        self._filled = batch.serial, first, end
+        self._error = next(iter(failed.values()), None)
+        return self._error
+
+
+class KbTables:
+    """The tables of one native matcher that the KB decides.
+
+    Args:
+        linked: makes a matcher of some operators, with filters on their rows.
+        whole: why its relations must be fetched whole; empty where they need not.
+    """
+
+    def __init__(
+        self,
+        program: GpmProgram,
+        native: NativePattern,
+        matcher: NativeMatcher,
+        flat: FlatPattern,
+        linked: Callable[[FlatPattern, Sequence[ast.Expr]], NativeMatcher],
+        whole: str,
+    ):
+        self._program = program
+        self._native = native
+        self._matcher = matcher
+        self._tables = flat.kb_tables
+        self._linked = linked
+        self._whole = whole
+        self._feeders = {id(table): some for table, some in algebra.fed(native.root)}
+        for part, given in uses(native.root, native.exists, native.filters).items():
+            # One that stands in several places would have to be asked for the rows of each.
+            feeders = tuple(given) if len(given) == 1 else ()
+            for table, some in algebra.fed(native.exists[part], feeders):
+                self._feeders[id(table)] = some
+        self._settled: dict[int, Sequence[KbRow] | BindJoin] = {}
+
+    @property
+    def joins(self) -> list[BindJoin]:
+        """Those that are asked by key, each after those whose rows its keys come from."""
+        return [found for found in self._settled.values() if isinstance(found, BindJoin)]
+
+    def fill(self, kb: NamedGraphs | None) -> None:
+        """Enter what the KB decides as it is now.
+
+        Raises:
+            KbError: if a source fails, or a relation is too large for the place it stands at.
+        """
+        self._settled = {}
+        self._enter(kb, self._matcher, self._tables)
+        for number, rows in self._settled.items():
+            if not isinstance(rows, BindJoin):
+                self._settled[number] = ()  # the matchers have them
+
+    def _enter(
+        self,
+        kb: NamedGraphs | None,
+        matcher: NativeMatcher,
+        tables: Iterable[tuple[int, algebra.KbTable]],
+    ) -> None:
+        """Fill some tables of a matcher; those that feed a bind-join have been settled before."""
+        for number, table in tables:
+            found = self._settled.get(id(table))
+            if found is None:
+                found = self._settled[id(table)] = self._found(kb, table)
+            if isinstance(found, BindJoin):
+                found.tables.append((matcher, number))
+            else:
+                matcher.fill(number, found)
+
+    def _found(self, kb: NamedGraphs | None, table: algebra.KbTable) -> Sequence[KbRow] | BindJoin:
+        relation = self._relation(kb, table)
+        if relation is None:
+            return self._rows(kb, table)
+        rows = relation.all()
+        if rows is not None:
+            return rows
+        chosen = self._chosen(table)
+        if chosen is None or self._whole:
+            return relation.complete(self._whole or _LONE)
+        join, below = self._joined(relation, table, *chosen)
+        self._enter(kb, join.probe, below)
+        return join
+
+    def _relation(self, kb: NamedGraphs | None, table: algebra.KbTable) -> Relation | None:
+        """Whoever evaluates a table's pattern, if that is not done here."""
+        part = table.pattern
+        if kb is None:
+            return None
+        if isinstance(part, ast.Service):
+            assert isinstance(part.name, ast.Iri)
+            return kb.service(part.name.value, part.group, table.variables, part.silent)
+        scope = Scope(None, kb, self._program.kb_graphs)
+        if isinstance(part.name, ast.Iri) and scope.asked(name := ox.NamedNode(part.name.value)):
+            return kb.relation(name, part.group, table.variables)
+        return None
+
+    def _rows(self, kb: NamedGraphs | None, table: algebra.KbTable) -> Sequence[KbRow]:
+        """The distinct rows of a pattern that is evaluated here."""
+        node = compile_group(ast.GroupGraphPattern((table.pattern,)))
+        columns = [node.schema.index(name) for name in table.variables]
+        rows = node.run(Scope(None, kb, self._program.kb_graphs))
+        if columns == list(range(len(node.schema))):
+            return list(dict.fromkeys(rows))
+        return list(dict.fromkeys(tuple([row[column] for column in columns]) for row in rows))
+
+    def _chosen(self, table: algebra.KbTable) -> tuple[algebra.Node, frozenset[int]] | None:
+        """The nearest operator that binds something a key can be made of, and those slots."""
+        sure = certain_variables(table.pattern.group)
+        can = {s for s, n in zip(table.slots, table.variables, strict=True) if n in sure}
+        for feeder in self._feeders.get(id(table), ()):
+            slots = algebra.certain(feeder) & can
+            if slots:
+                return feeder, frozenset(slots)
+        return None
+
+    def _joined(
+        self,
+        relation: Relation,
+        table: algebra.KbTable,
+        feeder: algebra.Node,
+        slots: frozenset[int],
+    ) -> tuple[BindJoin, list[tuple[int, algebra.KbTable]]]:
+        """The bind-join of a table, and the tables of its probe."""
+        native = self._native
+        named = [
+            (name, slot)
+            for slot, name in zip(table.slots, table.variables, strict=True)
+            if slot in slots
+        ]
+        flat = flatten(feeder, within(feeder, native.exists))
+        bound = {native.slots[slot] for slot in algebra.certain(feeder)}
+        filters = [
+            condition
+            for condition in native.filters
+            if expression_variables(condition) <= bound
+            and not any(isinstance(node, ast.Exists) for node in ast.walk(condition))
+        ]
+        probe = self._linked(flat, filters)
+        names, places = tuple(n for n, _ in named), tuple(s for _, s in named)
+        return BindJoin(relation, names, places, probe, []), flat.kb_tables

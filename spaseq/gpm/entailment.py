@@ -1,0 +1,171 @@
+"""A pattern and rules of entailment → the pattern over views that hold what is entailed.
+
+`targets` collects what patterns ask of events, `spaseq.rdf.entailment` makes the rules for
+it, and `widened` gives each triple pattern whose target they widen a view of its own: the
+triples of the event that say it outright and those that entail it. Patterns stay as they
+are: a class with 10,000 below it is one table of classes, no union of as many patterns.
+Nothing is derived that no pattern asks for. Cost: none beyond the rules.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from spaseq.gpm import algebra
+from spaseq.gpm.native.order import Step
+from spaseq.gpm.pattern import NativePattern, Pattern
+from spaseq.gpm.relevance import Uses, uses
+from spaseq.gpm.terms import triple_text
+from spaseq.parser import ast
+from spaseq.rdf.entailment import EVERYTHING, Part, Rules, Target, View
+from spaseq.rdf.event import Term
+from spaseq.rdf.schema import TYPE
+
+_VOCABULARIES = ("http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#")
+"""What is built into a regime is not counted."""
+
+
+def targets(nodes: Iterable[ast.Node]) -> tuple[Target, ...]:
+    """What some patterns and expressions ask of events, each once."""
+    found: dict[Target, None] = {}
+    for node in nodes:
+        for triple in _triples(node):
+            found |= dict.fromkeys(_of_triple(triple))
+    return tuple(found)
+
+
+def _triples(node: ast.Node) -> Iterator[ast.Triple]:
+    """The triple patterns that are matched against events: those of the KB are left out."""
+    nothing = ast.GroupGraphPattern(())
+
+    def emptied(part: ast.Node) -> ast.Node | None:
+        return replace(part, group=nothing) if isinstance(part, ast.Graph | ast.Service) else None
+
+    return (part for part in ast.walk(ast.rebuilt(node, emptied)) if isinstance(part, ast.Triple))
+
+
+def _of_triple(triple: ast.Triple) -> Iterator[Target]:
+    named = uses((triple,))
+    if named is None:
+        yield EVERYTHING
+    for predicate, object in sorted(named or (), key=str):
+        if predicate == TYPE and object is not None:
+            yield predicate, object
+        else:
+            yield predicate, None
+
+
+def target_of(step: Step, rules: Rules) -> Target:
+    """The target whose triples a step is matched against."""
+    if isinstance(step.predicate, int):
+        return EVERYTHING
+    if not isinstance(step.object, int) and (step.predicate, step.object) in rules.targets:
+        return step.predicate, step.object
+    return step.predicate, None
+
+
+def widened(pattern: Pattern, rules: Rules) -> Pattern:
+    """The same pattern over what is entailed; its Python operators see that by themselves."""
+    native = pattern.native
+    if native is None:
+        return pattern
+    wide = rules.widened
+
+    def change(step: Step) -> Step:
+        target = target_of(step, rules)
+        return replace(step, view=View(rules, target)) if target in wide else step
+
+    changed = NativePattern(
+        _rebuilt(native.root, change),
+        native.slots,
+        {asked: _rebuilt(root, change) for asked, root in native.exists.items()},
+        native.filters,
+        native.codes,
+    )
+    return replace(pattern, native=changed)
+
+
+def _rebuilt(node: algebra.Node, change: Callable[[Step], Step]) -> algebra.Node:
+    match node:
+        case algebra.Basic(left, steps):
+            return replace(node, left=_rebuilt(left, change), steps=tuple(map(change, steps)))
+        case algebra.Alternatives(left, chains):
+            changed = tuple(tuple(map(change, chain)) for chain in chains)
+            return replace(node, left=_rebuilt(left, change), chains=changed)
+        case algebra.Join(left, right) | algebra.LeftJoin(left, right) | algebra.Minus(left, right):
+            return replace(node, left=_rebuilt(left, change), right=_rebuilt(right, change))
+        case algebra.Union(parts):
+            return algebra.Union(tuple(_rebuilt(part, change) for part in parts))
+        case algebra.Filter(child) | algebra.Extend(child):
+            return replace(node, child=_rebuilt(child, change))
+    return node
+
+
+def inputs(several: Iterable[Rules]) -> Uses:
+    """The triples that anything follows from by some rules, as `Rules.inputs` has them."""
+    found: set[tuple[Term, Term | None]] = set()
+    for rules in several:
+        some = rules.inputs()
+        if some is None:
+            return None
+        found |= some
+    return frozenset(found)
+
+
+# ------------------------------------------------------------------ in words
+
+
+@dataclass(frozen=True, slots=True)
+class Widening:
+    """A triple pattern, and how many classes, properties … of each kind widen it."""
+
+    text: str
+    counts: Mapping[str, int]
+
+
+def widenings(pattern: ast.Node, rules: Rules) -> tuple[Widening, ...]:
+    """What each triple pattern that entailment widens is widened to."""
+    wide = rules.widened
+    counts = _counts(rules)
+    found: dict[str, Widening] = {}
+    for triple in _triples(pattern):
+        total: Counter[str] = Counter()
+        for target in dict.fromkeys(_of_triple(triple)):
+            if target in wide:
+                total += counts[target]
+        if total:
+            text = triple_text(triple)
+            found[text] = Widening(text, dict(total))
+    return tuple(found.values())
+
+
+def _counts(rules: Rules) -> Mapping[Target, Counter[str]]:
+    sources: dict[Target, dict[tuple[str, object], None]]
+    sources = {target: {} for target in rules.targets}
+    for where, end, (number, *symbols, _) in rules.emissions():
+        if number < len(rules.targets):
+            target = rules.targets[number]
+            kind = _kind(where, end, symbols)
+            if kind and not where.value.startswith(_VOCABULARIES):
+                sources[target][kind, end or where] = None
+            results = (
+                join
+                for join in rules.joins
+                if join.result == where and not join.result.value.startswith(_VOCABULARIES)
+            )
+            sources[target] |= {("chain", join): None for join in results}
+    return {target: Counter(kind for kind, _ in found) for target, found in sources.items()}
+
+
+def _kind(where: Term, end: Term | None, symbols: Sequence[object]) -> str | None:
+    """How a rule widens a target; None where it only says what the triple says."""
+    subject, predicate, object = symbols
+    if end is not None:
+        return None if object == end else "class"
+    if predicate == TYPE and not isinstance(object, Part):
+        return "domain" if subject is Part.SUBJECT else "range"
+    if subject is Part.OBJECT:
+        return "inverse"
+    return None if predicate == where else "subproperty"

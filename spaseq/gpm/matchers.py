@@ -1,0 +1,398 @@
+"""The graph patterns of a run over one event after the other.
+
+All patterns share one dictionary and one summary graph: an event is encoded and split into
+views once, whoever asks, and each pattern is matched at most once. Patterns that the native
+matcher cannot run are evaluated by operators in Python, filters likewise, one by one.
+
+Invariant: every permanent term is in the dictionary before the first batch is made, so a
+`Matchers` is complete when it has been constructed; reading over `relevance` leaves out
+what none of its patterns can use. Cost: see `_match` and `evaluate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from spaseq.errors import EventError
+from spaseq.gpm import algebra
+from spaseq.gpm.bind_join import BindJoin, KbTables
+from spaseq.gpm.entailment import inputs, widened
+from spaseq.gpm.named_graphs import EntailedGraphs, NamedGraphs
+from spaseq.gpm.native._entailed_views import Deriver
+from spaseq.gpm.native._matcher import NativeMatcher
+from spaseq.gpm.native._summary_graph import SummaryGraph
+from spaseq.gpm.native.flatten import FlatPattern, flatten
+from spaseq.gpm.pattern import NativePattern, Pattern
+from spaseq.gpm.plan_text import Observed
+from spaseq.gpm.program import GpmProgram
+from spaseq.gpm.python.entry import Test, compile_filter
+from spaseq.gpm.python.evaluator import Evaluator
+from spaseq.gpm.python.remote import fetch
+from spaseq.gpm.python.row_operators import Row
+from spaseq.gpm.python.scope import Scope
+from spaseq.gpm.relevance import Uses, outside, uses
+from spaseq.parser import ast
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf._window_terms import WindowTerms
+from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.entailment import View
+from spaseq.rdf.event import DATE_TIME, Event, Term
+
+_PLAIN: Mapping[tuple[str, ...] | None, EntailedGraphs] = {}
+
+
+class Matchers:
+    """Evaluates patterns over events.
+
+    Args:
+        patterns: numbered as they are asked for.
+        kb: the background graphs.
+        others: what else looks at events (EXISTS in conditions across events).
+        horizon: how far back an event may lie whose terms are still needed.
+        counted: whether that is a number of events; else it is microseconds.
+        whole: patterns for which the KB is not asked by key, and why not.
+        entailed: by the KB graphs that a pattern sees, those graphs under entailment.
+        before: of the same patterns over other graphs, to go on from.
+
+    Raises:
+        KbError: if what the patterns need of the KB cannot be had.
+    """
+
+    def __init__(
+        self,
+        patterns: Sequence[Pattern],
+        kb: NamedGraphs | None,
+        others: Iterable[ast.Node] = (),
+        horizon: int = 0,
+        counted: bool = False,
+        whole: Mapping[int, str] | None = None,
+        entailed: Mapping[tuple[str, ...] | None, EntailedGraphs] = _PLAIN,
+        before: Matchers | None = None,
+    ):
+        self._kb = kb
+        self._others = tuple(others)
+        self._entailed = entailed
+        self.patterns = [
+            widened(pattern, entailed[pattern.program.kb_graphs].rules) if entailed else pattern
+            for pattern in patterns
+        ]
+        self.dictionary: Dictionary = Dictionary() if before is None else before.dictionary
+        self._horizon = horizon
+        self.window: WindowTerms = WindowTerms(horizon) if before is None else before.window
+        self.counted = counted
+        self.graph, self._views = self._summary()
+        self._native: list[NativeMatcher | None] = []
+        self._tables: dict[int, KbTables] = {}
+        for number, pattern in enumerate(self.patterns):
+            self._native.append(self._matcher(number, pattern, (whole or {}).get(number, "")))
+        self._evaluators = [
+            Evaluator(pattern.program, self._seen(pattern.program))
+            if pattern.native is None
+            else None
+            for pattern in self.patterns
+        ]
+        # What is entailed may have predicates that no triple of the event has.
+        self._required = [
+            tuple(map(self.dictionary.intern, evaluator.required))
+            if evaluator is not None and not entailed
+            else ()
+            for evaluator in self._evaluators
+        ]
+        self._tests = [_tests(pattern) for pattern in self.patterns]
+        asking = (*(p.program.pattern for p in patterns), *_conditions(patterns), *self._others)
+        used = inputs(g.rules for g in entailed.values()) if entailed else uses(asking)
+        known = before if before is not None and outside(used, before.used) is None else None
+        self.used: Uses = used if known is None else known.used
+        self.relevance: Relevance = (
+            Relevance(self.dictionary, used) if known is None else known.relevance
+        )
+        self._useful = None if used is None else frozenset(predicate for predicate, _ in used)
+        self._batch = EventBatch(self.dictionary)
+        self._loaded: tuple[EventBatch, int] | None = None
+        self._event: Event | None = None
+        self._evaluated: tuple[Event | None, dict[int, tuple[list[Row], list[Row]]]] = None, {}
+        """The rows of the event that Python looked at last, by pattern."""
+        numbers = range(len(patterns))
+        self._tried = [0 if before is None else before.tried(n) for n in numbers]
+        self._found = [0 if before is None else before.found(n) for n in numbers]
+        self._untrue = [[0] * len(tests) for tests in self._tests]
+        self._untrue_before = [[] if before is None else before.untrue(n) for n in numbers]
+        self.fill()
+
+    # ------------------------------------------------------------------ linking
+
+    def _seen(self, program: GpmProgram) -> NamedGraphs | None:
+        """The background graphs as a program sees them."""
+        return self._entailed.get(program.kb_graphs, self._kb)
+
+    def _summary(self) -> tuple[SummaryGraph, Mapping[Term | View, int]]:
+        steps = [
+            step
+            for pattern in self.patterns
+            if pattern.native is not None
+            for root in (pattern.native.root, *pattern.native.exists.values())
+            for node in algebra.walk(root)
+            for step in algebra.steps_of(node)
+        ]
+        keys = dict.fromkeys(step.key for step in steps)
+        named = [key for key in keys if not isinstance(key, int | View)]
+        derived = [key for key in keys if isinstance(key, View)]
+        views = {key: view for view, key in enumerate((*named, *derived), 1)}
+        deriver = None
+        if derived:
+            groups = [graphs.rules for graphs in self._entailed.values()]
+            deriver = Deriver(self.dictionary, groups, views)
+        whole = any(isinstance(key, int) for key in keys)
+        return SummaryGraph(self.dictionary, named, whole, deriver, len(derived)), views
+
+    def _matcher(self, number: int, pattern: Pattern, whole: str) -> NativeMatcher | None:
+        program, native = pattern.program, pattern.native
+        if native is None:
+            return None
+        flat = flatten(native.root, native.exists)
+        columns = len(program.variables)
+        matcher = self._linked(program, native, flat, native.filters, columns)
+        if flat.kb_tables:
+            self._tables[number] = KbTables(
+                program,
+                native,
+                matcher,
+                flat,
+                lambda below, filters: self._linked(
+                    program, native, below, filters, len(native.slots)
+                ),
+                whole,
+            )
+        return matcher
+
+    def _linked(
+        self,
+        program: GpmProgram,
+        native: NativePattern,
+        flat: FlatPattern,
+        filters: Sequence[ast.Expr],
+        columns: int,
+    ) -> NativeMatcher:
+        return NativeMatcher(
+            self.graph,
+            self._views,
+            flat,
+            [native.codes[expression] for expression in (*flat.expressions, *filters)],
+            len(filters),
+            len(native.slots),
+            columns,
+            -1 if program.at is None else program.variables.index(program.at),
+        )
+
+    # ------------------------------------------------------------------ the KB
+
+    def fill(self) -> None:
+        """Enter what the KB decides, as it is now.
+
+        Batches that were encoded before must be made to fit again (`EventBatch.refit`).
+
+        Raises:
+            KbError: if it cannot be had.
+        """
+        for number, tables in self._tables.items():
+            tables.fill(self._seen(self.patterns[number].program))
+        for pattern in self.patterns:
+            kb = self._seen(pattern.program)
+            if pattern.native is None:
+                fetch(kb, pattern.program.pattern)
+                fetch(kb, pattern.filters)
+            else:
+                fetch(kb, pattern.filters[len(pattern.native.filters) :])
+        # Under entailment only services are left to ask, whatever graphs are in sight.
+        fetch(next(iter(self._entailed.values()), self._kb), self._others)
+        self._event = None
+        self._evaluated = None, {}
+
+    def joins(self, number: int) -> list[BindJoin]:
+        """What of a pattern the KB is asked by key."""
+        tables = self._tables.get(number)
+        return [] if tables is None else tables.joins
+
+    def encode_into(self, batch: EventBatch, event: Event) -> None:
+        """Let a batch hold the facts of one event, and nothing else."""
+        batch.clear()
+        self._add(batch, event)
+
+    def encode(self, events: Iterable[Event]) -> EventBatch:
+        """A batch of the facts of events, to ask the KB for all of them at once."""
+        batch = EventBatch(self.dictionary)
+        for event in events:
+            self._add(batch, event)
+        return batch
+
+    # ------------------------------------------------------------------ events
+
+    def rows(self, event: Event, number: int) -> tuple[list[Row], list[Row]]:
+        """The rows of a pattern over an event: all, and those that pass its local filters."""
+        native = self._native[number]
+        if native is not None and not self._tests[number]:
+            return self._matched(event, native)
+        if event is not self._evaluated[0]:
+            self._evaluated = event, {}
+        known = self._evaluated[1]
+        if number not in known:
+            known[number] = self._evaluate(event, number)
+        return known[number]
+
+    def _evaluate(self, event: Event, number: int) -> tuple[list[Row], list[Row]]:
+        """The rows of a pattern that is left to Python, or some of whose filters are."""
+        native, evaluator = self._native[number], self._evaluators[number]
+        if native is not None:
+            rows, kept = self._matched(event, native)
+        else:
+            assert evaluator is not None
+            rows = kept = evaluator.rows(event) if self._may_match(event, number) else []
+            self._tried[number] += 1
+            self._found[number] += len(rows)
+        if kept:
+            program = self.patterns[number].program
+            scope = Scope(event, self._seen(program), program.kb_graphs)
+            for place, test in enumerate(self._tests[number]):
+                passed = [row for row in kept if test(row, scope)]
+                self._untrue[number][place] += len(kept) - len(passed)
+                kept = passed
+        return rows, kept
+
+    def _may_match(self, event: Event, number: int) -> bool:
+        """Whether an encoded event has the predicates that a pattern in Python requires."""
+        if event is not self._event or self._loaded is None:
+            return True
+        batch, index = self._loaded
+        return batch.size(index) > 0 and batch.has(index, self._required[number])
+
+    def count(self, batch: EventBatch, number: int) -> int:
+        """How many rows of a native pattern the events of a batch have; makes no objects.
+
+        Local filters that are left to Python are not tested.
+        """
+        return self.native(number).count(batch)
+
+    def _matched(self, event: Event, native: NativeMatcher) -> tuple[list[Row], list[Row]]:
+        batch, index = self.encoded(event)
+        self.graph.fill(batch, index)
+        count = native.match(batch, index)
+        if not count:
+            return [], []
+        term = self.window.kept
+        rows: list[Row] = []
+        kept: list[Row] = []
+        for i in range(count):
+            row = tuple([term(batch, n) if n else None for n in native.row(i)])
+            rows.append(row)
+            if native.passed_filters(i):
+                kept.append(row)
+        return rows, kept
+
+    def encoded(self, event: Event) -> tuple[EventBatch, int]:
+        """The batch that holds an event, and its place there.
+
+        One that comes as terms is encoded, alone, in a batch that the next one takes over.
+
+        Raises:
+            EventError: for one that was encoded for another run, which left out some of it.
+        """
+        if event is self._event and self._loaded is not None:
+            return self._loaded
+        self._event = None
+        if isinstance(event, EncodedEvent) and event.batch.dictionary is self.dictionary:
+            event.batch.refit()
+            self._loaded = event.batch, event.index
+        else:
+            if isinstance(event, EncodedEvent) and event.is_pruned:
+                raise EventError(
+                    "the event was read for another run, without what that one cannot use: "
+                    "give its reader the `relevance` of this run"
+                )
+            self._batch.clear()
+            self._batch.file, _, line = event.origin.rpartition(":")
+            self._add(self._batch, event, int(line) if line.isdigit() else 0)
+            self._loaded = self._batch, 0
+        self._event = event
+        return self._loaded
+
+    def event(self, batch: EventBatch, index: int) -> Event:
+        """An event of a batch as an object: the one that was encoded there, or a view of it."""
+        if self._event is None or self._loaded != (batch, index):
+            self._event, self._loaded = EncodedEvent(batch, index), (batch, index)
+        return self._event
+
+    def _add(self, batch: EventBatch, event: Event, line: int = 0) -> None:
+        useful = self._useful
+        facts = event.facts
+        if useful is not None:
+            facts = tuple(fact for fact in facts if fact[1] in useful)
+        at, dated = event.time, event.time.domain == DATE_TIME
+        batch.add(facts, at.micros, event.ordinal, event.name, at.term, dated, event.size, line)
+
+    def advance(self, position: int) -> None:
+        """The stream has come to a time, or a number of events: older terms may go."""
+        self.window.advance(position)
+
+    def forget_terms(self) -> None:
+        """Begin anew with the terms of the window: who has numbers of any must be renewed."""
+        self.window = WindowTerms(self._horizon)
+
+    # ------------------------------------------------------------------ for compiled callers
+
+    def native(self, number: int) -> NativeMatcher:
+        """The native matcher of a pattern that has one."""
+        found = self._native[number]
+        if found is None:
+            raise ValueError("the pattern is evaluated by Python operators")
+        return found
+
+    def wholly_native(self, number: int) -> NativeMatcher | None:
+        """The native matcher of a pattern nothing of which is left to Python."""
+        return None if self._tests[number] else self._native[number]
+
+    # ------------------------------------------------------------------ what was observed
+
+    def tried(self, number: int) -> int:
+        """How many events a pattern was matched against so far."""
+        native = self._native[number]
+        return self._tried[number] + (0 if native is None else native.tried)
+
+    def found(self, number: int) -> int:
+        """How many rows a pattern had so far."""
+        native = self._native[number]
+        return self._found[number] + (0 if native is None else native.found)
+
+    def observed(self, number: int) -> Observed:
+        """What the pattern cost and found over the events of this run."""
+        native = self._native[number]
+        steps: dict[str, tuple[int, int]] = {}
+        for text, given, made in [] if native is None else native.observed:
+            before = steps.get(text, (0, 0))
+            steps[text] = before[0] + given, before[1] + made
+        return Observed(
+            self.tried(number),
+            self.found(number),
+            self.found(number) - sum(self.untrue(number)),
+            steps,
+            tuple(join.text for join in self.joins(number)),
+        )
+
+    def untrue(self, number: int) -> Sequence[int]:
+        """Per local filter of a pattern: rows for which it was the first that was not true."""
+        native = self._native[number]
+        here = [*([] if native is None else native.untrue_counts), *self._untrue[number]]
+        before = self._untrue_before[number]
+        return [a + b for a, b in zip(here, before, strict=True)] if before else here
+
+
+def _tests(pattern: Pattern) -> list[Test]:
+    """The local filters that are left to Python."""
+    slots = {name: column for column, name in enumerate(pattern.program.variables)}
+    native = 0 if pattern.native is None else len(pattern.native.filters)
+    return [compile_filter(condition, slots) for condition in pattern.filters[native:]]
+
+
+def _conditions(patterns: Sequence[Pattern]) -> Iterable[ast.Expr]:
+    return (condition for pattern in patterns for condition in pattern.filters)

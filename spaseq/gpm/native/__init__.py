@@ -1,0 +1,1 @@
+"""Graph patterns compiled to operators over rows of term numbers."""

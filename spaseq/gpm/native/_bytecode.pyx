@@ -1,0 +1,523 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Expression code, linked to a dictionary → truth and value of a row, without the GIL.
+
+A stack machine over operands. Constants are decoded once, when the code is linked; a
+variable's term the first time anybody asks for its value. Nothing is interned but a result
+that is wanted as a term; texts made on the way lie in scratch memory that every evaluation
+uses anew. Functions known only in Python are called with the GIL, on `Value`s.
+
+Invariant: results are those of `ExpressionCompiler`. Cost: some nanoseconds an instruction,
+a microsecond or more where Python is asked. In the steady state nothing is allocated. An
+expression evaluates one row at a time: each thread needs its own.
+"""
+
+from collections.abc import Sequence
+
+from libc.string cimport memset
+
+from spaseq.gpm.native._arithmetic cimport add, cast, divide, multiply, negate, plus, subtract
+from spaseq.gpm.native._code cimport Operation
+from spaseq.gpm.native._comparison cimport equals, is_number, order, same_term, truth_of
+from spaseq.gpm.native._functions cimport call_native, native_of
+from spaseq.gpm.native._numeric_filter cimport condition_of
+from spaseq.gpm.native._operators cimport (
+    ERROR,
+    load_record,
+    load_term,
+    load_value,
+    set_truth,
+    value_of,
+    write_term,
+)
+from spaseq.gpm.native._strings cimport text_is
+from spaseq.rdf._batch cimport known_term, record_of
+from spaseq.rdf._intervals cimport Box, Interval
+from spaseq.rdf._literals cimport decode_record, known_datatype
+from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, take
+from spaseq.rdf._numerals cimport exact_of, is_numeral, places_of
+from spaseq.rdf._terms cimport LOCAL, UNDECODED, hash_of
+from spaseq.rdf._values cimport Kind
+
+from functools import partial
+
+from spaseq.gpm.python.functions import FUNCTIONS
+from spaseq.rdf import conversion
+
+
+cdef enum:
+    MOST_SIDES = 16     # of a box that somebody asks about from Python
+
+
+cdef inline void* _room(size_t count, size_t size) except NULL:
+    cdef void* block = take((count + 1) * size)
+    if block == NULL:
+        raise MemoryError
+    memset(block, 0, (count + 1) * size)
+    return block
+
+
+cdef class Expression:
+    """The code of an expression, ready for rows of batches of one dictionary."""
+
+    def __cinit__(self, object code, Dictionary dictionary not None):
+        self.code = code
+        self.dictionary = dictionary
+        self.columns = code.columns
+        self.exists = code.exists
+        self.functions = []
+        self.length = <int>len(code.operations)
+        self.program = <Instruction*>_room(self.length, sizeof(Instruction))
+        self.constants = <Operand*>_room(len(code.constants), sizeof(Operand))
+        self.callees = <Callee*>_room(len(code.functions), sizeof(Callee))
+        self.stack = <Operand*>_room(_depth(code), sizeof(Operand))
+        self.row = <term_t*>_room(self.columns, sizeof(term_t))
+        self._link(code)
+
+    def __dealloc__(self):
+        give_back(self.program)
+        give_back(self.constants)
+        give_back(self.callees)
+        give_back(self.stack)
+        give_back(self.row)
+        arena_free(&self.scratch)
+
+    def __str__(self):
+        return str(self.code)
+
+    cdef int _link(self, object code) except -1:
+        cdef int i
+        cdef term_t term
+        cdef bytes name
+        for i in range(self.length):
+            self.program[i].operation = code.operations[i]
+            self.program[i].operand = code.operands[i]
+        if self.length == 3 and (
+            self.program[0].operation in (Operation.VARIABLE, Operation.CONSTANT)
+            and self.program[1].operation in (Operation.VARIABLE, Operation.CONSTANT)
+            and self.program[2].operation in (Operation.LESS, Operation.LESS_EQUAL)
+        ):
+            self.comparing = self.program[2].operation
+        for i, constant in enumerate(code.constants):
+            term = self.dictionary.intern(constant)
+            load_record(&self.constants[i], &self.dictionary.permanent.records[term], term)
+        for i, (function, count) in enumerate(code.functions):
+            name = function.encode()
+            self.callees[i].datatype = known_datatype(name, <uint32_t>len(name))
+            self.callees[i].arguments = count
+            if self.callees[i].datatype == NULL:
+                self.callees[i].native = native_of(function)
+                self.functions.append(FUNCTIONS[function])
+            else:
+                local = self.callees[i].datatype.name[: self.callees[i].datatype.size].decode()
+                self.functions.append(partial(conversion.cast, local))
+        self.numeric = condition_of(code, self.dictionary)
+        return 0
+
+    # ---------------------------------------------------------------- evaluation
+
+    cdef int truth(
+        self, EventBatch batch, const term_t* row, Existence* exists
+    ) except -2 nogil:
+        cdef int found
+        if self.comparing:
+            found = self._compare(batch, row)
+            if found >= 0:
+                return found
+        elif self.numeric is not None:
+            found = self.numeric.decide(batch, row)
+            if found >= 0:
+                return found
+        self._run(batch, row, exists)
+        return truth_of(&self.stack[1])
+
+    cdef bint may_hold(self, EventBatch batch, const term_t* row, const Box* box) noexcept nogil:
+        return self.numeric is None or self.numeric.may_hold(batch, row, box)
+
+    cdef int _compare(self, EventBatch batch, const term_t* row) noexcept nogil:
+        """Compare two numbers of one datatype, not NaN: 1, 0, or -1 where they are no such.
+
+        Most filters are no more than that: they need no steps either, whatever their size.
+        """
+        cdef TermRecord[2] numerals
+        cdef const TermRecord* first = self._number(batch, row, 0, numerals)
+        cdef const TermRecord* second = self._number(batch, row, 1, numerals)
+        cdef double one, other
+        if first == NULL or second == NULL or first.kind != second.kind:
+            return -1
+        if first.kind == Kind.INTEGER or first.kind == Kind.DECIMAL:
+            if self.comparing == Operation.LESS:
+                return first.exact < second.exact
+            return first.exact <= second.exact
+        one, other = first.further.real, second.further.real
+        if first.kind == Kind.DOUBLE and one == one and other == other:
+            return one < other if self.comparing == Operation.LESS else one <= other
+        return -1
+
+    cdef const TermRecord* _number(
+        self, EventBatch batch, const term_t* row, int place, TermRecord* numerals
+    ) noexcept nogil:
+        """The record of an operand, with its value at least; NULL: a variable is unbound."""
+        cdef term_t term
+        cdef TermRecord* record
+        if self.program[place].operation == Operation.CONSTANT:
+            term = self.constants[self.program[place].operand].term
+        else:
+            term = row[self.program[place].operand]
+        if term == 0:
+            return NULL
+        if is_numeral(term):
+            record = &numerals[place]
+            record.kind = Kind.DECIMAL if places_of(term) else Kind.INTEGER
+            record.exact = exact_of(term)
+            return record
+        record = record_of(batch, term)
+        if record.kind == UNDECODED:
+            decode_record(record)
+        return record
+
+    cdef int value(
+        self, EventBatch batch, const term_t* row, Existence* exists, term_t* result
+    ) except -2 nogil:
+        cdef Operand* found = &self.stack[1]
+        cdef uint64_t hash
+        result[0] = 0
+        self._run(batch, row, exists)
+        if found.kind == ERROR:
+            return 0
+        if found.term == 0:
+            write_term(found, &self.scratch)
+            hash = hash_of(found.whole, found.whole_size)
+            found.term = known_term(batch, hash, found.whole, found.whole_size)
+            if found.term == 0:
+                found.term = batch.enter(hash, found.whole, found.whole_size, True)
+        result[0] = found.term
+        return 0
+
+    cdef int _run(self, EventBatch batch, const term_t* row, Existence* exists) except -2 nogil:
+        """Run the code; the value of the row is in stack[1] then."""
+        cdef Instruction* program = self.program
+        cdef Operand* top = self.stack
+        cdef int place = 0, length = self.length, operation, operand, found
+        arena_reset(&self.scratch)
+        while place < length:
+            operation = program[place].operation
+            operand = program[place].operand
+            place += 1
+            if operation == Operation.VARIABLE:
+                top += 1
+                load_term(top, batch, row[operand])
+            elif operation == Operation.CONSTANT:
+                top += 1
+                top[0] = self.constants[operand]
+            elif operation == Operation.NOTHING:
+                top += 1
+                top.kind = ERROR
+            elif operation == Operation.BOUND:
+                top += 1
+                set_truth(top, row[operand] != 0)
+            elif operation == Operation.EXISTS:
+                found = _holds(exists, operand, row)
+                top += 1
+                set_truth(top, found)
+            elif operation <= Operation.IS_TEXT:
+                top -= 1
+                if operation == Operation.AND or operation == Operation.OR:
+                    _combine(top, top + 1, operation == Operation.OR)
+                elif top.kind == ERROR or top[1].kind == ERROR:
+                    top.kind = ERROR
+                else:
+                    _binary(operation, top, &self.scratch)
+            elif operation <= Operation.CALL:
+                if operation == Operation.CALL:
+                    top -= self.callees[operand].arguments - 1
+                    self._call(operand, top)
+                elif top.kind != ERROR:
+                    if operation == Operation.CAST:
+                        self._call(operand, top)
+                    else:
+                        _unary(operation, top, &self.scratch)
+            elif operation == Operation.JUMP:
+                place = operand
+            elif operation == Operation.JUMP_IF_TRUE:
+                if top.kind != ERROR and top.exact:
+                    place = operand
+            elif operation == Operation.JUMP_IF_FALSE:
+                if top.kind != ERROR and not top.exact:
+                    place = operand
+            elif operation == Operation.JUMP_IF_ERROR:
+                if top.kind == ERROR:
+                    place = operand
+            elif operation == Operation.JUMP_UNLESS:
+                if not top.exact:
+                    place = operand
+                top -= 1
+            elif operation == Operation.JUMP_IF_VALUE:
+                if top.kind == ERROR:
+                    top -= 1
+                else:
+                    place = operand
+            elif operation == Operation.BEGIN_IN:
+                top += 1
+                if (top - 1).kind == ERROR:
+                    top.kind = ERROR
+                    place = operand
+                else:
+                    set_truth(top, False)
+            elif operation == Operation.TRY_IN:
+                top -= 1
+                found = -1
+                if top[1].kind != ERROR:
+                    found = equals(top - 1, top + 1)
+                if found == 1:
+                    set_truth(top, True)
+                    place = operand
+                elif found < 0:
+                    top.kind = ERROR
+            else:
+                top -= 1
+                top[0] = top[1]
+        return 0
+
+    cdef int _call(self, int number, Operand* arguments) except -2 nogil:
+        cdef Callee* callee = &self.callees[number]
+        cdef int i, done
+        for i in range(callee.arguments):
+            if arguments[i].kind == ERROR:
+                arguments.kind = ERROR
+                return 0
+        if callee.datatype != NULL:
+            done = cast(arguments, callee.datatype, &self.scratch)
+        else:
+            done = call_native(callee.native, arguments, callee.arguments, &self.scratch)
+        if not done:
+            self._call_slowly(number, arguments)
+        return 0
+
+    cdef int _call_slowly(self, int number, Operand* arguments) except -2 with gil:
+        cdef int i
+        values = []
+        for i in range(self.callees[number].arguments):
+            values.append(value_of(&arguments[i]))
+        return load_value(arguments, self.functions[number](*values), &self.scratch)
+
+    # ---------------------------------------------------------------- for people
+
+    def evaluate(self, EventBatch batch not None, row: Sequence[int], exists=None) -> int:
+        """The value for a row of the batch's term numbers, as one; 0: an error, or unbound.
+
+        `exists(number)` says whether there is a solution for an EXISTS.
+        """
+        cdef term_t result = 0
+        cdef Existence existence = _existence(exists)
+        self._fill(batch, row)
+        self.value(batch, self.row, &existence, &result)
+        return result
+
+    def test(self, EventBatch batch not None, row: Sequence[int], exists=None):
+        """The effective boolean value for a row; None: an error."""
+        cdef Existence existence = _existence(exists)
+        self._fill(batch, row)
+        cdef int found = self.truth(batch, self.row, &existence)
+        return None if found < 0 else found == 1
+
+    @property
+    def is_numeric(self):
+        """Whether it is a condition over numbers; see `spaseq.gpm.native.numeric_filter`."""
+        return self.numeric is not None
+
+    def decide(self, EventBatch batch not None, row: Sequence[int]):
+        """As `test`, of a condition over numbers; None: it is not decided without operands."""
+        self._fill(batch, row)
+        cdef int found = self.numeric.decide(batch, self.row) if self.is_numeric else -1
+        return None if found < 0 else found == 1
+
+    def may(self, EventBatch batch not None, row: Sequence[int], box: Sequence) -> bool:
+        """Whether it may be true for a row whose columns that are unbound lie in a box.
+
+        Of the box, (column, least number, greatest number).
+        """
+        cdef uint32_t i
+        cdef Box within
+        cdef uint32_t[MOST_SIDES] columns
+        cdef Interval[MOST_SIDES] intervals
+        if len(box) > MOST_SIDES:
+            raise ValueError(f"a box must have at most {MOST_SIDES} columns, not {len(box)}")
+        self._fill(batch, row)
+        for i, (column, low, high) in enumerate(box):
+            columns[i], intervals[i] = column, Interval(low, high)
+        within.columns, within.intervals, within.width = columns, intervals, <uint32_t>len(box)
+        return self.may_hold(batch, self.row, &within)
+
+    cdef int _fill(self, EventBatch batch, object row) except -1:
+        cdef int i
+        if batch.dictionary is not self.dictionary:
+            raise ValueError("the batch was encoded with another dictionary")
+        if len(row) < self.columns:
+            raise ValueError(f"a row must have {self.columns} columns, not {len(row)}")
+        for i in range(self.columns):
+            self.row[i] = row[i]
+            if not _known(batch, self.row[i]):
+                raise ValueError(f"the batch has no term {self.row[i]}")
+        return 0
+
+
+cdef inline bint _known(EventBatch batch, term_t term) noexcept nogil:
+    if term & LOCAL:
+        return 0 < term ^ LOCAL < batch.local.count
+    if is_numeral(term):
+        return True
+    return term < batch.dictionary.permanent.count
+
+
+ctypedef int (*holds_t)(void* context, int number, const term_t* row) noexcept nogil
+
+
+cdef Existence _existence(object exists) except *:
+    """Let a Python function, which must be kept alive, decide about EXISTS."""
+    cdef Existence existence
+    existence.holds = NULL if exists is None else <holds_t>_ask
+    existence.context = <void*>exists
+    return existence
+
+
+cdef int _ask(void* context, int number, const term_t* row) except -2 with gil:
+    return bool((<object>context)(number))
+
+
+cdef int _holds(Existence* exists, int number, const term_t* row) except -2 nogil:
+    if exists == NULL or exists.holds == NULL:
+        with gil:
+            raise ValueError("nobody decides the EXISTS of this expression")
+    return exists.holds(exists.context, number, row)
+
+
+cdef inline void _combine(Operand* a, const Operand* b, bint disjunction) noexcept nogil:
+    """AND and OR of two truths: one that decides does so whatever the other is."""
+    cdef bint first = a.kind != ERROR and (a.exact != 0) == disjunction
+    cdef bint second = b.kind != ERROR and (b.exact != 0) == disjunction
+    if first or second:
+        set_truth(a, disjunction)
+    elif a.kind == ERROR or b.kind == ERROR:
+        a.kind = ERROR
+    else:
+        set_truth(a, not disjunction)
+
+
+cdef inline int _binary(int operation, Operand* a, Arena* scratch) except -2 nogil:
+    """An operation on a[0] and a[1], both values; its result is in a[0] then."""
+    cdef Operand* b = a + 1
+    cdef int found
+    if operation == Operation.EQUAL or operation == Operation.NOT_EQUAL:
+        found = equals(a, b)
+        if found < 0:
+            a.kind = ERROR
+        else:
+            set_truth(a, found == (operation == Operation.EQUAL))
+    elif operation == Operation.LESS or operation == Operation.LESS_EQUAL:
+        found = order(a, b)
+        if found == 2:
+            a.kind = ERROR
+        else:
+            set_truth(a, found < 0 or (found == 0 and operation == Operation.LESS_EQUAL))
+    elif operation == Operation.ADD:
+        add(a, b, scratch)
+    elif operation == Operation.SUBTRACT:
+        subtract(a, b, scratch)
+    elif operation == Operation.MULTIPLY:
+        multiply(a, b, scratch)
+    elif operation == Operation.DIVIDE:
+        divide(a, b, scratch)
+    elif operation == Operation.IS_TEXT:
+        text_is(a, b)
+    else:
+        write_term(a, scratch)
+        write_term(b, scratch)
+        set_truth(a, same_term(a, b))
+    return 0
+
+
+cdef inline int _unary(int operation, Operand* a, Arena* scratch) except -2 nogil:
+    cdef int found
+    if operation == Operation.NOT:
+        set_truth(a, a.exact == 0)
+    elif operation == Operation.NEGATE:
+        negate(a, scratch)
+    elif operation == Operation.PLUS:
+        plus(a, scratch)
+    elif operation == Operation.TRUTH:
+        found = truth_of(a)
+        if found < 0:
+            a.kind = ERROR
+        else:
+            set_truth(a, found)
+    elif operation == Operation.IS_IRI:
+        set_truth(a, a.kind == Kind.IRI)
+    elif operation == Operation.IS_BLANK:
+        set_truth(a, a.kind == Kind.BLANK)
+    elif operation == Operation.IS_LITERAL:
+        set_truth(a, a.kind > Kind.BLANK)
+    else:
+        set_truth(a, is_number(a))
+    return 0
+
+
+# What an instruction adds to the stack, where that is not nothing; for calls see below.
+cdef dict PUSHED = {
+    Operation.NOTHING: 1,
+    Operation.CONSTANT: 1,
+    Operation.VARIABLE: 1,
+    Operation.BOUND: 1,
+    Operation.EXISTS: 1,
+    Operation.JUMP_UNLESS: -1,
+    Operation.JUMP_IF_VALUE: -1,
+    Operation.BEGIN_IN: 1,
+    Operation.TRY_IN: -1,
+    Operation.END_IN: -1,
+}
+# How many operands must be left behind it, where that is not one.
+cdef dict LEAST = {
+    Operation.JUMP_UNLESS: 0,
+    Operation.JUMP_IF_VALUE: 0,
+    Operation.BEGIN_IN: 2,
+    Operation.TRY_IN: 2,
+}
+
+
+def _depth(code) -> int:
+    """The stack that code needs; ValueError for code that no compiler wrote."""
+    cdef int place, operation, operand, deepest = 0, length = <int>len(code.operations)
+    reached = {0: 0}
+    for place in range(length):
+        operation, operand = code.operations[place], code.operands[place]
+        depth = reached.get(place)
+        limits = {
+            Operation.CONSTANT: len(code.constants),
+            Operation.VARIABLE: code.columns,
+            Operation.BOUND: code.columns,
+            Operation.EXISTS: code.exists,
+            Operation.CALL: len(code.functions),
+            Operation.CAST: len(code.functions),
+        }
+        jumps = Operation.JUMP <= operation < Operation.END_IN
+        if depth is None or operation > Operation.END_IN:
+            raise ValueError(f"instruction {place} is out of place")
+        if not (place < operand <= length if jumps else 0 <= operand < limits.get(operation, 1)):
+            raise ValueError(f"instruction {place} has the operand {operand}")
+        if operation == Operation.CALL:
+            after = depth + 1 - code.functions[operand][1]
+        elif Operation.SAME_TERM <= operation <= Operation.IS_TEXT:
+            after = depth - 1
+        else:
+            after = depth + PUSHED.get(operation, 0)
+        if after < LEAST.get(operation, 1):
+            raise ValueError(f"instruction {place} lacks operands")
+        if jumps:
+            beyond = depth if operation == Operation.JUMP_IF_VALUE else after
+            if reached.setdefault(operand, beyond) != beyond:
+                raise ValueError(f"instruction {place} jumps to another depth")
+        if operation != Operation.JUMP and reached.setdefault(place + 1, after) != after:
+            raise ValueError(f"instruction {place} leaves another depth")
+        deepest = max(deepest, after, depth)
+    if reached.get(length) != 1:
+        raise ValueError("the code does not leave one value")
+    return deepest

@@ -1,0 +1,125 @@
+"""The native matcher; see _matcher.pyx."""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+cimport cython
+from cpython.ref cimport PyObject
+
+from spaseq.gpm.native._basic cimport BasicJoin, take_both
+from spaseq.gpm.native._bytecode cimport Existence
+from spaseq.gpm.native._summary_graph cimport SummaryGraph
+from spaseq.gpm.native._rows cimport RowIndex, Rows
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._memory cimport Arena
+from spaseq.rdf._terms cimport term_t
+
+cdef struct Node:
+    int operator
+    int left
+    int right
+    uint32_t first      # steps, operands or table
+    uint32_t end
+    uint32_t test_first # expressions
+    uint32_t test_end
+    int slot
+    bint flag
+    Rows rows           # the result of the last evaluation
+    RowIndex index      # TABLE: by the keys of the one join that reads it, if `indexed`
+    bint indexed
+    Arena memory        # TABLE: of that index
+    uint64_t evaluated
+    uint64_t produced
+
+# What an EXISTS needs to be answered: who asks, and the operator of each by number.
+cdef struct Asked:
+    PyObject* matcher
+    uint32_t* nodes
+
+
+@cython.final
+cdef class NativeMatcher:
+    cdef readonly SummaryGraph graph
+    cdef readonly uint32_t columns      # variables: the first slots of a row
+    cdef uint32_t width                 # all slots
+    cdef int at                         # the slot of the AT variable, -1 without one
+    cdef Node* nodes
+    cdef uint32_t node_count
+    cdef BasicJoin basic
+    cdef uint32_t* operands
+    cdef PyObject** tests               # the Expressions, kept alive by `expressions`
+    cdef Existence* existences          # one per expression
+    cdef Asked* asked
+    cdef uint32_t local_first, local_end    # the local filters among the expressions
+    cdef readonly list expressions
+    cdef object flat                    # the FlatPattern, its steps in their present order
+    cdef dict views                     # the number of each predicate's view
+    cdef uint64_t needed                # the views without whose triples there is no row
+    cdef bint straight                  # the pattern is but steps of given predicates
+    cdef bint lone                      # and its view and its triple are all it asks for
+    cdef bint plain                     # the same without a filter, with a slot for each end only
+    cdef PyObject* batch                # of the event being matched, borrowed for as long
+    cdef term_t* empty                  # a row without bindings
+    cdef term_t* timed                  # a row with the event's time
+    cdef const term_t* seed
+    cdef term_t time
+    cdef Arena scratch                  # indexes of one evaluation
+    cdef Rows* result                   # the rows of the last event: those of the last node
+    cdef uint64_t serial                # of the batch of that event, 0: there is no result
+    cdef uint32_t event
+    cdef uint8_t* passed                # per row: whether it passed the local filters
+    cdef uint32_t passed_room
+    cdef uint32_t beats                 # turns of loops since the last look at signals, and before
+    cdef uint64_t* untrue
+    cdef readonly uint64_t tried        # events so far
+    cdef readonly uint64_t found        # rows so far
+    cdef uint64_t next_order            # when the order of the steps is looked at again
+
+    cdef int _take_memory(self, uint32_t nodes, uint32_t operands, uint32_t tests) except -1
+    cdef int _enter_node(self, Node* flat, node) except -1
+    cdef int _enter_rows(self, Node* flat, slots, rows, EventBatch batch) except -1
+    cdef int _enter_test(self, uint32_t number, code) except -1
+    cdef uint64_t _needed(self, int number) noexcept
+    cdef bint _is_straight(self, Node* root) noexcept
+    cdef inline int look(self, EventBatch batch, uint32_t event) except -1 nogil:
+        """The rows of an event in `result`, and which of them passed; worked out only once."""
+        if self.serial == batch.serial and self.event == event:
+            return 0
+        return self._look(batch, event)
+    cdef int _look(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef inline int pass_over(self, uint64_t events) noexcept nogil:
+        """So many events were not looked at, for want of triples."""
+        self.tried += events
+        return 0
+    cdef inline bint look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil:
+        """Whether an event has a row that passed, whose only triple is of the pattern's only view.
+
+        The same that `look` finds, without a summary graph.
+        """
+        if self.serial == batch.serial and self.event == event:
+            return self.result.count > 0 and self.passed[0]
+        if not self.plain:
+            self._look_at_one(batch, event)
+            return self.result.count > 0 and self.passed[0]
+        self.result.count = 1
+        take_both(
+            &self.basic.steps[self.nodes[self.node_count - 1].first],
+            &batch.triples[batch.events[event].first], self.result.cells,
+        )
+        self.passed[0] = True
+        self.tried += 1
+        self.found += 1
+        self.serial, self.event = batch.serial, event
+        return True
+    cdef int _look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil
+    cdef int run(self, uint32_t event) except -1 nogil
+    cdef int filter_rows(self) except -1 nogil
+    cdef int evaluate(self, int number) except -1 nogil
+    cdef int join(self, Node* node) except -1 nogil
+    cdef int seeded(self, Node* node) except -1 nogil
+    cdef int index_right(self, Node* node, RowIndex* index) except -1 nogil
+    cdef int _join_rows(self, Node* node, const term_t* left, const term_t* right) except -1 nogil
+    cdef int _copy_row(self, Rows* rows, const term_t* row) except -1 nogil
+    cdef int extend(self, Node* node) except -1 nogil
+    cdef int holds(self, uint32_t first, uint32_t end, const term_t* row) except -1 nogil
+    cdef int reorder(self) except -1

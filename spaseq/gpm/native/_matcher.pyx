@@ -1,0 +1,599 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""One encoded event → the rows of a graph pattern, in machine integers.
+
+The operators of spaseq.gpm.algebra over rows of term numbers: every variable and blank node
+has a slot, 0 is unbound. The order in which a basic pattern is joined (_basic) is chosen at
+compile time and looked at again when views turn out to be of other sizes than expected.
+
+Invariants: rows of the result are distinct in the pattern's variables; nothing is kept from
+one event to the next but memory, counters and the tables of VALUES and of the KB. Memory is
+that of the greatest result so far: matching allocates nothing in steady state.
+Cost: linear in the rows the steps make, intermediate ones too; joins of two operators are
+hash joins on the slots both always bind. Source: SPARQL 1.1 section 18.5.
+"""
+
+from libc.string cimport memcpy, memset
+
+from spaseq.gpm.native._basic cimport match_one
+from spaseq.gpm.native._bytecode cimport Expression
+from spaseq.gpm.native._summary_graph cimport bit_of
+from spaseq.gpm.native._rows cimport (
+    MORE,
+    drop_duplicates,
+    index_rows,
+    key_hash,
+    overlap,
+    row_at,
+    row_new,
+    rows_free,
+    rows_init,
+)
+from spaseq.rdf._effort cimport beat
+from spaseq.rdf._batch cimport Triple
+from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, longer, zeroed
+
+from spaseq.gpm.native.order import cost, ordered
+
+cdef enum Operator:  # as in spaseq.gpm.native.flatten
+    SEED
+    BASIC
+    JOIN
+    LEFT_JOIN
+    UNION
+    MINUS
+    FILTER
+    EXTEND
+    TABLE
+    ALTERNATIVES
+
+# After this many events the order of the steps is looked at again, then eight times as many.
+cdef uint64_t FIRST_LOOK = 64
+# A new order must promise to cost this much less.
+cdef double WORTHWHILE = 0.5
+
+ctypedef int (*Quiet)(NativeMatcher, int) noexcept nogil
+
+
+cdef int _evaluate(NativeMatcher matcher, int number) except -1 nogil:
+    return matcher.evaluate(number)
+
+
+cdef int _exists(void* context, int number, const term_t* row) noexcept nogil:
+    """Whether the pattern of an EXISTS has a solution that agrees with the row."""
+    cdef Asked* asked = <Asked*>context
+    cdef int node = asked.nodes[number]
+    cdef const term_t* outside = (<NativeMatcher>asked.matcher).seed
+    cdef int status
+    (<NativeMatcher>asked.matcher).seed = row
+    # A Python exception stays set for the expression to hand on.
+    status = (<Quiet>_evaluate)(<NativeMatcher>asked.matcher, node)
+    (<NativeMatcher>asked.matcher).seed = outside
+    if status < 0:
+        return -2
+    return (<NativeMatcher>asked.matcher).nodes[node].rows.count > 0
+
+
+cdef class NativeMatcher:
+    """The matcher of one graph pattern within a run.
+
+    Args:
+        graph: the summary graph it reads; it must have a view of every predicate of the steps.
+        views: the number of each predicate's view.
+        flat: the pattern (spaseq.gpm.native.flatten.FlatPattern).
+        codes: the pattern's expressions (spaseq.gpm.native.bytecode.Compiled), local filters last.
+        local: how many local filters there are.
+        slots: how many slots rows have, and `columns` how many of them are variables.
+        at: the slot of the AT variable, -1 without one.
+    """
+
+    def __cinit__(
+        self, SummaryGraph graph not None, views, flat, codes, int local, int slots, int columns,
+        int at,
+    ):
+        self.graph = graph
+        self.views = views
+        self.flat = flat
+        self.width = slots
+        self.columns = columns
+        self.at = at
+        self.next_order = FIRST_LOOK
+        self.local_first = <uint32_t>(len(codes) - local)
+        self.local_end = <uint32_t>len(codes)
+        self.expressions = [Expression(code.code, graph.dictionary) for code in codes]
+        self._take_memory(len(flat.nodes), len(flat.operands), len(codes))
+        self.basic = BasicJoin(graph, views, slots, flat.steps)
+        for i, operand in enumerate(flat.operands):
+            self.operands[<uint32_t>i] = operand
+        for i, node in enumerate(flat.nodes):
+            self._enter_node(&self.nodes[<uint32_t>i], node)
+        for i, code in enumerate(codes):
+            self._enter_test(<uint32_t>i, code)
+        self.needed = self._needed(<int>self.node_count - 1)
+        self.straight = self._is_straight(&self.nodes[self.node_count - 1])
+        # Of more views some share a bit, and those that are present may be others.
+        self.lone = self.straight and len(flat.steps) == 1 and graph.view_count <= 64 and not any(
+            code.exists for code in codes
+        )
+
+    def __dealloc__(self):
+        cdef uint32_t i
+        for i in range(self.node_count):
+            rows_free(&self.nodes[i].rows)
+            arena_free(&self.nodes[i].memory)
+        if self.asked != NULL:
+            for i in range(self.local_end):
+                give_back(self.asked[i].nodes)
+        give_back(self.nodes)
+        give_back(self.operands)
+        give_back(self.tests)
+        give_back(self.existences)
+        give_back(self.asked)
+        give_back(self.empty)
+        give_back(self.timed)
+        give_back(self.passed)
+        give_back(self.untrue)
+        arena_free(&self.scratch)
+
+    # ---------------------------------------------------------------- linking
+
+    cdef int _take_memory(
+        self, uint32_t nodes, uint32_t operands, uint32_t tests
+    ) except -1:
+        self.nodes = <Node*>zeroed(nodes, sizeof(Node))
+        self.node_count = nodes
+        self.result = &self.nodes[nodes - 1].rows
+        self.operands = <uint32_t*>zeroed(operands, sizeof(uint32_t))
+        self.tests = <PyObject**>zeroed(tests, sizeof(PyObject*))
+        self.existences = <Existence*>zeroed(tests, sizeof(Existence))
+        self.asked = <Asked*>zeroed(tests, sizeof(Asked))
+        self.empty = <term_t*>zeroed(self.width, sizeof(term_t))
+        self.timed = <term_t*>zeroed(self.width, sizeof(term_t))
+        self.untrue = <uint64_t*>zeroed(self.local_end, sizeof(uint64_t))
+        return 0
+
+    cdef int _enter_node(self, Node* flat, node) except -1:
+        flat.operator = node.operator
+        flat.left = node.left
+        flat.right = node.right
+        flat.first = node.first
+        flat.end = node.end
+        flat.test_first = node.test_first
+        flat.test_end = node.test_end
+        flat.slot = node.slot
+        flat.flag = node.flag
+        rows_init(&flat.rows, self.width)
+        if flat.operator != TABLE:
+            return 0
+        slots, rows = self.flat.tables[flat.first]
+        return self._enter_rows(flat, slots, rows, None)
+
+    cdef uint64_t _needed(self, int number) noexcept:
+        """The views that an operator has no row without, see `bit_of`."""
+        cdef Node* node = &self.nodes[number]
+        cdef uint64_t found
+        cdef uint32_t i
+        if node.operator == SEED or node.operator == TABLE:
+            return 0
+        if node.operator == UNION:
+            found = ~<uint64_t>0
+            for i in range(node.first, node.end):
+                found &= self._needed(self.operands[i])
+            return found
+        found = self._needed(node.left)
+        if node.operator == BASIC:
+            for i in range(node.first, node.end):
+                found |= bit_of(self.basic.steps[i].view)
+        elif node.operator == JOIN:
+            found |= self._needed(node.right)
+        return found
+
+    cdef bint _is_straight(self, Node* root) noexcept:
+        cdef uint32_t i
+        if root.operator != BASIC or self.nodes[root.left].operator != SEED or self.at >= 0:
+            return False
+        for i in range(root.first, root.end):
+            if self.basic.steps[i].open:
+                return False
+        return True
+
+    cdef int _enter_rows(self, Node* flat, slots, rows, EventBatch batch) except -1:
+        cdef term_t* row
+        cdef uint32_t width = <uint32_t>len(slots)
+        cdef uint32_t i
+        cdef list places = list(slots)
+        flat.rows.count = 0
+        flat.indexed = False
+        arena_reset(&flat.memory)
+        for cells in rows:
+            row = row_new(&flat.rows)
+            memset(row, 0, self.width * sizeof(term_t))
+            for i in range(width):
+                cell = cells[i]
+                if cell is None:
+                    continue
+                if batch is None:
+                    row[<uint32_t>places[i]] = self.graph.dictionary.intern(cell)
+                else:
+                    row[<uint32_t>places[i]] = batch.encode(cell)
+        return 0
+
+    def fill(self, uint32_t number, rows, EventBatch batch=None):
+        """Give the table of an operator its rows, terms in the order of its slots.
+
+        They become permanent terms, or those of the one batch that is matched next.
+        """
+        cdef RowIndex index
+        cdef uint32_t i
+        if number >= self.node_count or self.nodes[number].operator != TABLE:
+            raise ValueError(f"operator {number} is no table")
+        slots, _ = self.flat.tables[self.nodes[number].first]
+        self.serial = 0
+        self._enter_rows(&self.nodes[number], slots, rows, batch)
+        if batch is None:
+            # Of a large table that takes its time, which no event should wait for.
+            for i in range(self.node_count):
+                if self.nodes[i].operator in (JOIN, LEFT_JOIN, MINUS) and (
+                    self.nodes[i].right == <int>number
+                ):
+                    self.index_right(&self.nodes[i], &index)
+
+    def bindings(self, EventBatch batch not None, uint32_t first, uint32_t end, slots):
+        """The distinct bindings of some slots in the rows of events, of those that bind all.
+
+        Rows must pass the local filters. Keys of a dict, in the order they came up.
+        """
+        cdef uint32_t event, i
+        cdef dict found = {}
+        cdef term_t* row
+        cdef list places = list(slots)
+        cdef uint32_t only = <uint32_t>places[0]
+        self.serial = 0
+        self.batch = <PyObject*>batch
+        for event in range(first, end):
+            with nogil:
+                self.graph.load(batch, event)
+                self.run(event)
+                self.filter_rows()
+            for i in range(self.result.count):
+                if not self.passed[i]:
+                    continue
+                row = row_at(self.result, i)
+                if len(places) == 1:
+                    if row[only]:
+                        found[(row[only],)] = None
+                    continue
+                key = tuple([row[<uint32_t>place] for place in places])
+                if 0 not in key:
+                    found[key] = None
+        return found
+
+    cdef int _enter_test(self, uint32_t number, code) except -1:
+        self.tests[number] = <PyObject*>self.expressions[number]
+        asked = [self.flat.exists[exists] for exists in code.exists]
+        self.asked[number].matcher = <PyObject*>self
+        self.asked[number].nodes = <uint32_t*>zeroed(len(asked), sizeof(uint32_t))
+        for i, node in enumerate(asked):
+            self.asked[number].nodes[<uint32_t>i] = node
+        self.existences[number].holds = _exists
+        self.existences[number].context = &self.asked[number]
+        return 0
+
+    # ---------------------------------------------------------------- an event
+
+    def match(self, EventBatch batch not None, uint32_t event):
+        """Match the event that the summary graph has loaded; how many rows it has."""
+        self.look(batch, event)
+        return self.result.count
+
+    cdef int _look(self, EventBatch batch, uint32_t event) except -1 nogil:
+        self.serial = 0
+        self.batch = <PyObject*>batch
+        self.run(event)
+        self.filter_rows()
+        self.serial = batch.serial
+        self.event = event
+        return 0
+
+    cdef int _look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil:
+        cdef const Triple* triple = &batch.triples[batch.events[event].first]
+        cdef Node* root = &self.nodes[self.node_count - 1]
+        self.serial, self.batch = 0, <PyObject*>batch
+        self.tried += 1
+        root.rows.count = 0
+        self.found += match_one(self.basic, root.first, triple, &root.rows)
+        if self.local_first < self.local_end or self.passed_room == 0:
+            self.filter_rows()
+        else:
+            self.passed[0] = True
+            # There is room for a row from now on.
+            self.plain = self.width == 2 and self.basic.steps[root.first].apart
+        self.serial, self.event = batch.serial, event
+        return 0
+
+    cdef bint accepts(self, EventBatch batch, const term_t* row) except -1 nogil:
+        """Whether a row passes the local filters, at the event that the summary graph holds."""
+        self.serial = 0
+        arena_reset(&self.scratch)
+        self.seed = self.empty
+        self.batch = <PyObject*>batch
+        return self.holds(self.local_first, self.local_end, row)
+
+    def row(self, uint32_t i):
+        """The terms of a row of the last event, by column; 0 is unbound."""
+        cdef term_t* row = row_at(self.result, i)
+        return [row[column] for column in range(self.columns)]
+
+    def passed_filters(self, uint32_t i):
+        """Whether a row of the last event passed the local filters."""
+        return self.passed[i] != 0
+
+    def count(self, EventBatch batch not None):
+        """How many rows the events of a batch have, of those that pass the local filters."""
+        cdef uint32_t event, i
+        cdef uint64_t total = 0
+        self.serial = 0
+        self.batch = <PyObject*>batch
+        with nogil:
+            for event in range(batch.event_count):
+                self.graph.load(batch, event)
+                self.run(event)
+                self.filter_rows()
+                for i in range(self.result.count):
+                    total += self.passed[i]
+        return total
+
+    @property
+    def untrue_counts(self):
+        """Per local filter: the rows for which it was the first that was not true."""
+        return [self.untrue[i] for i in range(self.local_end - self.local_first)]
+
+    @property
+    def observed(self):
+        """Per step, in its present order: (text, rows given, rows made) since the last change."""
+        return [
+            (step.text, self.basic.steps[<uint32_t>i].tried, self.basic.steps[<uint32_t>i].found)
+            for i, step in enumerate(self.flat.steps)
+        ]
+
+    cdef int run(self, uint32_t event) except -1 nogil:
+        """The distinct rows of the event in `result`."""
+        cdef Rows* rows = self.result
+        cdef term_t* row
+        cdef uint32_t i, kept = 0
+        cdef Node* root = &self.nodes[self.node_count - 1]
+        self.tried += 1
+        arena_reset(&self.scratch)
+        if self.straight:
+            rows.count = 0
+            if self.basic.match_singly(root.first, root.end, rows):
+                self.found += rows.count
+                return 0
+        if self.tried >= self.next_order:
+            with gil:
+                self.reorder()
+        self.seed = self.empty
+        if self.needed & ~self.graph.present or (
+            (<EventBatch>self.batch).events[event].statements == 0
+        ):
+            rows.count = 0
+            return 0
+        if self.at >= 0:
+            self.time = (<EventBatch>self.batch).moment(event)
+        self.evaluate(self.node_count - 1)
+        if self.at >= 0:
+            for i in range(rows.count):
+                row = row_at(rows, i)
+                if row[self.at] and row[self.at] != self.time:
+                    continue
+                row[self.at] = self.time
+                if kept != i:
+                    memcpy(row_at(rows, kept), row, self.width * sizeof(term_t))
+                kept += 1
+            rows.count = kept
+        drop_duplicates(rows, self.columns, &self.scratch)
+        self.found += rows.count
+        return 0
+
+    cdef int filter_rows(self) except -1 nogil:
+        """Test the local filters on the rows of the result."""
+        cdef uint32_t i, test
+        if self.result.count > self.passed_room:
+            self.passed = <uint8_t*>longer(
+                self.passed, 2 * <size_t>self.result.count, 1, b"what passed the filters"
+            )
+            self.passed_room = 2 * self.result.count
+        for i in range(self.result.count):
+            beat(&self.beats)
+            self.passed[i] = 1
+            for test in range(self.local_first, self.local_end):
+                if not self.holds(test, test + 1, row_at(self.result, i)):
+                    self.passed[i] = 0
+                    self.untrue[test - self.local_first] += 1
+                    break
+        return 0
+
+    cdef int reorder(self) except -1:
+        """Put the steps in the order that the observed sizes of views advise."""
+        sizes = self.graph.sizes()
+
+        def size(step):
+            return sizes[self.views.get(step.key, 0)]
+
+        self.next_order *= 8
+        for first, steps, bound in self.flat.orders:
+            end = first + len(steps)
+            present = self.flat.steps[first:end]
+            better = ordered(steps, bound, size)
+            if cost(better, bound, size) < WORTHWHILE * cost(present, bound, size):
+                self.flat.steps[first:end] = better
+                self.basic.enter(first, better)
+        return 0
+
+    # ---------------------------------------------------------------- operators
+
+    cdef int evaluate(self, int number) except -1 nogil:
+        """The rows of an operator, into its table."""
+        cdef Node* node = &self.nodes[number]
+        cdef Rows* part
+        cdef uint32_t i, j
+        node.evaluated += 1
+        if node.operator == TABLE:
+            return 0
+        node.rows.count = 0
+        if node.operator == SEED:
+            memcpy(row_new(&node.rows), self.seed, self.width * sizeof(term_t))
+        elif node.operator == BASIC:
+            self.evaluate(node.left)
+            self.basic.extend(&self.nodes[node.left].rows, &node.rows, node.first, node.end)
+        elif node.operator == ALTERNATIVES:
+            self.evaluate(node.left)
+            part = &self.nodes[node.left].rows
+            for j in range(node.first, node.end - 1):
+                self.basic.extend(part, &node.rows, self.operands[j], self.operands[j + 1])
+        elif node.operator == FILTER:
+            self.evaluate(node.left)
+            part = &self.nodes[node.left].rows
+            for i in range(part.count):
+                if self.holds(node.test_first, node.test_end, row_at(part, i)):
+                    self._copy_row(&node.rows, row_at(part, i))
+        elif node.operator == UNION:
+            for j in range(node.first, node.end):
+                self.evaluate(self.operands[j])
+                part = &self.nodes[self.operands[j]].rows
+                for i in range(part.count):
+                    self._copy_row(&node.rows, row_at(part, i))
+        elif node.operator == EXTEND:
+            self.evaluate(node.left)
+            self.extend(node)
+        else:
+            self.evaluate(node.left)
+            if self.nodes[node.left].rows.count == 0:
+                return 0
+            if node.operator == LEFT_JOIN and node.flag:
+                self.seeded(node)
+            else:
+                self.evaluate(node.right)
+                self.join(node)
+        node.produced += node.rows.count
+        return 0
+
+    cdef int _copy_row(self, Rows* rows, const term_t* row) except -1 nogil:
+        memcpy(row_new(rows), row, self.width * sizeof(term_t))
+        return 0
+
+    cdef int holds(self, uint32_t first, uint32_t end, const term_t* row) except -1 nogil:
+        """Whether some expressions are all true for a row."""
+        cdef uint32_t i
+        for i in range(first, end):
+            if (<Expression>self.tests[i]).truth(
+                <EventBatch>self.batch, row, &self.existences[i]
+            ) != 1:
+                return 0
+        return 1
+
+    cdef int extend(self, Node* node) except -1 nogil:
+        cdef Rows* rows = &self.nodes[node.left].rows
+        cdef term_t* row
+        cdef const term_t* seen
+        cdef term_t value
+        cdef uint32_t i, test = node.test_first
+        for i in range(rows.count):
+            beat(&self.beats)
+            row = row_at(rows, i)
+            seen = row
+            if node.flag and self.at >= 0:
+                memcpy(self.timed, row, self.width * sizeof(term_t))
+                self.timed[self.at] = self.time
+                seen = self.timed
+            value = 0
+            (<Expression>self.tests[test]).value(
+                <EventBatch>self.batch, seen, &self.existences[test], &value
+            )
+            if value and row[node.slot] and row[node.slot] != value:
+                continue
+            self._copy_row(&node.rows, row)
+            if value:
+                row_at(&node.rows, node.rows.count - 1)[node.slot] = value
+        return 0
+
+    cdef int seeded(self, Node* node) except -1 nogil:
+        """OPTIONAL whose right side starts from each row of the left."""
+        cdef Rows* left = &self.nodes[node.left].rows
+        cdef Rows* right = &self.nodes[node.right].rows
+        cdef const term_t* outside = self.seed
+        cdef uint32_t i, j, before
+        for i in range(left.count):
+            self.seed = row_at(left, i)
+            self.evaluate(node.right)
+            self.seed = outside
+            before = node.rows.count
+            for j in range(right.count):
+                beat(&self.beats)
+                if self.holds(node.test_first, node.test_end, row_at(right, j)):
+                    self._copy_row(&node.rows, row_at(right, j))
+            if node.rows.count == before:
+                self._copy_row(&node.rows, row_at(left, i))
+        return 0
+
+    cdef int index_right(self, Node* node, RowIndex* index) except -1 nogil:
+        """The right side of a join by its keys; of a table only once."""
+        cdef Node* right = &self.nodes[node.right]
+        cdef uint32_t* keys = &self.operands[node.first]
+        cdef uint32_t count = node.end - node.first
+        if right.operator != TABLE:
+            return index_rows(index, &right.rows, keys, count, &self.scratch)
+        if not right.indexed:
+            index_rows(&right.index, &right.rows, keys, count, &right.memory)
+            right.indexed = True
+        index[0] = right.index
+        return 0
+
+    cdef int join(self, Node* node) except -1 nogil:
+        """JOIN, LEFT_JOIN and MINUS of two tables."""
+        cdef Rows* left = &self.nodes[node.left].rows
+        cdef Rows* right = &self.nodes[node.right].rows
+        cdef RowIndex index
+        cdef uint32_t i, j, partner, before
+        cdef uint32_t* keys = &self.operands[node.first]
+        cdef bint excluded
+        self.index_right(node, &index)
+        for i in range(left.count):
+            before = node.rows.count
+            excluded = False
+            if index.heads != NULL:
+                j = key_hash(row_at(left, i), keys, node.end - node.first) & index.mask
+                j = index.heads[j]
+            else:
+                j = right.count > 0
+            while j:
+                beat(&self.beats)
+                partner = (j & ~<uint32_t>MORE) - 1
+                if node.operator == MINUS:
+                    excluded = overlap(row_at(left, i), row_at(right, partner), self.width)
+                    if excluded:
+                        break
+                else:
+                    self._join_rows(node, row_at(left, i), row_at(right, partner))
+                if index.heads != NULL:
+                    j = index.next[partner] if j & MORE else 0
+                else:
+                    j = j + 1 if j < right.count else 0
+            if node.operator == JOIN or excluded:
+                continue
+            if node.rows.count == before:
+                self._copy_row(&node.rows, row_at(left, i))
+        return 0
+
+    cdef int _join_rows(self, Node* node, const term_t* left, const term_t* right) except -1 nogil:
+        """Append the union of two rows if they are compatible and the conditions hold."""
+        cdef uint32_t slot
+        cdef term_t* row
+        for slot in range(self.width):
+            if left[slot] and right[slot] and left[slot] != right[slot]:
+                return 0
+        row = row_new(&node.rows)
+        for slot in range(self.width):
+            row[slot] = left[slot] if left[slot] else right[slot]
+        if not self.holds(node.test_first, node.test_end, row):
+            node.rows.count -= 1
+        return 0

@@ -1,0 +1,171 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Calendar arithmetic on operands: `calendar.fields` and `calendar.add` in C.
+
+Invariant: the numbers are those of `spaseq.rdf.calendar`; so far from the year 1 that 128
+bits could overflow on the way, that module is asked. Cost: constant.
+"""
+
+from libc.stdint cimport int16_t, int64_t, uint8_t
+
+from spaseq.gpm.native._operators cimport ERROR, load_value, set_computed, value_of
+from spaseq.rdf._literals cimport (
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    Form,
+    days_before,
+    days_in_month,
+)
+from spaseq.rdf._terms cimport NO_ZONE, int128
+from spaseq.rdf._values cimport Kind
+
+from spaseq.rdf import _values
+
+cdef int64_t MANY_MONTHS = 1 << 40
+
+# The fields that a form has, one bit each.
+cdef int[16] HAS
+HAS[<int>Form.DATE_TIME] = 63
+HAS[<int>Form.DATE] = 1 << Field.YEAR | 1 << Field.MONTH | 1 << Field.DAY_OF_MONTH
+HAS[<int>Form.TIME] = 1 << Field.HOURS | 1 << Field.MINUTES | 1 << Field.SECONDS
+HAS[<int>Form.G_YEAR] = 1 << Field.YEAR
+HAS[<int>Form.G_YEAR_MONTH] = 1 << Field.YEAR | 1 << Field.MONTH
+HAS[<int>Form.G_MONTH] = 1 << Field.MONTH
+HAS[<int>Form.G_MONTH_DAY] = 1 << Field.MONTH | 1 << Field.DAY_OF_MONTH
+HAS[<int>Form.G_DAY] = 1 << Field.DAY_OF_MONTH
+
+
+cdef inline bint _near(int128 instant) noexcept nogil:
+    """Whether moving it by as much again stays within 128 bits."""
+    return -(<int128>1 << 125) < instant < <int128>1 << 125
+
+
+cdef inline int128 _offset(int16_t zone) noexcept nogil:
+    return 0 if zone == NO_ZONE else zone * MINUTE
+
+
+cdef inline int64_t _days(int128 instant) noexcept nogil:
+    """The day that an instant lies in."""
+    cdef int64_t days = <int64_t>(instant // DAY)
+    return days - 1 if instant % DAY < 0 else days
+
+
+cdef void civil(int64_t days, int64_t* year, int* month, int* day) noexcept nogil:
+    """The date that lies `days` after 0001-01-01."""
+    cdef int64_t era = days // 146097, rest = days % 146097
+    cdef int64_t century, four, single
+    if rest < 0:
+        rest += 146097
+        era -= 1
+    century = rest // 36524
+    if century > 3:
+        century = 3
+    rest -= century * 36524
+    four = rest // 1461
+    rest -= four * 1461
+    single = rest // 365
+    if single > 3:
+        single = 3
+    rest -= single * 365
+    year[0] = 400 * era + 100 * century + 4 * four + single + 1
+    month[0] = 1
+    while rest >= days_in_month(year[0], month[0]):
+        rest -= days_in_month(year[0], month[0])
+        month[0] += 1
+    day[0] = <int>rest + 1
+
+
+cdef int take_field(Operand* a, Field field) noexcept nogil:
+    """YEAR … SECONDS in the point's own zone: 1, or 0 where `calendar` is to be asked."""
+    cdef int64_t year, days
+    cdef int month, day
+    cdef int128 local
+    if a.kind != Kind.POINT or not HAS[a.form] & 1 << field:
+        a.kind = ERROR
+        return 1
+    if not _near(a.exact):
+        return 0
+    local = a.exact + _offset(a.zone)
+    days = _days(local)
+    local = local - days * DAY
+    set_computed(a, Kind.INTEGER)
+    if field == Field.SECONDS:
+        a.kind = Kind.DECIMAL
+        a.exact = local % MINUTE
+    elif field == Field.MINUTES:
+        a.exact = local % HOUR // MINUTE
+    elif field == Field.HOURS:
+        a.exact = local // HOUR
+    else:
+        civil(days, &year, &month, &day)
+        if field == Field.YEAR:
+            a.exact = year
+        elif field == Field.MONTH:
+            a.exact = month
+        else:
+            a.exact = day
+    return 1
+
+
+cdef int shift(Operand* to, const Operand* moved, const Operand* by, int sign) except -2 nogil:
+    """`moved + sign * by` for a dateTime, date or time and a duration, else ERROR."""
+    cdef int128 instant = moved.exact, local, offset, seconds
+    cdef int64_t months
+    cdef int16_t zone = moved.zone
+    cdef uint8_t form = moved.form
+    if (
+        moved.kind != Kind.POINT
+        or by.kind != Kind.SPAN
+        or form > Form.TIME
+        or (form == Form.TIME and by.form == Form.YEAR_MONTH_DURATION)
+    ):
+        to.kind = ERROR
+        return 0
+    months = by.months
+    seconds = by.exact
+    if not (_near(instant) and _near(seconds) and -MANY_MONTHS < months < MANY_MONTHS):
+        return _shift_slowly(to, moved, by, sign)
+    if sign < 0:
+        months = -months
+        seconds = -seconds
+    offset = _offset(zone)
+    local = instant + offset
+    if form == Form.TIME:
+        instant = _days(local) * DAY
+        local = local + seconds
+        local = instant + (local - _days(local) * DAY)
+    else:
+        if months:
+            local = _months_later(local, months)
+        local = local + seconds
+        if form == Form.DATE:
+            local = _days(local) * DAY
+    set_computed(to, Kind.POINT)
+    to.exact = local - offset
+    to.zone = zone
+    to.form = form
+    return 0
+
+
+cdef int128 _months_later(int128 local, int64_t months) noexcept nogil:
+    cdef int64_t days = _days(local), year
+    cdef int128 clock = local - days * DAY
+    cdef int month, day, longest
+    civil(days, &year, &month, &day)
+    months += month - 1
+    year += months // 12
+    month = <int>(months % 12)
+    if month < 0:
+        month += 12
+        year -= 1
+    month += 1
+    longest = days_in_month(year, month)
+    return days_before(year, month, day if day < longest else longest) * DAY + clock
+
+
+cdef int _shift_slowly(
+    Operand* to, const Operand* moved, const Operand* by, int sign
+) except -2 with gil:
+    operation = _values.add if sign > 0 else _values.subtract
+    return load_value(to, operation(value_of(moved), value_of(by)), NULL)

@@ -1,0 +1,42 @@
+"""Conditions over numbers, decided without operands; see _numeric_filter.pyx."""
+
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint16_t
+
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._intervals cimport Box, Interval
+from spaseq.rdf._terms cimport term_t
+
+# An exact number, or a double; a truth is 0 or 1 in `digits`.
+cdef struct Number:
+    int64_t digits
+    double real
+    int places      # so many of the digits stand behind the point; IS_DOUBLE: it is `real`
+
+# What is done with two numbers, or with `left` alone.
+cdef struct NumericStep:
+    uint8_t operation
+    uint16_t left
+    uint16_t right
+
+
+@cython.internal
+@cython.final
+cdef class NumericCondition:
+    cdef int first              # the number of the first variable; constants stand before it
+    cdef int variable_count
+    cdef int step_count
+    cdef int* columns           # of the variables
+    cdef NumericStep* steps
+    cdef Number* numbers        # constants, variables, and what each step gives
+    cdef Interval* intervals    # likewise, where rows of a box are asked about
+
+    cdef int decide(self, EventBatch batch, const term_t* row) noexcept nogil
+    cdef bint may_hold(self, EventBatch batch, const term_t* row, const Box* box) noexcept nogil
+    cdef bint _place(
+        self, Interval* to, EventBatch batch, const term_t* row, int column, const Box* box
+    ) noexcept nogil
+
+
+cdef NumericCondition condition_of(object code, Dictionary dictionary)

@@ -1,0 +1,337 @@
+"""Graph patterns → the operators of the native matcher, where it has them all.
+
+The translation of SPARQL 1.1 section 18.2.2. A basic pattern is joined to what stands before
+it by extending its rows, so patterns and OPTIONALs of triples never make a table of their
+own. `NotNative` says which part of a pattern has no native operator: such a pattern is
+evaluated whole by `compile` and its Python operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, product
+from math import prod
+from typing import TypeAlias
+
+from spaseq.gpm import algebra
+from spaseq.gpm.native.bytecode import NotNative
+from spaseq.gpm.native.order import End, Step, guessed, ordered
+from spaseq.gpm.python.functions import volatile
+from spaseq.gpm.terms import constant, triple_text
+from spaseq.parser import ast
+from spaseq.plan.scope import certain_variables, possible_variables
+
+MOST_CHAINS = 64
+"""A path of alternatives is native if it stands for so many chains of triples, or fewer."""
+_KB_PARTS = ast.Graph | ast.Service
+Existences: TypeAlias = Mapping[ast.Exists, algebra.Node]
+"""What each EXISTS of an expression looks for, started from the row at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A pattern as operators, and the local filters over its rows.
+
+    `slots` names them all: first the pattern's variables, blank nodes as `_:label`.
+    """
+
+    root: algebra.Node
+    slots: tuple[str, ...]
+    exists: Existences
+
+
+def lower(
+    pattern: ast.GroupGraphPattern, variables: Sequence[str], filters: Sequence[ast.Expr] = ()
+) -> Lowered:
+    """The operators of a pattern; `variables` get the first slots, for `filters` to read.
+
+    Raises:
+        NotNative: where some part needs the Python operators.
+    """
+    slots = {name: slot for slot, name in enumerate(variables)}
+    exists: dict[ast.Exists, algebra.Node] = {}
+    root = _Lowering(slots, exists).pattern(pattern)
+    for condition in filters:
+        _Lowering(slots, exists, mark="/").expression(condition)
+    return Lowered(root, tuple(slots), exists)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fork(Step):
+    """A path of alternatives, where it is put in order with triples: one of `chains` for it."""
+
+    chains: tuple[tuple[Step, ...], ...] = ()
+
+
+def _size(step: Step) -> float:
+    if isinstance(step, _Fork):
+        return sum(guessed(chain[0]) for chain in step.chains)
+    return guessed(step)
+
+
+@dataclass(slots=True)
+class _Bound:
+    """An operator with the slots its rows bind: always, and ever."""
+
+    node: algebra.Node
+    certain: frozenset[int] = frozenset()
+    possible: frozenset[int] = frozenset()
+    keyed: frozenset[int] = frozenset()
+    """What its rows bind unless a silent service has failed, which leaves one row."""
+
+
+@dataclass(slots=True)
+class _Lowering:
+    """One pattern and all below it, or (`outer` is not None) that of an EXISTS.
+
+    `outer` are the slots that may be bound from outside. `mark` tells blank nodes of filters
+    from those of the pattern, whose labels were chosen without them.
+    """
+
+    slots: dict[str, int]
+    exists: dict[ast.Exists, algebra.Node]
+    outer: frozenset[int] | None = None
+    mark: str = ""
+    depth: int = 0
+
+    def pattern(self, group: ast.GroupGraphPattern) -> algebra.Node:
+        return self._group(group).node
+
+    def expression(self, expression: ast.Expr) -> ast.Expr:
+        """The expression, its EXISTS lowered."""
+        for part in ast.walk(expression):
+            if isinstance(part, ast.Exists) and part not in self.exists:
+                outer = frozenset(self.slots.values())
+                inner = _Lowering(self.slots, self.exists, outer, self.mark)
+                self.exists[part] = inner.pattern(part.group)
+        return expression
+
+    # -------------------------------------------------------------- groups
+
+    def _group(self, group: ast.GroupGraphPattern) -> _Bound:
+        self.depth += 1
+        bound, conditions = self._elements(group)
+        self.depth -= 1
+        for condition in conditions:
+            bound.node = algebra.Filter(bound.node, self.expression(condition))
+        return bound
+
+    def _elements(self, group: ast.GroupGraphPattern) -> tuple[_Bound, list[ast.Expr]]:
+        conditions = [e.condition for e in group.elements if isinstance(e, ast.Filter)]
+        elements = _event_first([e for e in group.elements if not isinstance(e, ast.Filter)])
+        bound = _Bound(algebra.Seed())
+        for is_triple, run in groupby(elements, lambda element: isinstance(element, ast.Triple)):
+            if is_triple:
+                self._triples(bound, [e for e in run if isinstance(e, ast.Triple)])
+            else:
+                for element in run:
+                    self._element(bound, element)
+        return bound, conditions
+
+    def _triples(self, bound: _Bound, triples: Sequence[ast.Triple]) -> None:
+        steps = [step for triple in triples for step in self._steps(triple)]
+        known = self._known(bound)
+        for forked, run in groupby(ordered(steps, known, _size), lambda s: isinstance(s, _Fork)):
+            if not forked:
+                some = tuple(run)
+                bound.node = algebra.Basic(bound.node, some, self._known(bound))
+                bound.certain |= frozenset().union(*(step.slots for step in some))
+                continue
+            for fork in run:
+                assert isinstance(fork, _Fork)
+                known = self._known(bound)
+                chains = tuple(ordered(steps, known) for steps in fork.chains)
+                bound.node = algebra.Alternatives(bound.node, chains, known)
+                bound.certain |= fork.slots
+        bound.possible |= bound.certain
+
+    def _known(self, bound: _Bound) -> frozenset[int]:
+        """What the next triple finds bound, as a rule."""
+        return bound.certain | (self.outer or frozenset())
+
+    def _steps(self, triple: ast.Triple) -> list[Step]:
+        """The triple, or what a path of sequences, inverses and alternatives stands for."""
+        subject, value = self._end(triple.subject), self._end(triple.object)
+        predicate = triple.predicate
+        if isinstance(predicate, ast.Var | ast.Iri):
+            link = self._end(predicate)
+            return [Step(subject, link, value, triple_text(triple))]
+        steps = self._path(subject, predicate, value)
+        if steps is None:
+            raise NotNative(f"the property path of {triple_text(triple)}")
+        return steps
+
+    def _path(self, subject: End, path: ast.Path, value: End) -> list[Step] | None:
+        """The triples of a path, some one for the other; None for one of no fixed length."""
+        match path:
+            case ast.Iri():
+                link = constant(path)
+                text = f"{self._shown(subject)} {link} {self._shown(value)}"
+                return [Step(subject, link, value, text)]
+            case ast.InversePath(inner):
+                return self._path(value, inner, subject)
+            case ast.SequencePath(paths):
+                steps: list[Step] = []
+                for number, inner in enumerate(paths, 1):
+                    last = number == len(paths)
+                    end = value if last else self._slot(f"_:path{len(self.slots)}")
+                    some = self._path(subject, inner, end)
+                    if some is None:
+                        return None
+                    steps += some
+                    subject = end
+                return steps
+            case ast.AlternativePath(paths):
+                return self._fork(subject, paths, value)
+        return None
+
+    def _fork(self, subject: End, paths: Sequence[ast.Path], value: End) -> list[Step] | None:
+        chains: list[tuple[Step, ...]] = []
+        for path in paths:
+            some = self._path(subject, path, value)
+            if some is None:
+                return None
+            choices = [s.chains if isinstance(s, _Fork) else ((s,),) for s in some]
+            if len(chains) + prod(map(len, choices)) > MOST_CHAINS:
+                raise NotNative(f"a property path of more than {MOST_CHAINS} alternatives")
+            chains += (tuple(chain.from_iterable(way)) for way in product(*choices))
+        first = chains[0][0]
+        return [_Fork(subject, first.predicate, value, first.text, chains=tuple(chains))]
+
+    def _shown(self, end: End) -> str:
+        """An end of a triple, for people."""
+        if not isinstance(end, int):
+            return str(end)
+        name = next(name for name, slot in self.slots.items() if slot == end)
+        return name if name.startswith("_:") else f"?{name}"
+
+    def _end(self, term: ast.Term) -> End:
+        if isinstance(term, ast.Var):
+            return self._slot(term.name)
+        if isinstance(term, ast.BlankNode):
+            return self._slot(f"_:{self.mark}{term.label}")
+        return constant(term)
+
+    def _slot(self, name: str) -> int:
+        return self.slots.setdefault(name, len(self.slots))
+
+    # -------------------------------------------------------------- elements
+
+    def _element(self, bound: _Bound, element: ast.Element) -> None:
+        match element:
+            case ast.Optional(group):
+                self._optional(bound, group)
+            case ast.Minus(group):
+                self._minus(bound, group)
+            case ast.Bind(expression, variable):
+                slot = self._slot(variable.name)
+                if self.outer is not None:
+                    raise NotNative("BIND inside EXISTS")
+                value = self.expression(expression)
+                bound.node = algebra.Extend(bound.node, slot, value, timed=self.depth == 1)
+                bound.possible |= {slot}
+            case _:
+                self._join(bound, self._operand(element))
+
+    def _operand(self, element: ast.Element) -> _Bound:
+        match element:
+            case ast.SubGroup(group):
+                return self._group(group)
+            case ast.Union(alternatives):
+                parts = [self._group(group) for group in alternatives]
+                return _Bound(
+                    algebra.Union(tuple(part.node for part in parts)),
+                    frozenset.intersection(*(part.certain for part in parts)),
+                    frozenset().union(*(part.possible for part in parts)),
+                )
+            case ast.Values():
+                return self._values(element)
+            case ast.Graph():
+                return self._graph(element)
+            case ast.Service():
+                return self._service(element)
+            case ast.SubSelect():
+                raise NotNative("the sub-query")
+        raise TypeError(f"{type(element).__name__} does not stand alone")
+
+    def _join(self, left: _Bound, right: _Bound) -> None:
+        if isinstance(left.node, algebra.Seed) and self.outer is None:
+            left.node = right.node
+        else:
+            keys = tuple(sorted(left.certain & (right.certain | right.keyed)))
+            left.node = algebra.Join(left.node, right.node, keys)
+        left.certain |= right.certain
+        left.possible |= right.possible
+
+    def _optional(self, left: _Bound, group: ast.GroupGraphPattern) -> None:
+        right, conditions = self._elements(group)
+        triples = sum(isinstance(e, ast.Triple) for e in group.elements)
+        seeded = triples + len(conditions) == len(group.elements)
+        left.node = algebra.LeftJoin(
+            left.node,
+            right.node,
+            tuple(sorted(left.certain & right.certain)),
+            tuple(map(self.expression, conditions)),
+            seeded,
+        )
+        left.possible |= right.possible
+
+    def _minus(self, left: _Bound, group: ast.GroupGraphPattern) -> None:
+        if self.outer is not None:
+            raise NotNative("MINUS inside EXISTS")
+        right = self._group(group)
+        if left.possible & right.possible:
+            keys = tuple(sorted(left.certain & right.certain))
+            left.node = algebra.Minus(left.node, right.node, keys)
+
+    def _values(self, values: ast.Values) -> _Bound:
+        slots = tuple(self._slot(variable.name) for variable in values.variables)
+        rows = tuple(
+            tuple(None if cell is None else constant(cell) for cell in row) for row in values.rows
+        )
+        columns = range(len(slots))
+        certain = frozenset(slots[c] for c in columns if all(row[c] is not None for row in rows))
+        return _Bound(algebra.Table(slots, rows), certain, frozenset(slots))
+
+    def _graph(self, graph: ast.Graph) -> _Bound:
+        """A part that only the KB decides; inside EXISTS only what commutes with a join."""
+        if volatile(graph.group):
+            raise NotNative("a KB pattern that gives other results each time")
+        plain = all(isinstance(element, ast.Triple) for element in graph.group.elements)
+        if self.outer is not None and not (plain and isinstance(graph.name, ast.Iri)):
+            raise NotNative("a KB pattern with more than triples inside EXISTS")
+        if any(isinstance(node, ast.Exists) for node in ast.walk(graph.group)):
+            raise NotNative("EXISTS in a KB pattern")
+        return self._kb_table(graph, certain_variables(ast.GroupGraphPattern((graph,))))
+
+    def _service(self, service: ast.Service) -> _Bound:
+        """A part that an endpoint decides; a silent one may bind nothing."""
+        plain = all(isinstance(element, ast.Triple) for element in service.group.elements)
+        if self.outer is not None and not plain:
+            raise NotNative("SERVICE with more than triples inside EXISTS")
+        bound = self._kb_table(service, certain_variables(service.group))
+        if service.silent:
+            bound.keyed, bound.certain = bound.certain, frozenset()
+        return bound
+
+    def _kb_table(self, part: ast.Graph | ast.Service, certain: frozenset[str]) -> _Bound:
+        names = tuple(sorted(possible_variables(ast.GroupGraphPattern((part,)))))
+        slots = tuple(map(self._slot, names))
+        always = frozenset(slot for slot, name in zip(slots, names, strict=True) if name in certain)
+        return _Bound(algebra.KbTable(slots, names, part, always), always, frozenset(slots))
+
+
+def _event_first(elements: Sequence[ast.Element]) -> list[ast.Element]:
+    """The elements, with triples in front of what the KB decides.
+
+    What an event holds is little, and its rows are what the KB is asked for. Only joins are put
+    in another order: they commute, which BIND, OPTIONAL and MINUS do not.
+    """
+    out: list[ast.Element] = []
+    for joined, run in groupby(elements, lambda e: isinstance(e, ast.Triple | _KB_PARTS)):
+        some = list(run)
+        if joined:
+            some.sort(key=lambda e: not isinstance(e, ast.Triple))
+        out += some
+    return out

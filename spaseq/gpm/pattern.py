@@ -1,0 +1,110 @@
+"""Graph patterns with their local filters, ready for a run: what is native and what is not.
+
+Decided when a query is compiled; a `Pattern` is frozen and picklable. A pattern is native as
+a whole or not at all. Its filters are native up to the first one that is not: that one and
+those after it are tested by the Python operators on the rows that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from spaseq.gpm import algebra
+from spaseq.gpm.native.bytecode import Compiled, NotNative, compile_code
+from spaseq.gpm.native.existence import keyed
+from spaseq.gpm.native.lower import Existences, Lowered, lower
+from spaseq.gpm.program import GpmProgram
+from spaseq.parser import ast
+
+
+@dataclass(frozen=True, slots=True)
+class NativePattern:
+    """What the native matcher runs.
+
+    `slots` names the slots of a row: the program's variables first. `filters` are the first
+    of the pattern's; `codes` has the bytecode of every expression.
+    """
+
+    root: algebra.Node
+    slots: tuple[str, ...]
+    exists: Existences
+    filters: tuple[ast.Expr, ...]
+    codes: Mapping[ast.Expr, Compiled]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A graph pattern and its local filters.
+
+    `native` is None where the pattern is evaluated by operators in Python. `left_to_python`
+    says, for people, what is and why.
+    """
+
+    program: GpmProgram
+    filters: tuple[ast.Expr, ...]
+    native: NativePattern | None = field(compare=False)
+    left_to_python: tuple[str, ...] = field(compare=False)
+
+
+def compile_pattern(program: GpmProgram, filters: Sequence[ast.Expr] = ()) -> Pattern:
+    """The pattern of a program, native as far as that goes."""
+    filters = tuple(filters)
+    try:
+        native = _native(program, ())
+    except NotNative as reason:
+        return Pattern(program, filters, None, (str(reason),))
+    for count in range(1, len(filters) + 1):
+        try:
+            native = _native(program, filters[:count])
+        except NotNative as reason:
+            return Pattern(program, filters, native, (str(reason),))
+    return Pattern(program, filters, native, ())
+
+
+def alike(pattern: Pattern) -> Pattern:
+    """What patterns share iff they say the same of their columns, whatever these are called.
+
+    Those that ask a knowledge base keep their names: it is asked by them.
+    """
+    program, nodes = pattern.program, (pattern.program.pattern, *pattern.filters)
+    if any(isinstance(node, ast.Graph | ast.Service) for node in ast.walk(nodes)):
+        return pattern
+    names = {name: f"column {number}" for number, name in enumerate(program.variables)}
+
+    def change(node: object) -> object:
+        if isinstance(node, ast.Var) and node.name in names:
+            return replace(node, name=names[node.name])
+        return None
+
+    same = replace(
+        program,
+        pattern=ast.rebuilt(program.pattern, change),
+        variables=tuple(names.values()),
+        certain=frozenset(names[name] for name in program.certain),
+        at=None if program.at is None else names[program.at],
+    )
+    return Pattern(same, ast.rebuilt(pattern.filters, change), None, ())
+
+
+def _native(program: GpmProgram, filters: tuple[ast.Expr, ...]) -> NativePattern:
+    lowered = lower(program.pattern, program.variables, filters)
+    place = {name: slot for slot, name in enumerate(lowered.slots)}
+    codes = {
+        expression: compile_code(expression, place)
+        for expression in (*_expressions(lowered), *filters)
+    }
+    exists = keyed(lowered.root, lowered.exists, filters)
+    return NativePattern(lowered.root, lowered.slots, exists, filters, codes)
+
+
+def _expressions(lowered: Lowered) -> Iterator[ast.Expr]:
+    for root in (lowered.root, *lowered.exists.values()):
+        for node in algebra.walk(root):
+            match node:
+                case algebra.LeftJoin():
+                    yield from node.conditions
+                case algebra.Filter():
+                    yield node.condition
+                case algebra.Extend():
+                    yield node.expression

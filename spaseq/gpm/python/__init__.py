@@ -1,0 +1,1 @@
+"""Graph patterns and expressions in Python: what has no native form."""

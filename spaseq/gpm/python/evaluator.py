@@ -1,0 +1,90 @@
+"""One event (and the KB) → the rows of a graph pattern, by operators in Python.
+
+For what the native matcher has no operators for. An `Evaluator` evaluates one program over
+one event after the other and remembers none: what it keeps is the plan, and the relations
+that the KB alone determines. Rows are distinct (LANGUAGE section 3, docs/language.md); an
+event without facts has none.
+
+Cost: that of the plan (see `plan`), with a Python object for each row and term; an event
+that lacks a predicate every solution needs costs one look-up for each such predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyoxigraph as ox
+
+from spaseq.gpm.named_graphs import NamedGraphs, seen
+from spaseq.gpm.program import GpmProgram
+from spaseq.gpm.python.algebra import compile_group
+from spaseq.gpm.python.row_operators import Row, picker
+from spaseq.gpm.python.scope import Scope
+from spaseq.parser import ast
+from spaseq.rdf.event import Event
+
+
+class Evaluator:
+    """Evaluates one `GpmProgram`.
+
+    `plan` is the order of evaluation, one line for each operator, for people.
+    """
+
+    def __init__(self, program: GpmProgram, kb: NamedGraphs | None):
+        self.program = program
+        self._kb = kb
+        at = program.at
+        seen_by_binds = frozenset() if at is None else frozenset((at,))
+        node = compile_group(program.pattern, bind_parameters=seen_by_binds)
+        self.plan = (
+            *(node.lines or ("any event with a fact",)),
+            *(f"{name}: computed by pyoxigraph" for name in program.left_to_pyoxigraph),
+        )
+        self._run = node.run
+        self._distinct = node.distinct
+        self._at_column = node.schema.index(at) if at in node.schema else None
+        columns = [node.schema.index(name) for name in program.variables if name != at]
+        kept = columns == list(range(len(node.schema)))
+        self._pick = None if kept else picker(columns)
+        # Dropping a blank node's column can make two rows one.
+        self._distinct &= kept or len(columns) >= len(node.schema) - (at in node.schema)
+        self.required = frozenset(_required(program.pattern))
+        """Predicates that an event must have."""
+
+    def relevant(self, event: Event) -> bool:
+        """Whether the event can have rows at all: it has every predicate they need."""
+        if not event.size:
+            return False
+        present = seen(event, self._kb).predicates
+        return all(predicate in present for predicate in self.required)
+
+    def rows(self, event: Event) -> list[Row]:
+        """The distinct solutions, over the program's variables."""
+        if not self.relevant(event):
+            return []
+        scope = Scope(event, self._kb, self.program.kb_graphs)
+        at = self.program.at
+        time = event.time.term
+        if at is not None:
+            scope.outer = {at: time}
+        rows = self._run(scope)
+        column = self._at_column
+        if column is not None:
+            rows = [row for row in rows if row[column] is None or row[column] == time]
+        if self._pick is not None:
+            rows = list(map(self._pick, rows))
+        if at is not None:
+            rows = [(*row, time) for row in rows]
+        if self._distinct or len(rows) < 2:
+            return list(rows)
+        return list(dict.fromkeys(rows))
+
+
+def _required(group: ast.GroupGraphPattern) -> Iterator[ox.NamedNode]:
+    """Predicates of the event's graph that every solution of the group needs."""
+    for element in group.elements:
+        match element:
+            case ast.Triple(_, ast.Iri(value), _):
+                yield ox.NamedNode(value)
+            case ast.SubGroup(inner):
+                yield from _required(inner)

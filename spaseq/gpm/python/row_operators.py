@@ -1,0 +1,372 @@
+"""The operators of SPARQL's algebra on lists of rows.
+
+A row is a tuple over its node's `schema`; None stands for an unbound variable. Lists are
+bags, as in SPARQL: duplicates count until a `SELECT DISTINCT` or the matcher removes them.
+Columns in `certain` are never None, which is what allows hash joins; the others are compared
+one by one. Invariant: `run` never changes a list another node made, and a node with
+`static` gives the same list every time.
+
+Cost: joins are linear in their inputs and output, but quadratic where no shared column is
+certain. Source: SPARQL 1.1 section 18.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TypeAlias
+
+from spaseq.gpm.python.expression import TruthOf
+from spaseq.gpm.python.scope import Scope
+from spaseq.rdf.event import Term
+
+Row: TypeAlias = tuple[Term | None, ...]
+Rows: TypeAlias = Sequence[Row]
+Key: TypeAlias = Callable[[Row], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator and all below it; `lines` describes them for people."""
+
+    schema: tuple[str, ...]
+    certain: frozenset[str]
+    run: Callable[[Scope], Rows]
+    lines: tuple[str, ...] = ()
+    static: bool = False
+    distinct: bool = False
+
+
+_UNIT_ROWS: Rows = [()]
+UNIT = Node((), frozenset(), lambda scope: _UNIT_ROWS, static=True, distinct=True)
+"""The empty pattern: one solution that binds nothing."""
+
+
+def indent(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple("  " + line for line in lines)
+
+
+def picker(columns: Sequence[int]) -> Callable[[Row], Row]:
+    """A row of some columns of a row."""
+    if not columns:
+        return lambda row: ()
+    if len(columns) == 1:
+        (only,) = columns
+        return lambda row: (row[only],)
+    pick: Callable[[Row], Row] = itemgetter(*columns)
+    return pick
+
+
+# ------------------------------------------------------------------ how two schemas meet
+
+
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """Shared columns of two nodes: `hard` ones are certain in both, `soft` ones are not."""
+
+    schema: tuple[str, ...]
+    certain: frozenset[str]
+    left_key: Key
+    right_key: Key
+    soft: tuple[tuple[int, int], ...]
+    rest: Callable[[Row], Row]
+    hard: tuple[tuple[int, int], ...]
+
+    @property
+    def disjoint(self) -> bool:
+        return not self.hard and not self.soft
+
+
+def _meet(left: Node, right: Node) -> _Meeting:
+    place = {name: column for column, name in enumerate(left.schema)}
+    both = left.certain & right.certain
+    shared = [
+        (place[name], column, name) for column, name in enumerate(right.schema) if name in place
+    ]
+    hard = tuple((i, j) for i, j, name in shared if name in both)
+    soft = tuple((i, j) for i, j, name in shared if name not in both)
+    rest = [column for column, name in enumerate(right.schema) if name not in place]
+    return _Meeting(
+        left.schema + tuple(right.schema[column] for column in rest),
+        left.certain | right.certain,
+        _key([i for i, _ in hard]),
+        _key([j for _, j in hard]),
+        soft,
+        picker(rest),
+        hard,
+    )
+
+
+def _key(columns: Sequence[int]) -> Key:
+    if not columns:
+        return lambda row: None
+    return itemgetter(*columns)
+
+
+def _merge(meeting: _Meeting) -> Callable[[Row, Row], Row | None]:
+    """Two rows that agree on the hard columns → their union, or None if incompatible."""
+    rest, soft = meeting.rest, meeting.soft
+    if not soft:
+        return lambda left, right: left + rest(right)
+
+    def merge(left: Row, right: Row) -> Row | None:
+        merged = None
+        for i, j in soft:
+            mine, its = left[i], right[j]
+            if its is None or mine == its:
+                continue
+            if mine is not None:
+                return None
+            if merged is None:
+                merged = list(left)
+            merged[i] = its
+        return (left if merged is None else tuple(merged)) + rest(right)
+
+    return merge
+
+
+def _indexer(node: Node, key: Key) -> Callable[[Scope], dict[object, list[Row]]]:
+    """The rows of a node by key; of a static node only once."""
+    known: list[tuple[Rows, dict[object, list[Row]]]] = []
+
+    def index(scope: Scope) -> dict[object, list[Row]]:
+        rows = node.run(scope)
+        if known and known[0][0] is rows:
+            return known[0][1]
+        found: dict[object, list[Row]] = {}
+        for row in rows:
+            found.setdefault(key(row), []).append(row)
+        if node.static:
+            known[:] = [(rows, found)]
+        return found
+
+    return index
+
+
+# ------------------------------------------------------------------ joins
+
+
+def join(left: Node, right: Node) -> Node:
+    if left is UNIT:
+        return right
+    meeting = _meet(left, right)
+    merge, key = _merge(meeting), meeting.left_key
+    index = _indexer(right, meeting.right_key)
+
+    def run(scope: Scope) -> Rows:
+        rows = left.run(scope)
+        if not rows:
+            return rows
+        table = index(scope)
+        out = []
+        for row in rows:
+            for other in table.get(key(row), ()):
+                merged = merge(row, other)
+                if merged is not None:
+                    out.append(merged)
+        return out
+
+    lines = (*left.lines, _title("join", meeting), *indent(right.lines))
+    static = left.static and right.static
+    return Node(meeting.schema, meeting.certain, remembered(run) if static else run, lines, static)
+
+
+def _title(name: str, meeting: _Meeting) -> str:
+    shared = [meeting.schema[i] for i, _ in (*meeting.hard, *meeting.soft)]
+    on = " ".join(f"?{column}" for column in shared)
+    return f"{name} on {on}" if on else f"{name} (no shared variable)"
+
+
+def remembered(run: Callable[[Scope], Rows]) -> Callable[[Scope], Rows]:
+    """Evaluates once for each KB: for nodes that no event can change."""
+    known: list[tuple[object, object, Rows]] = []
+
+    def once(scope: Scope) -> Rows:
+        if known and known[0][0] is scope.snapshot and known[0][1] == scope.kb_graphs:
+            return known[0][2]
+        rows = run(scope)
+        known[:] = [(scope.snapshot, scope.kb_graphs, rows)]
+        return rows
+
+    return once
+
+
+def left_join(
+    left: Node,
+    right: Node,
+    condition: TruthOf | None,
+    extend: Callable[[Scope, Rows], Rows] | None = None,
+) -> Node:
+    """SPARQL's LeftJoin. `extend`, if given, is `right` joined to rows of `left`, faster."""
+    meeting = _meet(left, right)
+    merge, key = _merge(meeting), meeting.left_key
+    index = _indexer(right, meeting.right_key)
+    padding = (None,) * (len(meeting.schema) - len(left.schema))
+
+    def partners(scope: Scope, rows: Rows) -> Callable[[Row], Rows]:
+        if extend is not None:
+            seeded = extend
+            return lambda row: seeded(scope, [row])
+        table = index(scope)
+        return lambda row: [
+            merged for other in table.get(key(row), ()) if (merged := merge(row, other)) is not None
+        ]
+
+    def run(scope: Scope) -> Rows:
+        rows = left.run(scope)
+        if not rows:
+            return rows
+        found = partners(scope, rows)
+        out: list[Row] = []
+        for row in rows:
+            matches = found(row)
+            if condition is not None:
+                matches = [match for match in matches if condition(match, scope)]
+            if matches:
+                out.extend(matches)
+            else:
+                out.append(row + padding)
+        return out
+
+    title = _title("optional" if condition is None else "optional, with a condition,", meeting)
+    return Node(
+        meeting.schema,
+        left.certain,
+        run,
+        (*left.lines, title, *indent(right.lines)),
+        distinct=left.distinct and right.distinct,
+    )
+
+
+def minus(left: Node, right: Node) -> Node:
+    """Drops the rows with a compatible partner that binds a common variable."""
+    meeting = _meet(left, right)
+    if meeting.disjoint:
+        return left
+    key, soft = meeting.left_key, meeting.soft
+    index = _indexer(right, meeting.right_key)
+    anchored = bool(meeting.hard)
+
+    def excludes(row: Row, other: Row) -> bool:
+        common = anchored
+        for i, j in soft:
+            mine, its = row[i], other[j]
+            if mine is not None and its is not None:
+                if mine != its:
+                    return False
+                common = True
+        return common
+
+    def run(scope: Scope) -> Rows:
+        rows = left.run(scope)
+        if not rows:
+            return rows
+        table = index(scope)
+        return [
+            row
+            for row in rows
+            if not any(excludes(row, other) for other in table.get(key(row), ()))
+        ]
+
+    lines = (*left.lines, _title("minus", meeting), *indent(right.lines))
+    return Node(left.schema, left.certain, run, lines, distinct=left.distinct)
+
+
+# ------------------------------------------------------------------ the rest
+
+
+def union(parts: Sequence[Node]) -> Node:
+    schema = tuple(dict.fromkeys(name for part in parts for name in part.schema))
+    aligned = [align(part, schema) for part in parts]
+
+    def run(scope: Scope) -> Rows:
+        return [row for part in aligned for row in part.run(scope)]
+
+    lines = ["union"]
+    for part in parts:
+        lines += ["  alternative", *indent(indent(part.lines))]
+    certain = frozenset.intersection(*(part.certain for part in parts))
+    static = all(part.static for part in parts)
+    return Node(schema, certain, remembered(run) if static else run, tuple(lines), static)
+
+
+def align(node: Node, schema: tuple[str, ...]) -> Node:
+    """The same solutions over another list of columns; columns left out are dropped."""
+    if node.schema == schema:
+        return node
+    place = {name: column for column, name in enumerate(node.schema)}
+    missing = len(node.schema)
+    pick = picker([place.get(name, missing) for name in schema])
+    inner = node.run
+    padded = any(name not in place for name in schema)
+
+    def run(scope: Scope) -> Rows:
+        if padded:
+            return [pick((*row, None)) for row in inner(scope)]
+        return [pick(row) for row in inner(scope)]
+
+    keeps_all = set(place) <= set(schema)
+    return Node(
+        schema,
+        node.certain & frozenset(schema),
+        remembered(run) if node.static else run,
+        node.lines,
+        node.static,
+        node.distinct and keeps_all,
+    )
+
+
+def select(node: Node, condition: TruthOf, title: str) -> Node:
+    """The rows for which the condition is true."""
+    inner = node.run
+
+    def run(scope: Scope) -> Rows:
+        return [row for row in inner(scope) if condition(row, scope)]
+
+    lines = (*node.lines, title)
+    return Node(node.schema, node.certain, run, lines, distinct=node.distinct)
+
+
+def extend(node: Node, name: str, term: Callable[[Row, Scope], Term | None], title: str) -> Node:
+    """Adds a column; where the name is there already, the two must agree."""
+    inner = node.run
+    if name in node.schema:
+        column = node.schema.index(name)
+
+        def agree(scope: Scope) -> Rows:
+            out = []
+            for row in inner(scope):
+                value = term(row, scope)
+                if value is None or row[column] == value:
+                    out.append(row)
+                elif row[column] is None:
+                    out.append((*row[:column], value, *row[column + 1 :]))
+            return out
+
+        return Node(node.schema, node.certain, agree, (*node.lines, title))
+
+    def run(scope: Scope) -> Rows:
+        return [(*row, term(row, scope)) for row in inner(scope)]
+
+    schema = (*node.schema, name)
+    return Node(schema, node.certain, run, (*node.lines, title), distinct=node.distinct)
+
+
+def without_parameters(node: Node, parameters: frozenset[str]) -> Node:
+    """Columns that are bound from outside become conditions: their value, or unbound."""
+    bound = [(c, name) for c, name in enumerate(node.schema) if name in parameters]
+    if not bound:
+        return node
+    inner = node.run
+
+    def run(scope: Scope) -> Rows:
+        outer = scope.outer
+        return [
+            row
+            for row in inner(scope)
+            if all(row[column] is None or row[column] == outer[name] for column, name in bound)
+        ]
+
+    kept = tuple(name for name in node.schema if name not in parameters)
+    return align(Node(node.schema, node.certain, run, node.lines), kept)

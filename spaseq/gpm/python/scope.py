@@ -1,0 +1,100 @@
+"""What an expression or a pattern is evaluated over, besides the row: graphs and bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TypeGuard
+
+import pyoxigraph as ox
+
+from spaseq.gpm.named_graphs import NamedGraphs, seen
+from spaseq.rdf.event import Event, Term
+from spaseq.rdf.graph import EMPTY, Graph
+
+_NOTHING: Mapping[str, Term] = {}
+
+
+class Scope:
+    """The surroundings of one evaluation.
+
+    `event` and `kb` are what `EXISTS` looks at; `kb_graphs` restricts the KB graphs that
+    `GRAPH` sees (None: all). `graph` is the active graph: the event's, inside `GRAPH` one
+    of the KB. `outer` holds the bindings substituted into the pattern of an `EXISTS`, and
+    the `AT` variable for a GPM's own BINDs.
+    """
+
+    __slots__ = ("_now", "event", "graph", "kb", "kb_graphs", "outer")
+
+    def __init__(
+        self,
+        event: Event | None = None,
+        kb: NamedGraphs | None = None,
+        kb_graphs: tuple[str, ...] | None = None,
+    ):
+        self.event = event
+        self.kb = kb
+        self.kb_graphs = kb_graphs
+        self.graph: Graph = EMPTY if event is None else seen(event, kb)
+        self.outer = _NOTHING
+        self._now: list[ox.Literal] = []
+
+    def _copy(self) -> Scope:
+        other = Scope.__new__(Scope)
+        other.event = self.event
+        other.kb = self.kb
+        other.kb_graphs = self.kb_graphs
+        other.graph = self.graph
+        other.outer = self.outer
+        other._now = self._now
+        return other
+
+    def over(self, graph: Graph) -> Scope:
+        """The same with another active graph."""
+        other = self._copy()
+        other.graph = graph
+        return other
+
+    def under(self, outer: Mapping[str, Term]) -> Scope:
+        """The same with other substituted bindings."""
+        other = self._copy()
+        other.outer = outer
+        return other
+
+    @property
+    def snapshot(self) -> object:
+        """What stays the same for as long as the KB does."""
+        return None if self.kb is None else self.kb.snapshot
+
+    def named(self) -> list[tuple[ox.NamedNode, Graph]]:
+        """The KB graphs in sight, each with its index."""
+        if self.kb is None:
+            return []
+        wanted = self.kb_graphs
+        return [
+            (name, self.kb.graph(name))
+            for name in self.kb.names
+            if wanted is None or name.value in wanted
+        ]
+
+    def find(self, name: Term) -> Graph | None:
+        """The index of one KB graph, if it is in sight."""
+        return None if self.kb is None or not self._sees(name) else self.kb.graph(name)
+
+    def asked(self, name: Term) -> TypeGuard[ox.NamedNode]:
+        """Whether a KB graph is in sight that somebody else holds."""
+        return self._sees(name) and self.kb is not None and self.kb.asked(name)
+
+    def _sees(self, name: Term) -> TypeGuard[ox.NamedNode]:
+        if self.kb is None or not isinstance(name, ox.NamedNode) or name not in self.kb.names:
+            return False
+        return self.kb_graphs is None or name.value in self.kb_graphs
+
+    @property
+    def now(self) -> ox.Literal:
+        """NOW(): one time for everything evaluated in this scope."""
+        if not self._now:
+            text = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
+            kind = ox.NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
+            self._now.append(ox.Literal(text + "Z", datatype=kind))
+        return self._now[0]

@@ -1,0 +1,135 @@
+"""SPARQL's functions on strings, and its regular expressions.
+
+Strings with and without a language tag are the only arguments; anything else is an error,
+None. `spaseq.gpm.python.regular` matches regular expressions, and pyoxigraph those that it leaves.
+Source: SPARQL 1.1 section 17.4.3.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from spaseq.gpm.python import pyoxigraph_call, regular
+from spaseq.rdf._values import (
+    INTEGER,
+    LANG,
+    STRING,
+    WIDE,
+    Value,
+    add,
+    boolean,
+    decode,
+    integer,
+    lang_string,
+    string,
+)
+
+
+def _text_like(text: str, model: Value) -> Value:
+    """A string with the language tag of `model`, if that has one."""
+    return lang_string(text, model.form) if model.kind == LANG else string(text)
+
+
+def _is_text(value: Value) -> bool:
+    return value.kind in (STRING, LANG)
+
+
+def _compatible(text: Value, other: Value) -> bool:
+    """SPARQL's argument compatibility rules."""
+    if not (_is_text(text) and _is_text(other)):
+        return False
+    return other.kind == STRING or (text.kind == LANG and text.form == other.form)
+
+
+def strlen(value: Value) -> Value | None:
+    return integer(len(value.text)) if _is_text(value) else None
+
+
+def substr(value: Value, start: Value, length: Value | None = None) -> Value | None:
+    if not (_is_text(value) and _is_whole(start) and (length is None or _is_whole(length))):
+        return None
+    begin = _offset(value.text, start)
+    end = len(value.text) if length is None else _offset(value.text, add(start, length))
+    return _text_like(value.text[begin:end], value)
+
+
+def _is_whole(value: Value) -> bool:
+    return value.kind == INTEGER or (value.kind == WIDE and value.form == "integer")
+
+
+def _offset(text: str, place: Value | None) -> int:
+    """How many characters lie in front of a place, an integer; the first place is 1."""
+    number = None if place is None else place.number
+    if number is None or number > len(text):
+        return len(text)
+    return max(int(number) - 1, 0) if number > 0 else 0
+
+
+def ucase(value: Value) -> Value | None:
+    return _text_like(value.text.upper(), value) if _is_text(value) else None
+
+
+def lcase(value: Value) -> Value | None:
+    return _text_like(value.text.lower(), value) if _is_text(value) else None
+
+
+def contains(text: Value, part: Value) -> Value | None:
+    return boolean(part.text in text.text) if _compatible(text, part) else None
+
+
+def strstarts(text: Value, part: Value) -> Value | None:
+    return boolean(text.text.startswith(part.text)) if _compatible(text, part) else None
+
+
+def strends(text: Value, part: Value) -> Value | None:
+    return boolean(text.text.endswith(part.text)) if _compatible(text, part) else None
+
+
+def strbefore(text: Value, part: Value) -> Value | None:
+    if not _compatible(text, part):
+        return None
+    before, found, _ = text.text.partition(part.text) if part.text else ("", "yes", "")
+    return _text_like(before, text) if found else string("")
+
+
+def strafter(text: Value, part: Value) -> Value | None:
+    if not _compatible(text, part):
+        return None
+    _, found, after = text.text.partition(part.text) if part.text else ("", "yes", text.text)
+    return _text_like(after, text) if found else string("")
+
+
+def concat(*values: Value) -> Value | None:
+    if not all(map(_is_text, values)):
+        return None
+    text = "".join(value.text for value in values)
+    languages = {value.form if value.kind == LANG else None for value in values}
+    language = languages.pop() if len(languages) == 1 else None
+    return string(text) if language is None else lang_string(text, language)
+
+
+def encode_for_uri(value: Value) -> Value | None:
+    return string(quote(value.text, safe="-_.~")) if _is_text(value) else None
+
+
+def regex(text: Value, pattern: Value, flags: Value | None = None) -> Value | None:
+    if not _is_text(text) or pattern.kind != STRING:
+        return None
+    if flags is not None and flags.kind != STRING:
+        return None
+    given = regular.pattern_and_flags(pattern.text, "" if flags is None else flags.text)
+    if given is None:
+        return None
+    test = regular.compiled(*given)
+    if test is not None:
+        return boolean(test(text.text))
+    return _reference("REGEX", string(text.text), pattern, *(() if flags is None else (flags,)))
+
+
+def _reference(function: str, *values: Value) -> Value | None:
+    result = pyoxigraph_call.call(function, tuple(value.term for value in values))
+    return None if result is None else decode(result)
+
+
+def replace(*values: Value) -> Value | None:
+    return _reference("REPLACE", *values)

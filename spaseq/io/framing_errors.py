@@ -1,0 +1,194 @@
+"""What is wrong with statements as events, in words; and the questions of the compiled reader.
+
+The events themselves are put together in spaseq/io/native/_framing.pyx, which knows the framings
+but no wording, no clock and no timestamps of unusual form: for those it asks a `Questions`
+object. Every complaint goes through `Troubles.report`, so a question about something wrong
+either raises, or counts it and lets the reader go on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+import pyoxigraph as ox
+
+from spaseq.errors import EventError, input_place
+from spaseq.io.read_options import GENERATED_AT, Malformed, ReadOptions, TimeDomain, Troubles
+from spaseq.io.statements import RawTerm
+from spaseq.rdf import time
+from spaseq.rdf.event import DATE_TIME, NUMBER, Term, Timestamp
+
+_BEGUN = re.compile(rb"\s*(<[^>]*>|_:\S+)\s+(<\S*)")
+"""A statement as far as it goes: its subject, and the beginning of its predicate."""
+
+Stamp: TypeAlias = tuple[RawTerm, int]
+"""A term that is said to be the time, and the line that says so."""
+
+_DOMAINS = (NUMBER, DATE_TIME)
+_TOGETHER = "; the statements of a graph and its timestamp stand together"
+_MESSAGES_HINT = (
+    '; such a file begins with VERSION "1.1-messages", or is read with --events message'
+)
+
+
+class Questions:
+    """Answers about the events of one source; `file` is the one being read."""
+
+    def __init__(self, options: ReadOptions, domain: TimeDomain, troubles: Troubles):
+        self.file = ""
+        self._options = options
+        self._domain = domain
+        self._troubles = troubles
+        self._clock: int | None = None
+        self._parsed: tuple[RawTerm, Timestamp] | None = None  # equal stamps come in runs
+
+    def report(self, message: str, line: int) -> None:
+        self._troubles.report(message, self.file, line)
+
+    # ------------------------------------------------------------ framings
+
+    def closed_graph(self, name: Term, begun: tuple[str, int], line: int) -> None:
+        self.report(f"a quad of the graph {name}{self._complete(begun)}", line)
+
+    def closed_time(self, name: Term, begun: tuple[str, int], line: int) -> None:
+        self.report(f"a timestamp of {name}{self._complete(begun)}", line)
+
+    def _complete(self, begun: tuple[str, int]) -> str:
+        """That a graph is complete, and where it began."""
+        file, line = begun
+        place = input_place(file, line, self._troubles.unit)
+        where = place if file != self.file else f"{self._troubles.unit} {line}"
+        return f", which began at {where} and is already complete{_TOGETHER}"
+
+    def untimed_graph(self, name: Term, about_inside: bool, line: int) -> None:
+        """`about_inside`: whether a fact of the graph has the predicate of timestamps."""
+        about = f"<{self._options.time_predicate or GENERATED_AT}>"
+        text = f"the graph {name} has no timestamp: no triple <graph> {about} <time>"
+        if self._options.time_predicate is not None:
+            text += (
+                f" in the default graph beside it, and none among its statements here{_TOGETHER}"
+            )
+        elif about_inside:
+            text += (
+                " in the default graph beside it; there is one inside the graph: "
+                f"--time-predicate {GENERATED_AT} finds it"
+            )
+        else:
+            text += (
+                " immediately before its first quad or after its last "
+                "(--time-predicate names another one, --arrival-time takes the clock)"
+            )
+        self.report(text, line)
+
+    def untimed_message(self, line: int) -> None:
+        named = " or ".join(f"<{iri}>" for iri in self._options.time_predicates())
+        self.report(f"a message without a timestamp: no {named} in it", line)
+
+    def untimed_triples(self, size: int, line: int) -> None:
+        predicate = self._options.time_predicate
+        self.report(f"{size} triples without a timestamp (<{predicate}>)", line)
+
+    def delimiter_among_graphs(self, line: int) -> None:
+        self.report(f"a message delimiter among named graphs{_MESSAGES_HINT}", line)
+
+    def among_triples(self, what: str, line: int) -> None:
+        self.report(f"{what} among the triples of --events triples:N", line)
+
+    def incomplete(self, count: int, size: int, line: int) -> None:
+        self.report(f"the last event is incomplete: {count} of its {size} triples", line)
+
+    def no_event(self, line: int) -> None:
+        self.report(
+            "no event in this file: it has no named graphs; --events triples:N or "
+            "--events message cut triples into events",
+            line,
+        )
+
+    def is_whole_before(self, name: Term | None, malformed: Malformed) -> bool:
+        """Whether the open graph `name` is complete although a line behind it is malformed."""
+        if name is None:
+            return False
+        own = str(name).encode()
+        begun = _BEGUN.match(malformed.text)
+        if begun is not None:
+            # Only the timestamp of another event shows where it belongs before it is whole.
+            predicate = begun[2].rstrip(b">")
+            about = f"<{self._options.time_predicate or GENERATED_AT}>".encode()
+            known = len(predicate) > len("<http://")
+            return begun[1] != own and known and about.startswith(predicate)
+        # A file that breaks off may have broken off anywhere in its last event.
+        return not malformed.last and own not in malformed.following
+
+    # ------------------------------------------------------------ times
+
+    def now(self) -> int:
+        """The clock, which never goes back."""
+        now = self._options.clock()
+        self._clock = now if self._clock is None else max(now, self._clock)
+        return time.from_micros(self._clock, DATE_TIME).micros
+
+    def time(self, stamps: list[Stamp]) -> tuple[int, int] | None:
+        """The one time that all stamps give, and whether it is a date; None if there is none."""
+        found: Timestamp | None = None
+        for term, line in stamps:
+            try:
+                other = self._parse(term)
+            except EventError as error:
+                self.report(str(error), line)
+                return None
+            if found is not None and (other.micros, other.domain) != (found.micros, found.domain):
+                self.report(f"an event with two timestamps: {found.term} and {other.term}", line)
+                return None
+            found = other
+        assert found is not None
+        return found.micros, _DOMAINS.index(found.domain)
+
+    def _parse(self, term: RawTerm) -> Timestamp:
+        if self._parsed is None or self._parsed[0] != term:
+            if not isinstance(term, ox.Literal):
+                raise EventError(f"{term} is not a timestamp: it is not a literal")
+            self._parsed = (term, self._read(term))
+        return self._parsed[1]
+
+    def _read(self, term: ox.Literal) -> Timestamp:
+        return time.from_literal(term, self._options.unit, self._options.time_precision)
+
+    def known_domain(self) -> int:
+        """The domain of the run's times: 0 for numbers, 1 for dates, -1 for none so far."""
+        return _DOMAINS.index(self._domain.kind) if self._domain.kind else -1
+
+    def is_usable(self, domain: int, is_strange: bool, line: int) -> bool:
+        """Whether an event may have a time of this domain, and what else it has."""
+        place = input_place(self.file, line, self._troubles.unit)
+        conflict = self._domain.conflict(_DOMAINS[domain], place)
+        if not conflict and is_strange:
+            conflict = "a triple term (<<( )>>): RDF 1.2 triple terms are not supported"
+        if conflict:
+            self.report(conflict, line)
+        return not conflict
+
+    def backwards(
+        self,
+        stamp: ox.Literal | None,
+        micros: int,
+        last_stamp: ox.Literal | None,
+        last_micros: int,
+        domain: int,
+        line: int,
+    ) -> None:
+        """Complain of a time that is before the last one."""
+        now = _shown(stamp, micros, domain)
+        last = _shown(last_stamp, last_micros, domain)
+        self.report(
+            f"time runs backwards: {now} after {last} in the same stream "
+            "(--lateness DURATION puts events in order that come late)",
+            line,
+        )
+
+
+def _shown(stamp: ox.Literal | None, micros: int, domain: int) -> str:
+    """A time as the event's `AT` gives it: a number as it was written, a date canonical."""
+    if stamp is not None and _DOMAINS[domain] == NUMBER:
+        return stamp.value
+    return time.from_micros(micros, _DOMAINS[domain]).term.value

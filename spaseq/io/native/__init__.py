@@ -1,0 +1,1 @@
+"""The compiled readers: bytes to encoded batches."""

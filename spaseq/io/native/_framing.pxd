@@ -1,0 +1,105 @@
+"""Statements to events; see _framing.pyx."""
+
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from spaseq.io.native._closed cimport ClosedNames, Entry
+from spaseq.io.native._minting cimport Minter
+from spaseq.rdf._batch cimport EventBatch
+from spaseq.rdf._relevance cimport Relevance
+from spaseq.rdf._terms cimport term_t
+
+cdef enum Cut:
+    GRAPHS
+    MESSAGES
+    TRIPLES
+
+# Blank nodes have the file's labels here.
+cdef struct Quad:
+    term_t subject      # 0 where nobody will ask for it
+    term_t predicate
+    term_t object       # likewise
+    term_t graph        # 0: the default graph
+    uint64_t line
+    bint kept           # some query can use it
+    bint timing         # its predicate is one of timestamps
+    bint blank_subject
+    bint blank_object
+    uint32_t strange    # the object is a triple term, number `strange` - 1 of them
+
+cdef struct Stamp:
+    term_t term         # what is said to be the time; 0: a triple term
+    uint32_t strange    # which one
+    uint32_t rank       # of the predicate that says it
+    uint64_t line
+
+
+@cython.final
+cdef class EventReader:
+    cdef readonly EventBatch batch      # being filled
+    cdef Relevance relevance
+    cdef object questions
+    cdef ClosedNames closed         # graphs with an IRI, of all files
+    cdef ClosedNames closed_blanks  # those with a label, of this file
+    cdef list files                 # read so far; this one is files[file_number]
+    cdef uint32_t file_number
+    cdef Minter minter
+    cdef Cut cut
+    cdef uint32_t size          # of `triples:N`, its timestamp included
+    cdef bint timed             # timestamps are read; else the clock tells the time
+    cdef bint inside            # a graph's timestamp may be one of its own triples
+    cdef bint sorted            # events leave here in the order of time
+    cdef int64_t factor         # microseconds in a unit of numeric times
+    cdef tuple predicates       # those of timestamps, the one to be preferred first
+    cdef term_t about[3]        # their numbers in the batch; 0 where there are fewer
+    cdef list strange           # the triple terms that are the event's timestamps
+    cdef uint32_t generation    # counts the batches
+    cdef uint32_t patience      # buffers a batch without events may hold
+
+    # The event at hand.
+    cdef bint is_open
+    cdef uint64_t line
+    cdef term_t name            # 0 where it has none
+    cdef uint32_t first         # its triples are those of the batch from here on
+    cdef uint32_t statements    # its facts, kept or not
+    cdef bint about_inside      # one of them has the predicate of timestamps
+    cdef bint is_strange        # one of them has a triple term
+    cdef Stamp* stamps          # beside the graph
+    cdef uint32_t stamp_count, stamp_room
+    cdef Stamp* inner           # among its facts
+    cdef uint32_t inner_count, inner_room
+    cdef term_t refused         # a complete graph whose quads are being left out, or 0
+
+    # The events before it.
+    cdef uint64_t place         # how many were read
+    cdef int known_domain       # that of the run's times; -1: not known yet
+    cdef bint begun             # there is a last one:
+    cdef int64_t last_micros
+    cdef term_t last_stamp
+    cdef readonly uint64_t unused       # statements of no event
+    cdef readonly bint filled           # the file has given an event with statements
+
+    cdef int take(self, const Quad* quad) except -1 nogil
+    cdef int add(self, const Quad* quad) except -1 nogil
+    cdef void open(self, uint64_t line, term_t name) noexcept nogil
+    cdef int end(
+        self, int64_t micros, uint32_t ordinal, term_t name, term_t stamp, bint dated
+    ) except -1
+    cdef int enter(self, term_t name, uint64_t line) except -1 nogil
+    cdef int time(self, const Quad* quad) except -1 nogil
+    cdef int close(self) except -1 nogil
+    cdef int delimit(self, uint64_t line) except -1 nogil
+    cdef int close_triples(self) except -1 nogil
+    cdef const Entry* closed_as(self, term_t name) noexcept nogil
+    cdef object begin_of(self, const Entry* entry)
+    cdef Stamp* preferred(self, uint32_t* count) noexcept nogil
+    cdef int emit(self, Stamp* stamps, uint32_t count) except -1 nogil
+    cdef bint when(
+        self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
+    ) except -1 nogil
+    cdef bint asked_time(
+        self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
+    ) except -1
+    cdef bint is_usable(self, int64_t micros, uint8_t domain, term_t stamp) except -1
+    cdef object term_of_stamp(self, Stamp* stamp)
+    cdef int begin(self, EventBatch batch) except -1

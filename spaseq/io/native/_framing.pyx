@@ -1,0 +1,527 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Statements to events in a batch: which belong together, and what tells their time.
+
+Three ways to cut a file:
+
+* GRAPHS: a named graph is an event; its timestamp is a default-graph triple about it that
+  stands immediately before its first quad or after its last (else, under a predicate of the
+  user's choice, a triple inside it). A timestamp without a graph is an event without facts.
+* MESSAGES: what stands between two delimiters is an event, whatever its graphs.
+* TRIPLES: N triples are an event, one more where a timestamp predicate is named.
+
+What comes out obeys the invariant of spaseq/io/source.py. Whatever needs words or rarer
+knowledge (what is wrong, times in unusual forms) is a question to a `Questions` object
+(spaseq/io/framing_errors.py), which may end the reading by raising. Triples that no query can use
+count as facts and are not kept. Cost: constant per statement, and as much again for those
+of an event that is still open when its batch is handed out.
+
+Source: RSP-QL data model and RDF Messages, W3C RDF Stream Processing Community Group.
+"""
+
+import pyoxigraph as ox
+
+cimport cython
+from spaseq.io.native._minting cimport is_blank, moved
+from spaseq.io._moments cimport moment_of
+from spaseq.rdf._batch cimport EventRecord, record_of, written_record
+from spaseq.rdf._memory cimport give_back, resized
+from spaseq.rdf._numerals cimport Numeral
+from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
+from spaseq.rdf._terms cimport TermRecord
+
+cdef object TripleTerm = ox.Triple
+cdef object BlankNode = ox.BlankNode
+cdef object DefaultGraph = ox.DefaultGraph
+cdef dict CUTS = {"graph": Cut.GRAPHS, "message": Cut.MESSAGES, "triples": Cut.TRIPLES}
+
+cdef enum:
+    PATIENCE = 4
+    NAMELESS = 0xFFFFFFFFu      # a triple term that nobody will ask for
+
+
+cdef int push(
+    Stamp** stamps, uint32_t* count, uint32_t* room, const Quad* quad, uint64_t line, uint32_t rank
+) except -1 nogil:
+    """Append a timestamp: the object of `quad`."""
+    cdef Stamp* grown
+    if count[0] == room[0]:
+        grown = <Stamp*>resized(stamps[0], (2 * <size_t>room[0] + 4) * sizeof(Stamp))
+        if grown == NULL:
+            with gil:
+                raise MemoryError
+        stamps[0] = grown
+        room[0] = 2 * room[0] + 4
+    stamps[0][count[0]].term = quad.object
+    stamps[0][count[0]].strange = quad.strange
+    stamps[0][count[0]].rank = rank
+    stamps[0][count[0]].line = line
+    count[0] += 1
+    return 0
+
+
+@cython.final
+cdef class EventReader:
+    """The events of one stream, put into batches that are handed out one by one."""
+
+    def __cinit__(
+        self, Relevance relevance not None, questions, str stream, Minter minter, int64_t factor
+    ):
+        """`minter`: None where events leave here unsorted, with the file's blank nodes."""
+        self.relevance = relevance
+        self.questions = questions
+        self.minter = minter
+        self.sorted = minter is not None
+        self.factor = factor
+        self.closed, self.closed_blanks = ClosedNames(), ClosedNames()
+        self.files = []
+        self.strange = []
+        self.predicates = ()
+        self.patience = PATIENCE
+        self.begin(EventBatch(relevance.dictionary, stream, ""))
+
+    def __dealloc__(self):
+        give_back(self.stamps)
+        give_back(self.inner)
+
+    # ------------------------------------------------------------ files and batches
+
+    def start_file(
+        self, str file, str kind, uint32_t size, tuple predicates, bint timed, bint inside
+    ):
+        """Go on with another file; what was filled before has been handed out.
+
+        `size`: of `triples:N`; `predicates`: of timestamps; `timed`: whether they are read.
+        """
+        self.cut = CUTS[kind]
+        self.size = size
+        self.predicates = tuple(map(ox.NamedNode, predicates))
+        self.timed = timed
+        self.inside = inside
+        self.is_open = False
+        self.refused = 0
+        self.unused = 0
+        self.filled = False
+        self.file_number = len(self.files)
+        self.files.append(file)
+        if len(self.closed_blanks):
+            # Labels are scoped to their file.
+            self.closed_blanks = ClosedNames()
+        self.fresh(file)
+
+    cdef int begin(self, EventBatch batch) except -1:
+        """Fill another batch from now on; nothing of the old one is needed."""
+        cdef int i
+        self.batch = batch
+        self.generation += 1
+        for i in range(3):
+            self.about[i] = batch.encode(self.predicates[i]) if i < len(self.predicates) else 0
+        return 0
+
+    def fresh(self, str file=None):
+        """Leave the batch, which is given back, and go on in a new one with the open event."""
+        cdef EventBatch old = self.batch
+        cdef EventBatch new = EventBatch(
+            self.relevance.dictionary, old.stream, old.file if file is None else file
+        )
+        cdef uint32_t i
+        new.prepare(old)
+        self.last_stamp = moved(old, self.last_stamp, new)
+        self.refused = moved(old, self.refused, new)
+        if self.is_open:
+            self.name = moved(old, self.name, new)
+            for i in range(self.first, old.triple_count):
+                new.add_triple(
+                    moved(old, old.triples[i].subject, new),
+                    moved(old, old.triples[i].predicate, new),
+                    moved(old, old.triples[i].object, new),
+                )
+            old.triple_count = self.first
+            self.first = 0
+            for i in range(self.stamp_count):
+                self.stamps[i].term = moved(old, self.stamps[i].term, new)
+            for i in range(self.inner_count):
+                self.inner[i].term = moved(old, self.inner[i].term, new)
+            if self.minter is not None:
+                self.minter.move(old, new)
+        self.begin(new)
+        self.patience = PATIENCE + 2 * new.local.bytes.used // (1 << 16)
+        return old
+
+    def refresh(self):
+        """Between two blocks: drop what is needed no more, notice permanent terms.
+
+        A batch without events is kept while the event at hand may be the reason why it
+        grows; to copy that event costs no more than what was read since the last time.
+        """
+        cdef EventBatch batch = self.batch
+        self.known_domain = self.questions.known_domain()
+        if batch.event_count == 0 and (
+            len(batch.buffers) >= self.patience
+            or batch.version != batch.dictionary.permanent.count
+        ):
+            self.fresh()
+
+    def finish(self):
+        """The end of the file: nothing can be added to the event at hand."""
+        if self.cut == Cut.GRAPHS:
+            self.close()
+        elif self.cut == Cut.MESSAGES:
+            self.delimit(0)
+        elif self.is_open:
+            self.is_open = False
+            self.batch.triple_count = self.first
+            self.questions.incomplete(self.statements, self.size, self.line)
+
+    cdef int end(
+        self, int64_t micros, uint32_t ordinal, term_t name, term_t stamp, bint dated
+    ) except -1:
+        """The end of an event that was opened by others: what they know beside its facts.
+
+        Its blank nodes are named by its place among the events of this reader.
+        """
+        cdef EventRecord* event
+        self.is_open = False
+        if self.is_strange:
+            self.questions.is_usable(dated, True, 0)
+        event = self.batch.add_event()
+        event.first = self.first
+        event.micros = micros
+        event.statements = self.statements
+        event.name = name
+        event.stamp = stamp
+        event.domain = dated
+        self.minter.number_event(event)
+        event.ordinal = ordinal
+        return 0
+
+    def whole(self):
+        """The name of the open graph if it has all it needs, else None: something may follow."""
+        if self.cut != Cut.GRAPHS or not self.is_open or self.statements == 0:
+            return None
+        if self.timed and self.stamp_count == 0:
+            return None
+        return self.batch.term(self.name)
+
+    # ------------------------------------------------------------ statements
+
+    def statement(self, quad, uint64_t line):
+        """A quad of pyoxigraph, None for a message delimiter."""
+        cdef Quad given
+        cdef EventBatch batch = self.batch
+        if quad is None:
+            self.delimit(line)
+            return
+        subject, predicate, value, graph = quad
+        given.line = line
+        given.predicate = batch.encode(predicate)
+        given.timing = predicate in self.predicates
+        given.graph = 0 if type(graph) is DefaultGraph else batch.encode(graph)
+        given.subject = batch.encode(subject)
+        given.blank_subject = type(subject) is BlankNode
+        given.blank_object = type(value) is BlankNode
+        given.object = 0
+        given.strange = 0
+        given.kept = False
+        if type(value) is TripleTerm:
+            given.strange = NAMELESS
+            if given.timing:
+                if not self.is_open:
+                    self.strange.clear()
+                self.strange.append(value)
+                given.strange = <uint32_t>len(self.strange)
+        else:
+            given.object = batch.encode(value)
+            given.kept = keep_of(self.relevance, given.predicate) == Keep.EVERY or (
+                keep_of(self.relevance, given.predicate) == Keep.SOME
+                and keeps_object(self.relevance, given.predicate, given.object)
+            )
+        self.take(&given)
+
+    cdef int take(self, const Quad* quad) except -1 nogil:
+        """The next statement of the file."""
+        if self.cut == Cut.GRAPHS:
+            if quad.graph:
+                if not self.is_open or quad.graph != self.name:
+                    self.enter(quad.graph, quad.line)
+                    if not self.is_open:
+                        return 0
+                return self.add(quad)
+            if quad.timing:
+                return self.time(quad)
+            self.unused += 1
+            return 0
+        if self.cut == Cut.TRIPLES and quad.graph:
+            with gil:
+                self.questions.among_triples("a graph name", quad.line)
+            return 0
+        if not self.is_open:
+            self.open(quad.line, 0)
+        self.add(quad)
+        if self.cut == Cut.TRIPLES and self.statements == self.size:
+            self.close_triples()
+        return 0
+
+    cdef int add(self, const Quad* quad) except -1 nogil:
+        """A fact of the event at hand."""
+        cdef term_t subject, value
+        cdef uint32_t rank
+        self.statements += 1
+        if quad.timing:
+            self.about_inside = True
+            if self.timed and (self.inside or self.cut != Cut.GRAPHS):
+                for rank in range(3):
+                    if quad.predicate == self.about[rank]:
+                        push(
+                            &self.inner, &self.inner_count, &self.inner_room, quad, self.line,
+                            rank,
+                        )
+        if quad.strange:
+            self.is_strange = True
+        if not quad.kept:
+            return 0
+        subject, value = quad.subject, quad.object
+        if self.sorted:
+            if quad.blank_subject:
+                subject = self.minter.own(self.batch, subject)
+            if quad.blank_object:
+                value = self.minter.own(self.batch, value)
+        return self.batch.add_triple(subject, quad.predicate, value)
+
+    cdef void open(self, uint64_t line, term_t name) noexcept nogil:
+        self.is_open = True
+        self.line = line
+        self.name = name
+        self.first = self.batch.triple_count
+        self.statements = 0
+        self.about_inside = False
+        self.is_strange = False
+        self.stamp_count = 0
+        self.inner_count = 0
+        if self.sorted:
+            self.minter.forget()
+
+    cdef const Entry* closed_as(self, term_t name) noexcept nogil:
+        """What is known of a graph that is complete; NULL: it is not."""
+        cdef TermRecord* record = record_of(self.batch, name)
+        if record.text[0] == c"_":
+            return self.closed_blanks.find(record.hash, record.text, record.size)
+        return self.closed.find(record.hash, record.text, record.size)
+
+    cdef object begin_of(self, const Entry* entry):
+        """Where a graph that is complete began: its file, and the line."""
+        return self.files[entry.file], entry.line
+
+    cdef int enter(self, term_t name, uint64_t line) except -1 nogil:
+        """A quad of a graph that is not the open one."""
+        cdef const Entry* closed
+        if name == self.refused:
+            return 0
+        self.closed.expect(record_of(self.batch, name).hash)
+        self.close()
+        closed = self.closed_as(name)
+        if closed != NULL:
+            self.refused = name
+            with gil:
+                self.questions.closed_graph(self.batch.term(name), self.begin_of(closed), line)
+        else:
+            self.open(line, name)
+        return 0
+
+    cdef int time(self, const Quad* quad) except -1 nogil:
+        """A default-graph triple that gives a graph its timestamp."""
+        cdef const Entry* closed
+        if self.is_open and self.name == quad.subject:
+            push(&self.stamps, &self.stamp_count, &self.stamp_room, quad, quad.line, 0)
+            if self.statements:
+                self.close()
+            return 0
+        self.closed.expect(record_of(self.batch, quad.subject).hash)
+        self.close()
+        closed = self.closed_as(quad.subject)
+        if closed != NULL:
+            with gil:
+                self.questions.closed_time(
+                    self.batch.term(quad.subject), self.begin_of(closed), quad.line
+                )
+            return 0
+        self.open(quad.line, quad.subject)
+        return push(&self.stamps, &self.stamp_count, &self.stamp_room, quad, quad.line, 0)
+
+    # ------------------------------------------------------------ ends of events
+
+    cdef int close(self) except -1 nogil:
+        """Nothing can be added to the graph at hand, if there is one."""
+        cdef TermRecord* record
+        cdef Stamp* stamps = self.stamps
+        cdef uint32_t count = self.stamp_count
+        self.refused = 0
+        if not self.is_open:
+            return 0
+        self.is_open = False
+        record = record_of(self.batch, self.name)
+        if record.text[0] == c"_":
+            self.closed_blanks.add(
+                record.hash, record.text, record.size, self.line, self.file_number
+            )
+        else:
+            self.closed.add(record.hash, record.text, record.size, self.line, self.file_number)
+        if self.timed and count == 0:
+            stamps = self.preferred(&count)
+            if count == 0:
+                self.batch.triple_count = self.first
+                with gil:
+                    self.questions.untimed_graph(
+                        self.batch.term(self.name), self.about_inside, self.line
+                    )
+                return 0
+        return self.emit(stamps, count)
+
+    cdef int delimit(self, uint64_t line) except -1 nogil:
+        """A message delimiter, or the end of a file of messages."""
+        cdef Stamp* stamps
+        cdef uint32_t count
+        if self.cut != Cut.MESSAGES:
+            with gil:
+                if self.cut == Cut.GRAPHS:
+                    self.questions.delimiter_among_graphs(line)
+                else:
+                    self.questions.among_triples("a message delimiter", line)
+            return 0
+        if not self.is_open:
+            return 0
+        self.is_open = False
+        stamps = self.preferred(&count)
+        if self.timed and count == 0:
+            self.batch.triple_count = self.first
+            with gil:
+                self.questions.untimed_message(self.line)
+            return 0
+        return self.emit(stamps, count)
+
+    cdef int close_triples(self) except -1 nogil:
+        cdef Stamp* stamps
+        cdef uint32_t count
+        self.is_open = False
+        stamps = self.preferred(&count)
+        if self.timed and self.about[0] and count == 0:
+            self.batch.triple_count = self.first
+            with gil:
+                self.questions.untimed_triples(self.size, self.line)
+            return 0
+        return self.emit(stamps, count)
+
+    cdef Stamp* preferred(self, uint32_t* count) noexcept nogil:
+        """The timestamps among the facts that the first of the predicates gives."""
+        cdef uint32_t i, best = 3
+        count[0] = 0
+        for i in range(self.inner_count):
+            if self.inner[i].rank < best:
+                best = self.inner[i].rank
+        for i in range(self.inner_count):
+            if self.inner[i].rank == best:
+                self.inner[count[0]] = self.inner[i]
+                count[0] += 1
+        return self.inner
+
+    cdef int emit(self, Stamp* stamps, uint32_t count) except -1 nogil:
+        """Make the event at hand one of the batch, unless something is wrong with it."""
+        cdef EventRecord* event
+        cdef int64_t micros = 0
+        cdef uint8_t domain = 0
+        cdef term_t stamp = stamps[count - 1].term if self.timed and count else 0
+        cdef bint usable
+        self.filled |= self.statements != 0
+        usable = self.when(stamps, count, &micros, &domain)
+        self.place += 1
+        if usable and (
+            domain != self.known_domain or self.is_strange
+            or self.sorted and self.begun and micros < self.last_micros
+        ):
+            with gil:
+                usable = self.is_usable(micros, domain, stamp)
+        if not usable:
+            self.batch.triple_count = self.first
+            return 0
+        if self.sorted:
+            self.begun = True
+            self.last_micros = micros
+            self.last_stamp = stamp
+            if self.name and is_blank(self.batch, self.name):
+                self.name = self.minter.own(self.batch, self.name)
+        event = self.batch.add_event()
+        event.first = self.first
+        event.micros = micros
+        event.line = self.line
+        event.statements = self.statements
+        event.name = self.name
+        event.stamp = stamp
+        event.domain = domain
+        if self.sorted:
+            self.minter.number_event(event)
+        return 0
+
+    cdef bint when(
+        self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
+    ) except -1 nogil:
+        """Whether the event has a time, and which."""
+        cdef const TermRecord* record
+        cdef Numeral numeral
+        cdef int64_t other
+        cdef uint8_t its
+        cdef uint32_t i
+        if not self.timed:
+            domain[0] = 1
+            with gil:
+                micros[0] = self.questions.now()
+            return True
+        if count == 0:
+            micros[0] = <int64_t>self.place * 1000000
+            return True
+        for i in range(count):
+            if stamps[i].term == 0:
+                break
+            record = written_record(self.batch, stamps[i].term, &numeral)
+            if not moment_of(
+                record.text, record.size, record.lexical, self.factor, &other, &its
+            ):
+                break
+            if i == 0:
+                micros[0] = other
+                domain[0] = its
+            elif other != micros[0] or its != domain[0]:
+                break
+        else:
+            return True
+        with gil:
+            return self.asked_time(stamps, count, micros, domain)
+
+    cdef bint asked_time(
+        self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
+    ) except -1:
+        """The same for times whose form is not one of the usual."""
+        cdef uint32_t i
+        said = []
+        for i in range(count):
+            said.append((self.term_of_stamp(&stamps[i]), stamps[i].line))
+        found = self.questions.time(said)
+        if found is None:
+            return False
+        micros[0], domain[0] = found
+        return True
+
+    cdef object term_of_stamp(self, Stamp* stamp):
+        return self.batch.term(stamp.term) if stamp.term else self.strange[stamp.strange - 1]
+
+    cdef bint is_usable(self, int64_t micros, uint8_t domain, term_t stamp) except -1:
+        """Whether an event with this time may follow; asked where that is not plain."""
+        if not self.questions.is_usable(domain, self.is_strange, self.line):
+            return False
+        self.known_domain = domain
+        if self.sorted and self.begun and micros < self.last_micros:
+            self.questions.backwards(
+                self.batch.term(stamp) if stamp else None, micros,
+                self.batch.term(self.last_stamp) if self.last_stamp else None, self.last_micros,
+                domain, self.line,
+            )
+            return False
+        return True

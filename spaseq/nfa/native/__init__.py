@@ -1,0 +1,1 @@
+"""The compiled automaton: rows of graph patterns to complete matches."""

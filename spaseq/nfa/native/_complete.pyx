@@ -1,0 +1,111 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The complete matches of a core, taken from it as lists of steps.
+
+Cost: linear in the steps of what is taken.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.nfa.native._window cimport Awaited, opening_of
+from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.nfa.native._groups cimport Group, Groups, group_at
+from spaseq.nfa.native._conjunction cimport Range
+from spaseq.nfa.native._tecs cimport instant_t
+from spaseq.rdf._effort cimport heed, resume_effort
+
+from spaseq.nfa.limits import LimitReached
+
+
+def take(AutomatonCore core not None, step_of, bint one):
+    """The matches that were completed since the last call: (start, steps, a label) of each.
+
+    `one` for each last step is enough; `step_of` makes a step of the addresses of its labels.
+    """
+    cdef uint32_t i, j, parts
+    cdef uint64_t left = core.effort.most
+    cdef dict steps = {}
+    cdef list found = []
+    core.turn += 1
+    for i in range(core.accepted_count):
+        core.walk.begin(core.accepted[i], core.since_at(core.accepted[i]))
+        while core.walk.advance():
+            if left == 0:
+                raise LimitReached("matches")
+            left -= 1
+            if not left & 0xFFF:
+                heed()
+            match = []
+            j = core.walk.length
+            while j:
+                parts = core.walk.path[j - 1].parts
+                j -= parts
+                key = <size_t>core.walk.path[j + parts - 1]
+                step = steps.get(key)
+                if step is None:
+                    step = steps[key] = step_of(tuple([
+                        <size_t>core.walk.path[j + parts - 1 - k] for k in range(parts)
+                    ]))
+                match.append(step)
+            found.append((core.walk.start, tuple(match), <size_t>core.walk.path[0]))
+            if one:
+                break
+    core.accepted_count = 0
+    return found
+
+
+def due(AutomatonCore core not None, before, step_of):
+    """The matches whose windows are over before a time (None: all there are), by start.
+
+    That is (time of the start, [(start, steps, a label) of each]).
+    """
+    cdef instant_t i = core.bound
+    cdef instant_t start
+    cdef Awaited* match
+    cdef Group* group
+    cdef list found = []
+    resume_effort(&core.effort, 0)
+    while core.awaited_count and i <= core.now and (
+        before is None or core.times[i & core.times_mask] < opening_of(core, before)
+    ):
+        start, i = i, i + 1
+        match = core.awaited[start & core.times_mask]
+        core.awaited[start & core.times_mask] = NULL
+        some = []
+        while match != NULL:
+            core.awaited_count -= 1
+            group = group_at(<Groups>core.groups_at[match.place], match.group)
+            if not group.alive or group.serial != match.serial or _forbidden(core, match):
+                core.forbidden += 1
+            else:
+                steps = tuple([step_of(labels) for labels in steps_of(match)])
+                some.append((start, steps, <size_t>match.labels[0]))
+            match = match.next
+        if some:
+            some.reverse()
+            found.append((core.times[start & core.times_mask], some))
+    return found
+
+
+cdef bint _forbidden(AutomatonCore core, Awaited* match) except -1:
+    """Whether a guard that is not decided on sight forbids a match whose window is over."""
+    cdef Range checks = core.place_checks[match.place]
+    if checks.first == checks.end:
+        return False
+    core.begin()
+    core.remember(
+        core.env, &core.places[match.place], <Groups>core.groups_at[match.place], match.group
+    )
+    return core.forbids(
+        checks, core.env, match.labels[match.length - 1].instant, core.now + 1
+    )
+
+
+cdef list steps_of(Awaited* match):
+    """The addresses of the labels of each step."""
+    cdef list steps = []
+    cdef uint32_t i = 0, j, parts
+    while i < match.length:
+        parts = match.labels[i].parts
+        steps.append(tuple([<size_t>match.labels[i + j] for j in range(parts)]))
+        i += parts
+    return steps

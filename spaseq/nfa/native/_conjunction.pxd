@@ -1,0 +1,100 @@
+"""What an edge may consume of the rows of the window; see _conjunction.pyx."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from spaseq.nfa.native._event cimport EventAtHand
+from spaseq.nfa.native._row_buffer cimport KeptRows
+from spaseq.nfa.native._program cimport Edge, Occurrence, Place
+from spaseq.nfa.native._tecs cimport Label, instant_t
+from spaseq.rdf._terms cimport term_t
+
+cdef struct Range:
+    uint32_t first
+    uint32_t end
+
+# One graph pattern of a step, and which of the step's events it may be met by.
+cdef struct Part:
+    uint32_t occurrence
+    uint32_t gpm
+    uint32_t operand    # those of one operand share a timestamp
+    uint32_t part       # its place among all patterns of the step
+
+# A filter that can be asked as soon as all registers that it reads are bound.
+cdef struct Early:
+    uint32_t number
+    uint32_t read_first
+    uint32_t read_end
+
+cdef struct Seek
+cdef class Search(EventAtHand)
+
+# What to do with a way to take an edge: 1: there need not be another one.
+ctypedef int (*Found)(Search search, Seek* seek) except -1 nogil
+
+# The part of a search for ways to take an edge that its callback may look at.
+cdef struct Seek:
+    uint32_t edge
+    Range choices       # what to look for: lists of parts
+    const term_t* start     # the environment, the iterations of the edge begun
+    instant_t low       # events lie strictly between two instants
+    instant_t high
+    bint negated        # rows without partition variables count too
+    Label* fresh        # one of them must be this one, NULL: any will do
+    uint32_t fresh_gpm
+    Found found
+    void* task
+    # What has been found.
+    Part* parts
+    uint32_t count
+    Label** labels      # for each part
+    term_t* cells       # environments, `count` + 1 of them; the last is that after the edge
+    term_t* env         # that one
+    term_t* assigned    # for each part the values of its BINDs, in `most_assigned` cells
+    instant_t first
+    instant_t last
+
+
+cdef class Search(EventAtHand):
+    cdef KeptRows** kept_rows   # per GPM; NULL where nobody looks back
+    cdef uint32_t gpm_count
+    cdef uint32_t* gpms         # per occurrence
+    cdef Range* looks           # per GPM, into `lookers`
+    cdef uint32_t* lookers      # the places from which somebody looks back at its rows
+    cdef bint* whole            # per GPM: whether its rows may be witnesses
+    cdef Range* columns         # per GPM, into `column_numbers`: those that its rows need
+    cdef uint32_t* column_numbers
+    cdef Range* place_edges     # per place
+    cdef Range* edge_choices    # per edge
+    cdef Range* edge_operands   # per edge of an any-order group, into `operand_choices`
+    cdef bint* any_order        # per edge
+    cdef Range* operand_choices
+    cdef Range* choices
+    cdef Part* parts
+    cdef uint32_t most_parts
+    cdef Range* early           # per occurrence, into `early_tests`
+    cdef Early* early_tests
+    cdef uint32_t* early_read
+    cdef bint looking           # whether there is anything to look back at
+    cdef term_t** levels        # environments of nested searches
+    cdef Label*** level_labels
+    cdef uint32_t depth, level_room
+    cdef Label* kept            # the row that was kept last, and what it is of
+    cdef uint32_t kept_gpm
+    cdef readonly uint64_t looked   # rows that were looked at
+
+    cdef int keep(self, uint32_t gpm, uint32_t width, bint keyed) except -1 nogil
+    cdef int each_edge(self, Seek* seek, const term_t* env) except -1 nogil
+    cdef int each(self, Seek* seek) except -1 nogil
+    cdef int _choose(self, Seek* seek) except -1 nogil
+    cdef int _extend(self, Seek* seek, uint32_t depth) except -1 nogil
+    cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept nogil
+    cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept nogil
+    cdef bint _binds(self, const Occurrence* occurrence, uint32_t number) noexcept nogil
+    cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1 nogil
+    cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1 nogil
+    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1 nogil
+    cdef bint _shared(self, Seek* seek, const Label* label) noexcept nogil
+    cdef int deepen(self) except -1 nogil
+
+
+cdef Range* ranges_of(pairs) except NULL

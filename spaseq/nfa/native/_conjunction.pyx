@@ -1,0 +1,388 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Rows of the window → ways to take an edge.
+
+An edge over several graph patterns begins with the pattern that has the fewest rows, and goes
+from one to the next by an index wherever a column is bound already; nothing is tried before
+every pattern has a row (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting
+complex events*, DEBS 2015). A filter is asked as soon as all it reads is bound, and a pattern of
+which an index or such a filter leaves little goes before others.
+
+Invariants: a search changes nothing but its own scratch; rows are looked at newest first, so
+the first way to take an edge of one pattern is the latest. Cost: the rows looked at, counted
+in `looked`, and as steps of the event (`spaseq.nfa.limits`).
+"""
+
+from libc.string cimport memcpy, memset
+
+from spaseq.nfa.native._row_buffer cimport (
+    UNINDEXED,
+    KeptRows,
+    newest_like,
+    older_like,
+    row_before,
+    row_until,
+    rows_add,
+    rows_forget,
+    rows_free,
+    rows_new,
+)
+from spaseq.nfa.native._program cimport Occurrence, assign, bind, enter, numbers_of
+from spaseq.nfa.native._tecs cimport size_of_label
+from spaseq.rdf._effort cimport take_step
+from spaseq.rdf._memory cimport give_back, longer, zeroed
+
+from spaseq.nfa.limits import LimitReached
+
+cdef const char* LACKING = b"what a guard looks for"
+
+# How many rows an index or a filter is thought to leave one of.
+cdef uint64_t LEAVES = 8
+# Of the registers that a filter reads: more than there are.
+cdef uint32_t NEITHER = 1 << 16
+
+
+cdef class Search(EventAtHand):
+    """`rows` are `CoreTables`, with their `search`."""
+
+    def __cinit__(self, rows, *others):
+        cdef uint32_t i
+        found = rows.search
+        self.kept_rows = <KeptRows**>zeroed(len(found.kept), sizeof(KeptRows*))
+        self.gpm_count = <uint32_t>len(found.kept)
+        for i, columns in enumerate(found.kept):
+            if columns is not None:
+                self.kept_rows[i] = rows_new(columns)
+                self.looking = True
+        self.gpms = numbers_of(found.gpms)
+        self.looks = ranges_of(found.looks)
+        self.lookers = numbers_of(found.lookers)
+        self.whole = <bint*>numbers_of(found.whole)
+        self.columns = ranges_of(found.columns)
+        self.column_numbers = numbers_of(found.column_numbers)
+        self.place_edges = ranges_of(found.place_edges)
+        self.edge_choices = ranges_of(found.edge_choices)
+        self.edge_operands = ranges_of(found.edge_operands)
+        self.any_order = <bint*>numbers_of(found.any_order)
+        self.operand_choices = ranges_of(found.operand_choices)
+        self.choices = ranges_of(found.choices)
+        self.most_parts = max([end - first for first, end in found.choices], default=0)
+        self.parts = <Part*>zeroed(len(found.parts), sizeof(Part))
+        for i, (occurrence, operand, part) in enumerate(found.parts):
+            self.parts[i] = Part(occurrence, self.gpms[occurrence], operand, part)
+        self.early = ranges_of(found.early)
+        self.early_tests = <Early*>zeroed(len(found.early_tests), sizeof(Early))
+        for i, (number, first, end) in enumerate(found.early_tests):
+            self.early_tests[i] = Early(number, first, end)
+        self.early_read = numbers_of(found.early_read)
+        for i, manner in enumerate(found.manners):
+            self.places[i].manner = manner
+
+    def __dealloc__(self):
+        cdef uint32_t i
+        for i in range(self.gpm_count):
+            rows_free(self.kept_rows[i])
+        give_back(self.kept_rows)
+        for i in range(self.level_room):
+            give_back(self.levels[i])
+            give_back(self.level_labels[i])
+        give_back(self.levels)
+        give_back(self.level_labels)
+        give_back(self.gpms)
+        give_back(self.looks)
+        give_back(self.lookers)
+        give_back(self.whole)
+        give_back(self.columns)
+        give_back(self.column_numbers)
+        give_back(self.place_edges)
+        give_back(self.edge_choices)
+        give_back(self.edge_operands)
+        give_back(self.any_order)
+        give_back(self.operand_choices)
+        give_back(self.choices)
+        give_back(self.parts)
+        give_back(self.early)
+        give_back(self.early_tests)
+        give_back(self.early_read)
+
+    # ---------------------------------------------------------------- rows
+
+    cdef int keep(self, uint32_t gpm, uint32_t width, bint keyed) except -1 nogil:
+        """The row at hand is looked back at as long as the window has its event."""
+        cdef KeptRows* rows = self.kept_rows[gpm]
+        cdef Label* label = self.tecs.label(width)
+        cdef uint32_t i, j
+        if self.whole[gpm] and not self.row_kept:
+            self.keep_row(width)
+        memcpy(label, &self.event, size_of_label(0))
+        label.width = width
+        if self.whole[gpm]:
+            memcpy(label.row, self.row, width * sizeof(term_t))
+        else:
+            label.name = label.stamp = 0
+            for i in range(self.columns[gpm].first, self.columns[gpm].end):
+                j = self.column_numbers[i]
+                if self.given[j]:
+                    self.row[j] = label.row[j] = self.window.keep(self.batch, self.given[j])
+        rows_forget(rows, self.reach)
+        self.kept, self.kept_gpm = label, gpm
+        return rows_add(rows, label, keyed)
+
+    cdef int each_edge(self, Seek* seek, const term_t* env) except -1 nogil:
+        """Every way to take the edge of a seek from an environment, until one will do: then 1."""
+        cdef uint32_t level = self.depth
+        cdef term_t* entered
+        cdef int stopped
+        self.deepen()
+        entered = self.levels[level]
+        memcpy(entered, env, self.cells * sizeof(term_t))
+        enter(self, &self.edges[seek.edge], entered)
+        seek.start = entered
+        seek.choices = self.edge_choices[seek.edge]
+        stopped = self.each(seek)
+        self.depth = level
+        return stopped
+
+    cdef int each(self, Seek* seek) except -1 nogil:
+        """Every way to meet one of the choices of a seek, until one will do: then 1."""
+        cdef uint32_t i, level = self.depth
+        cdef int stopped = 0
+        if seek.low < self.reach - 1:
+            seek.low = self.reach - 1
+        self.deepen()
+        seek.cells = self.levels[level]
+        seek.labels = self.level_labels[level]
+        for i in range(seek.choices.first, seek.choices.end):
+            seek.parts = self.parts + self.choices[i].first
+            seek.count = self.choices[i].end - self.choices[i].first
+            seek.env = seek.cells + seek.count * self.cells
+            seek.assigned = seek.cells + (self.most_parts + 1) * self.cells
+            memcpy(seek.cells, seek.start, self.cells * sizeof(term_t))
+            memset(seek.labels, 0, seek.count * sizeof(Label*))
+            stopped = self._choose(seek)
+            if stopped:
+                break
+        self.depth = level
+        return stopped
+
+    cdef int _choose(self, Seek* seek) except -1 nogil:
+        """Every way to meet the parts at hand; nothing is tried before all of them have rows."""
+        cdef uint32_t i
+        cdef KeptRows* rows
+        for i in range(seek.count):
+            rows = self.kept_rows[seek.parts[i].gpm]
+            rows_forget(rows, self.reach)
+            if rows.first == rows.end:
+                return 0
+        if seek.fresh == NULL:
+            return self._extend(seek, 0)
+        for i in range(seek.count):
+            if seek.parts[i].gpm == seek.fresh_gpm and (
+                self._try(seek, 0, i, seek.fresh)
+            ):
+                return 1
+        return 0
+
+    cdef int _extend(self, Seek* seek, uint32_t depth) except -1 nogil:
+        """The parts that are not met yet."""
+        cdef uint32_t i
+        cdef int status
+        if depth < seek.count:
+            return self._look(seek, depth, self._next_part(seek, depth))
+        seek.first = seek.last = seek.labels[0].instant
+        if self.most_assigned:
+            for i in range(seek.count):
+                self.conditions.instant = seek.labels[i].instant
+                self.conditions.stream = seek.labels[i].stream
+                status = assign(
+                    self, seek.parts[i].occurrence, seek.env,
+                    seek.assigned + i * self.most_assigned,
+                )
+                self.conditions.instant = -1
+                if not status:
+                    return 0
+        for i in range(seek.count):
+            self.conditions.instant = seek.labels[i].instant
+            self.conditions.stream = seek.labels[i].stream
+            status = self.conditions.hold(
+                self.conditions.context, seek.parts[i].occurrence, seek.env
+            )
+            self.conditions.instant = -1
+            if status <= 0:
+                return _raised() if status < 0 else 0
+            if seek.labels[i].instant < seek.first:
+                seek.first = seek.labels[i].instant
+            if seek.labels[i].instant > seek.last:
+                seek.last = seek.labels[i].instant
+        return seek.found(self, seek)
+
+    cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept nogil:
+        """The part with the fewest rows, of those that may fit by what is known of them."""
+        cdef uint32_t i, best = 0
+        cdef uint64_t fewest = 0, count
+        cdef KeptRows* rows
+        for i in range(seek.count):
+            if seek.labels[i] == NULL:
+                rows = self.kept_rows[seek.parts[i].gpm]
+                count = rows.end - rows.first + 1
+                if depth + 1 < seek.count and self._told(seek, i, depth):
+                    count = count // LEAVES + 1
+                if fewest == 0 or count < fewest:
+                    fewest, best = count, i
+        return best
+
+    cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept nogil:
+        """Whether an index, or a filter that can be asked then, tells some rows of a part apart."""
+        cdef const term_t* env = seek.cells + depth * self.cells
+        cdef Occurrence* occurrence = &self.occurrences[seek.parts[part].occurrence]
+        cdef KeptRows* rows = self.kept_rows[seek.parts[part].gpm]
+        cdef uint32_t i, j, k, missing
+        cdef Early* test
+        for i in range(rows.index_count):
+            if env[self.bindings[occurrence.binding_first + rows.indexes[i].column].register]:
+                return True
+        for i in range(seek.count):
+            for j in range(
+                self.early[seek.parts[i].occurrence].first, self.early[seek.parts[i].occurrence].end
+            ):
+                test = &self.early_tests[j]
+                missing = 0
+                for k in range(test.read_first, test.read_end):
+                    if env[self.early_read[k]] == 0:
+                        missing += 1 if self._binds(occurrence, self.early_read[k]) else NEITHER
+                if 0 < missing < NEITHER:
+                    return True
+        return False
+
+    cdef bint _binds(self, const Occurrence* occurrence, uint32_t number) noexcept nogil:
+        """Whether rows of an occurrence may bind a register."""
+        cdef uint32_t i
+        for i in range(occurrence.binding_first, occurrence.binding_end):
+            if self.bindings[i].register == number:
+                return True
+        return False
+
+    cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1 nogil:
+        """Meet one part with each of its rows."""
+        cdef KeptRows* rows = self.kept_rows[seek.parts[part].gpm]
+        cdef const term_t* env = seek.cells + depth * self.cells
+        cdef uint32_t i, index = UNINDEXED, slot
+        cdef uint32_t columns = self.occurrences[seek.parts[part].occurrence].binding_first
+        cdef uint64_t number = 0
+        cdef int64_t micros = 0
+        cdef bint timed = False
+        cdef term_t term
+        cdef int stopped
+        for i in range(seek.count):
+            if seek.labels[i] != NULL and seek.parts[i].operand == seek.parts[part].operand:
+                timed, micros = True, seek.labels[i].micros
+        for i in range(rows.index_count):
+            term = env[self.bindings[columns + rows.indexes[i].column].register]
+            if term:
+                index, number = i, newest_like(rows, i, term)
+                break
+        if index == <uint32_t>UNINDEXED:
+            number = row_until(rows, micros) if timed else row_before(rows, seek.high)
+        while number >= rows.first:
+            slot = number & (rows.room - 1)
+            if rows.instants[slot] <= seek.low or (timed and rows.labels[slot].micros < micros):
+                break
+            if not take_step(&self.effort):
+                with gil:
+                    raise LimitReached("steps")
+            self.looked += 1
+            if (
+                rows.instants[slot] < seek.high
+                and (rows.keyed[slot] or seek.negated)
+                and (not timed or rows.labels[slot].micros == micros)
+            ):
+                stopped = self._try(seek, depth, part, rows.labels[slot])
+                if stopped:
+                    return 1
+            if index == <uint32_t>UNINDEXED:
+                number -= 1
+            else:
+                number = older_like(rows, index, number)
+        return 0
+
+    cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1 nogil:
+        """Meet one part with a row, and go on from there."""
+        cdef const term_t* env = seek.cells + depth * self.cells
+        cdef term_t* joined = seek.cells + (depth + 1) * self.cells
+        cdef Occurrence* occurrence = &self.occurrences[seek.parts[part].occurrence]
+        cdef int stopped
+        if self._shared(seek, label):
+            return 0
+        memcpy(joined, env, self.cells * sizeof(term_t))
+        stopped = bind(self, occurrence, label.row, joined)
+        if stopped <= 0:
+            occurrence.disagreed += 1
+            return _raised() if stopped < 0 else 0
+        if depth + 1 < seek.count and self._fails(seek, env, joined):
+            return 0
+        seek.labels[part] = label
+        stopped = self._extend(seek, depth + 1)
+        seek.labels[part] = NULL
+        return stopped
+
+    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1 nogil:
+        """Whether a filter is not true of what is bound, with the last part as the last of it."""
+        cdef uint32_t i, j, k
+        cdef bint ready, fresh
+        cdef Early* test
+        cdef int status
+        for i in range(seek.count):
+            for j in range(
+                self.early[seek.parts[i].occurrence].first, self.early[seek.parts[i].occurrence].end
+            ):
+                test = &self.early_tests[j]
+                ready, fresh = True, False
+                for k in range(test.read_first, test.read_end):
+                    ready &= joined[self.early_read[k]] != 0
+                    fresh |= env[self.early_read[k]] == 0
+                if ready and fresh:
+                    status = self.conditions.test(self.conditions.context, test.number, joined)
+                    if status <= 0:
+                        return _raised() if status < 0 else True
+        return False
+
+    cdef bint _shared(self, Seek* seek, const Label* label) noexcept nogil:
+        """Whether a row is of an event that has been chosen already."""
+        cdef uint32_t i
+        cdef const Label* other
+        for i in range(seek.count):
+            other = seek.labels[i]
+            if other != NULL and other.instant == label.instant and other.stream == label.stream:
+                return True
+        return False
+
+    cdef int deepen(self) except -1 nogil:
+        """Scratch for one more nested search."""
+        cdef uint32_t room
+        if self.depth == self.level_room:
+            room = 2 * self.level_room + 8
+            self.levels = <term_t**>longer(self.levels, room, sizeof(term_t*), LACKING)
+            self.level_labels = <Label***>longer(self.level_labels, room, sizeof(Label**), LACKING)
+            while self.level_room < room:
+                self.levels[self.level_room] = <term_t*>zeroed(
+                    (self.most_parts + 1) * self.cells + self.most_parts * self.most_assigned,
+                    sizeof(term_t),
+                )
+                self.level_labels[self.level_room] = NULL
+                self.level_room += 1
+                self.level_labels[self.level_room - 1] = <Label**>zeroed(
+                    self.most_parts, sizeof(Label*)
+                )
+        self.depth += 1
+        return 0
+
+
+cdef int _raised() except -1 nogil:
+    """Hand on the Python exception that a filter left."""
+    return -1
+
+
+cdef Range* ranges_of(pairs) except NULL:
+    cdef Range* block = <Range*>zeroed(len(pairs), sizeof(Range))
+    for i, (first, end) in enumerate(pairs):
+        block[<size_t>i] = Range(first, end)
+    return block

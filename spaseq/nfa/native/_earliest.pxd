@@ -1,0 +1,96 @@
+"""Of the matches that are complete, the first by their instants; see _earliest.pyx."""
+
+cimport cython
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.nfa.native._tecs cimport Label, Node, Walk, instant_t
+
+# A list of instants, from the last one back: equal lists are one.
+cdef struct Trail:
+    instant_t own
+    uint32_t before     # NONE: it is the first
+    uint32_t depth      # how many there are
+    uint32_t other      # the next one with its hash
+    uint32_t stream     # of its last event, where lists tell streams apart
+
+# What a node or a union keeps: kept[first:first + count], the first ones first.
+cdef struct Known:
+    size_t address
+    uint32_t stamp      # of another than the present one: forgotten
+    uint32_t first
+    uint32_t count
+
+# A step of a match that is being listed: what lies below its node keeps a trail.
+cdef struct Part:
+    Node* node
+    uint32_t trail
+    uint32_t depth      # how many steps come after it
+
+# A match: labels[first:first + length], from the last one back.
+cdef struct Chosen:
+    instant_t start
+    uint32_t rank       # of its instants among those that are kept
+    uint32_t first
+    uint32_t length
+
+
+@cython.final
+cdef class Earliest:
+    cdef AutomatonCore core
+    cdef uint32_t most          # how many lists of instants are kept
+    cdef bint apart             # in each partition; lists tell streams apart
+    cdef uint64_t left          # matches that may still be listed
+    cdef instant_t bound        # no match may start before it
+    # What is known of nodes and unions, each by its `union_t`.
+    cdef Known* known
+    cdef uint32_t known_count, known_room, stamp
+    cdef Trail* trails
+    cdef uint32_t* heads        # by hash; as many as there is room for trails
+    cdef uint32_t trail_count, trail_room
+    cdef uint32_t* kept
+    cdef uint32_t kept_count, kept_room
+    cdef uint32_t* best         # of all matches
+    cdef uint32_t best_count, best_room
+    cdef uint32_t* both         # room to merge two lists
+    cdef uint32_t both_room
+    cdef size_t* todo           # addresses still to be looked at
+    cdef uint32_t todo_count, todo_room
+    cdef Part* parts            # still to be followed
+    cdef uint32_t part_count, part_room
+    cdef Label** path           # of the match being listed, the last one's first
+    cdef uint32_t path_room
+    cdef Label** labels
+    cdef uint32_t label_count, label_room
+    cdef Chosen* chosen
+    cdef uint32_t chosen_count, chosen_room
+    cdef Node** ends            # room for the last nodes of one partition
+    cdef uint32_t end_room
+    cdef readonly uint64_t looked   # nodes and unions that were looked at, so far
+    cdef readonly uint64_t listed   # matches that were listed, so far
+
+    cdef int choose(self) except -1 nogil
+    cdef int _begin(self) noexcept nogil
+    cdef int _choose(self, Node** ends, uint32_t count) except -1 nogil
+    cdef list _taken(self)
+    cdef int turn_to(self, uint32_t number) except -1 nogil
+    cdef int _stand(self, Walk walk, const Chosen* match) except -1 nogil
+    cdef bint _look_at(self, Node* end) except -1 nogil
+    cdef int _look_below(self, size_t top) except -1 nogil
+    cdef uint32_t _below(self, size_t address, size_t* below) noexcept nogil
+    cdef int _settle(self, size_t address, const size_t* below, uint32_t count) except -1 nogil
+    cdef uint32_t _merged(
+        self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
+    ) except? 0xFFFFFFFF nogil
+    cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept nogil
+    cdef uint32_t _trail(self, uint32_t before, const Label* last) except? 0xFFFFFFFF nogil
+    cdef int _widen_trails(self) except -1 nogil
+    cdef int _forget_trails(self) noexcept nogil
+    cdef Known* _find(self, size_t address) noexcept nogil
+    cdef Known* _enter(self, size_t address) except NULL nogil
+    cdef int _push(self, size_t address) except -1 nogil
+    cdef int _make_room(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1 nogil
+    cdef bint _keeps(self, size_t address, uint32_t trail) noexcept nogil
+    cdef int _list(self, Node* end, uint32_t rank) except -1 nogil
+    cdef int _stack(self, Node* node, uint32_t trail, uint32_t depth) except -1 nogil
+    cdef int _put(self, uint32_t length, uint32_t rank, instant_t start) except -1 nogil

@@ -1,0 +1,475 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Of the matches that are complete, those that `LIMIT n` or `EMIT ANY` keeps.
+
+The chooser lists no others. Matches are ordered by the instants of their events. All that end in
+one node go on alike, so of what one node, or one union, has below it the least n lists of instants
+will do; they are worked out once an instant, as far as the window still reaches. Lists share what
+they have in common: they are kept from their last instant back, and equal ones are one. Then the
+matches that have one of the lists left at the end are listed, following only what keeps them.
+
+`EMIT ANY` keeps one list in each partition. There a list tells the streams of its events apart,
+which decide between equal instants: so a list is a set of events.
+
+Invariant: the matches chosen are those whose instants are one of the first n lists of all, with
+all matches of the same instants: the first n by `spaseq.engine.output` are among them. Of
+`EMIT ANY` they are what `spaseq.nfa.selection` chooses.
+Cost: constant for each node and union below the complete ones, for n = 1 and but for what two
+lists differ in, which are compared from where they part; linear in what is listed.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.nfa.native._tecs cimport UNION, Cell, Label, Node, Walk, cell_of, instant_t
+from spaseq.rdf._effort cimport heed
+from spaseq.rdf._memory cimport give_back, longer, zeroed
+
+from spaseq.nfa.limits import LimitReached
+
+cdef const char* LACKING = b"another choice among matches"
+
+cdef uint32_t NONE = 0xFFFFFFFFu
+
+
+cdef class Earliest:
+    """Chooses among the complete matches of a core.
+
+    Args:
+        core: the automaton; its steps are of single events.
+        most: how many lists of instants are kept.
+        apart: keep them in each partition, and lists of events in place of instants.
+    """
+
+    def __cinit__(self, AutomatonCore core not None, uint32_t most, bint apart):
+        self.core = core
+        core.lasting = True
+        self.most = most
+        self.apart = apart
+        self.known_room = 64
+        self.known = <Known*>zeroed(self.known_room, sizeof(Known))
+        self.trail_room = 32
+        self._widen_trails()
+
+    def __dealloc__(self):
+        give_back(self.known)
+        give_back(self.trails)
+        give_back(self.heads)
+        give_back(self.kept)
+        give_back(self.best)
+        give_back(self.both)
+        give_back(self.todo)
+        give_back(self.parts)
+        give_back(self.path)
+        give_back(self.labels)
+        give_back(self.chosen)
+        give_back(self.ends)
+
+    def take(self):
+        """The chosen ones of the matches completed since the last call, as lists of labels.
+
+        That is (start, addresses of the labels, first to last) of each.
+        """
+        cdef uint32_t count
+        cdef list found = []
+        if not self.apart or self.core.partitions is None:
+            self.choose()
+            return self._taken()
+        self._begin()
+        for members in self._partitions():
+            count = 0
+            for number in members:
+                self.ends[count] = self.core.accepted[<uint32_t>number]
+                count += 1
+            self._choose(self.ends, count)
+            found += self._taken()
+        self.core.accepted_count = 0
+        return found
+
+    def _partitions(self):
+        """The numbers of the complete matches' last nodes, by partition."""
+        cdef uint32_t i, count = self.core.accepted_count
+        cdef dict groups = {}
+        if count > self.end_room:
+            self.end_room = 2 * count
+            self.ends = <Node**>longer(self.ends, self.end_room, sizeof(Node*), LACKING)
+        for i in range(count):
+            key = self.core.partitions.key_at(self.core.accepted[i].label)
+            groups.setdefault(key, []).append(i)
+        return groups.values()
+
+    cdef list _taken(self):
+        """The chosen matches as (start, addresses of the labels)."""
+        cdef uint32_t i, j
+        cdef Chosen* match
+        cdef list found = []
+        for i in range(self.chosen_count):
+            match = &self.chosen[i]
+            found.append((
+                match.start,
+                tuple([
+                    <size_t>self.labels[match.first + match.length - 1 - j]
+                    for j in range(match.length)
+                ]),
+            ))
+        return found
+
+    cdef int choose(self) except -1 nogil:
+        """Choose among the matches completed since the last call; `chosen` are in order."""
+        self._begin()
+        self._choose(self.core.accepted, self.core.accepted_count)
+        self.core.accepted_count = 0
+        return 0
+
+    cdef int _begin(self) noexcept nogil:
+        """The next choice: no more matches than this may be listed."""
+        self.core.turn += 1
+        self.left = self.core.effort.most
+        return 0
+
+    cdef int _choose(self, Node** ends, uint32_t count) except -1 nogil:
+        """Choose among the matches that end in some nodes."""
+        cdef uint32_t i, j
+        cdef Known* known
+        self.best_count = self.chosen_count = self.label_count = 0
+        self._forget_trails()
+        self.bound = -1
+        for i in range(count):
+            if self._look_at(ends[i]):
+                known = self._find(<size_t>ends[i])
+                self._make_room(&self.best, &self.best_room, self.best_count + known.count)
+                self.best_count = self._merged(
+                    self.best, self.best_count, self.kept + known.first, known.count
+                )
+        for j in range(self.best_count):
+            for i in range(count):
+                if self._look_at(ends[i]) and self._keeps(<size_t>ends[i], self.best[j]):
+                    self._list(ends[i], j)
+        self.listed += self.chosen_count
+        return 0
+
+    cdef int turn_to(self, uint32_t number) except -1 nogil:
+        """Have the core's walk stand at one of the chosen matches."""
+        return self._stand(self.core.walk, &self.chosen[number])
+
+    cdef int _stand(self, Walk walk, const Chosen* match) except -1 nogil:
+        while walk.path_room < match.length:
+            walk._deepen()
+        memcpy(walk.path, self.labels + match.first, match.length * sizeof(Label*))
+        walk.length, walk.start = match.length, match.start
+        walk.stop()
+        return 0
+
+    # ---------------------------------------------------------------- what is kept
+
+    cdef bint _look_at(self, Node* end) except -1 nogil:
+        """Whether some match that ends in a node may still match; if so, it is known what."""
+        cdef instant_t bound = self.core.since_at(end)
+        if end.latest < bound:
+            return False
+        if bound != self.bound:
+            # What is kept below depends on it.
+            self.bound = bound
+            self.known_count = self.kept_count = 0
+            self.stamp += 1
+            if self.stamp == 0:
+                memset(self.known, 0, self.known_room * sizeof(Known))
+                self.stamp = 1
+        if self._find(<size_t>end) == NULL:
+            self._look_below(<size_t>end)
+        return True
+
+    cdef int _look_below(self, size_t top) except -1 nogil:
+        """Work out what a node keeps; deepest first and without recursion."""
+        cdef size_t[3] below
+        cdef size_t address
+        cdef uint32_t i, count, before
+        self.todo_count = 0
+        self._push(top)
+        while self.todo_count:
+            address = self.todo[self.todo_count - 1]
+            count = self._below(address, below)
+            before = self.todo_count
+            for i in range(count):
+                if self._find(below[i]) == NULL:
+                    self._push(below[i])
+            if self.todo_count == before:
+                self.todo_count -= 1
+                if self._find(address) == NULL:
+                    self._settle(address, below, count)
+        return 0
+
+    cdef uint32_t _below(self, size_t address, size_t* below) noexcept nogil:
+        """What lies below a node, or a union: its addresses."""
+        cdef Cell* cell
+        cdef uint32_t count = 0
+        if not address & UNION:
+            below[0] = (<Node*>address).before
+            return <uint32_t>(below[0] != 0)
+        cell = cell_of(address)
+        if cell.node != NULL:
+            below[count] = <size_t>cell.node
+            count += 1
+        if cell.left != 0 and cell.left_latest >= self.bound:
+            below[count] = cell.left
+            count += 1
+        if cell.right != 0 and cell.right_latest >= self.bound:
+            below[count] = cell.right
+            count += 1
+        return count
+
+    cdef int _settle(self, size_t address, const size_t* below, uint32_t count) except -1 nogil:
+        """What a node or a union keeps, of which all below is known."""
+        cdef Known* own
+        cdef Known* part
+        cdef uint32_t i, found = 0, first = self.kept_count
+        cdef size_t room = first + 1
+        self.looked += 1
+        for i in range(count):
+            room += self._find(below[i]).count
+        self._make_room(&self.kept, &self.kept_room, room)
+        if address & UNION:
+            for i in range(count):
+                part = self._find(below[i])
+                found = self._merged(
+                    self.kept + first, found, self.kept + part.first, part.count
+                )
+        elif count == 0:
+            self.kept[first] = self._trail(NONE, (<Node*>address).label)
+            found = 1
+        else:
+            part = self._find(below[0])
+            found = part.count
+            for i in range(found):
+                self.kept[first + i] = self._trail(
+                    self.kept[part.first + i], (<Node*>address).label
+                )
+        own = self._enter(address)
+        own.first, own.count = first, found
+        self.kept_count += found
+        return 0
+
+    cdef uint32_t _merged(
+        self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
+    ) except? 0xFFFFFFFF nogil:
+        """Merge lists of trails, the first ones first, into the former; how many it has then."""
+        cdef uint32_t i = 0, j = 0, total = 0
+        if self.most == 1 and count and other_count:
+            if self._precedes(others[0], into[0]):
+                into[0] = others[0]
+            return 1
+        if count == 0:
+            memcpy(into, others, other_count * sizeof(uint32_t))
+            return other_count
+        self._make_room(&self.both, &self.both_room, <size_t>count + other_count)
+        while total < self.most and (i < count or j < other_count):
+            if j == other_count or (i < count and not self._precedes(others[j], into[i])):
+                if j < other_count and others[j] == into[i]:
+                    j += 1
+                self.both[total] = into[i]
+                i += 1
+            else:
+                self.both[total] = others[j]
+                j += 1
+            total += 1
+        memcpy(into, self.both, total * sizeof(uint32_t))
+        return total
+
+    cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept nogil:
+        """Whether a list of instants comes before another one; what goes on, before its end.
+
+        Of equal instants the streams decide, at the first event that differs.
+        """
+        cdef Trail* trails = self.trails
+        cdef bint level = trails[one].depth == trails[other].depth
+        cdef bint before = trails[one].depth > trails[other].depth
+        cdef bint differ = False
+        if one == other:
+            return False
+        while trails[one].depth > trails[other].depth:
+            one = trails[one].before
+        while trails[other].depth > trails[one].depth:
+            other = trails[other].before
+        while one != other:
+            if trails[one].own != trails[other].own:
+                differ = True
+                before = trails[one].own < trails[other].own
+            elif level and not differ and trails[one].stream != trails[other].stream:
+                before = trails[one].stream < trails[other].stream
+            one, other = trails[one].before, trails[other].before
+        return before
+
+    # ---------------------------------------------------------------- tables
+
+    cdef uint32_t _trail(self, uint32_t before, const Label* last) except? 0xFFFFFFFF nogil:
+        """The list of instants that goes on from another one."""
+        cdef instant_t own = last.instant
+        cdef uint32_t stream = last.stream if self.apart else 0
+        cdef uint32_t* head = &self.heads[_place_of(before, own) & (self.trail_room - 1)]
+        cdef uint32_t found = head[0]
+        while found != NONE:
+            if self.trails[found].own == own and self.trails[found].before == before and (
+                self.trails[found].stream == stream
+            ):
+                return found
+            found = self.trails[found].other
+        if self.trail_count == self.trail_room:
+            self._widen_trails()
+            head = &self.heads[_place_of(before, own) & (self.trail_room - 1)]
+        found = self.trail_count
+        self.trail_count += 1
+        self.trails[found].own, self.trails[found].before = own, before
+        self.trails[found].stream = stream
+        self.trails[found].depth = 1 if before == NONE else self.trails[before].depth + 1
+        self.trails[found].other = head[0]
+        head[0] = found
+        return found
+
+    cdef int _widen_trails(self) except -1 nogil:
+        cdef uint32_t i, room = 2 * self.trail_room
+        cdef uint32_t* head
+        self.trails = <Trail*>longer(self.trails, room, sizeof(Trail), LACKING)
+        self.heads = <uint32_t*>longer(self.heads, room, sizeof(uint32_t), LACKING)
+        self.trail_room = room
+        memset(self.heads, 0xFF, room * sizeof(uint32_t))
+        for i in range(self.trail_count):
+            head = &self.heads[_place_of(self.trails[i].before, self.trails[i].own) & (room - 1)]
+            self.trails[i].other = head[0]
+            head[0] = i
+        return 0
+
+    cdef int _forget_trails(self) noexcept nogil:
+        cdef Trail* trail
+        while self.trail_count:
+            self.trail_count -= 1
+            trail = &self.trails[self.trail_count]
+            self.heads[_place_of(trail.before, trail.own) & (self.trail_room - 1)] = NONE
+        return 0
+
+    cdef Known* _find(self, size_t address) noexcept nogil:
+        """What is known of a node or a union, or NULL."""
+        cdef uint32_t place = _hash(address) & (self.known_room - 1)
+        while self.known[place].stamp == self.stamp:
+            if self.known[place].address == address:
+                return &self.known[place]
+            place = (place + 1) & (self.known_room - 1)
+        return NULL
+
+    cdef Known* _enter(self, size_t address) except NULL nogil:
+        """Room for what is known of a node or a union, which is not in the table."""
+        cdef Known* old = self.known
+        cdef uint32_t i, place, room = self.known_room
+        if 2 * self.known_count >= room:
+            self.known = <Known*>zeroed(2 * <size_t>room, sizeof(Known))
+            self.known_room = 2 * room
+            self.known_count = 0
+            for i in range(room):
+                if old[i].stamp == self.stamp:
+                    self._enter(old[i].address)[0] = old[i]
+            give_back(old)
+        place = _hash(address) & (self.known_room - 1)
+        while self.known[place].stamp == self.stamp:
+            place = (place + 1) & (self.known_room - 1)
+        self.known_count += 1
+        self.known[place].address, self.known[place].stamp = address, self.stamp
+        return &self.known[place]
+
+    cdef int _push(self, size_t address) except -1 nogil:
+        if self.todo_count == self.todo_room:
+            self.todo_room = 2 * self.todo_room + 16
+            self.todo = <size_t*>longer(self.todo, self.todo_room, sizeof(size_t), LACKING)
+        self.todo[self.todo_count] = address
+        self.todo_count += 1
+        return 0
+
+    cdef int _make_room(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1 nogil:
+        """Room for so many trails."""
+        if wanted > room[0]:
+            wanted = 2 * wanted + 16
+            trails[0] = <uint32_t*>longer(trails[0], wanted, sizeof(uint32_t), LACKING)
+            room[0] = <uint32_t>wanted
+        return 0
+
+    # ---------------------------------------------------------------- listing
+
+    cdef bint _keeps(self, size_t address, uint32_t trail) noexcept nogil:
+        cdef Known* known = self._find(address)
+        cdef uint32_t i
+        for i in range(known.count):
+            if self.kept[known.first + i] == trail:
+                return True
+        return False
+
+    cdef int _list(self, Node* end, uint32_t rank) except -1 nogil:
+        """The matches that end in a node and have the instants of a rank."""
+        cdef Part* part
+        cdef size_t[3] below
+        cdef size_t address
+        cdef uint32_t i, trail, depth
+        self.part_count = 0
+        self._stack(end, self.best[rank], 0)
+        while self.part_count:
+            self.part_count -= 1
+            part = &self.parts[self.part_count]
+            depth, trail, address = part.depth, part.trail, <size_t>part.node
+            if depth == self.path_room:
+                self.path_room = 2 * self.path_room + 16
+                self.path = <Label**>longer(self.path, self.path_room, sizeof(Label*), LACKING)
+            self.path[depth] = part.node.label
+            trail = self.trails[trail].before
+            if trail == NONE:
+                self._put(depth + 1, rank, part.node.latest)
+                continue
+            self.todo_count = 0
+            self._push(address)
+            while self.todo_count:
+                self.todo_count -= 1
+                for i in range(self._below(self.todo[self.todo_count], below)):
+                    if not self._keeps(below[i], trail):
+                        continue
+                    if below[i] & UNION:
+                        self._push(below[i])
+                    else:
+                        self._stack(<Node*>below[i], trail, depth + 1)
+        return 0
+
+    cdef int _stack(self, Node* node, uint32_t trail, uint32_t depth) except -1 nogil:
+        if self.part_count == self.part_room:
+            self.part_room = 2 * self.part_room + 16
+            self.parts = <Part*>longer(self.parts, self.part_room, sizeof(Part), LACKING)
+        self.parts[self.part_count].node = node
+        self.parts[self.part_count].trail = trail
+        self.parts[self.part_count].depth = depth
+        self.part_count += 1
+        return 0
+
+    cdef int _put(self, uint32_t length, uint32_t rank, instant_t start) except -1 nogil:
+        """The match that the path holds is one of those chosen."""
+        cdef Chosen* match
+        if self.left == 0:
+            with gil:
+                raise LimitReached("matches")
+        self.left -= 1
+        if not self.left & 0xFFF:
+            heed()
+        if self.chosen_count == self.chosen_room:
+            self.chosen_room = 2 * self.chosen_room + 16
+            self.chosen = <Chosen*>longer(self.chosen, self.chosen_room, sizeof(Chosen), LACKING)
+        if self.label_count + length > self.label_room:
+            self.label_room = 2 * (self.label_room + length)
+            self.labels = <Label**>longer(self.labels, self.label_room, sizeof(Label*), LACKING)
+        match = &self.chosen[self.chosen_count]
+        match.start, match.rank = start, rank
+        match.first, match.length = self.label_count, length
+        memcpy(self.labels + self.label_count, self.path, length * sizeof(Label*))
+        self.label_count += length
+        self.chosen_count += 1
+        return 0
+
+
+cdef inline uint32_t _hash(size_t address) noexcept nogil:
+    return <uint32_t>((address >> 3) * <size_t>0x9E3779B97F4A7C15u >> 32)
+
+
+cdef inline uint32_t _place_of(uint32_t before, instant_t own) noexcept nogil:
+    return _hash(<size_t>own << 32 ^ <size_t>before << 3)

@@ -1,0 +1,264 @@
+"""The groups that wait in one place; see _groups.pyx."""
+
+cimport cython
+from cpython.ref cimport PyObject
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from spaseq.nfa.native._range_index cimport NOBODY, Order, Rank, Registers, enter, leave, rank_in
+from spaseq.nfa.native._tecs cimport Node, Tecs, instant_t, union_t
+from spaseq.rdf._memory cimport Lines
+from spaseq.rdf._terms cimport copy_row, term_t
+
+# The members of a group whose last event came at one instant. See _tecs.pxd for `latest`.
+cdef struct Stretch:
+    instant_t last
+    union_t members
+    instant_t latest
+    Stretch* older      # those of the instant before
+    instant_t older_latest
+
+# The members of a group by their last instants, where a place is dated.
+cdef struct Dates:
+    Stretch* newest
+    instant_t oldest    # no member's last event is older
+    instant_t floor     # what a `;` place has taken: members whose last event is older went
+    instant_t taken     # the same, from the timestamp that begins at `taken_in` on
+    instant_t taken_in
+
+# Where a group stands in its chain.
+cdef struct Standing:
+    uint32_t next
+    uint32_t previous   # NOBODY: it is a head
+    uint32_t hash
+
+# All partial matches of the place with the same live registers, in a line of the cache where these
+# are three at most: to look for a group is to wait for the memory, once more for each line.
+cdef struct Group:
+    union_t members
+    instant_t latest    # their greatest start; stands beside `members`, see _tecs.pxd
+    uint64_t serial     # no other group of the place ever has the same
+    instant_t taken     # the instant at which a `;` place took them, -1: never
+    uint32_t place      # among the alive, or the next free group
+    bint alive
+    Standing standing   # by all of its registers
+    term_t values[1]    # the registers, as many as the place has
+
+# Groups by the hash of some of their registers, in chains.
+cdef struct Chains:
+    uint32_t* columns       # which of the live registers
+    uint32_t width
+    uint32_t* heads         # mask + 1 of them
+    uint32_t mask
+    Standing* standings     # per group; NULL: those in the groups
+    int32_t ordered         # the live register it is ordered by, -1: it is hashed
+    bint same               # the first chains are those wanted: it has none of its own
+
+
+@cython.final
+cdef class Groups:
+    cdef uint32_t width         # live registers
+    cdef Lines lines
+    cdef size_t stride          # bytes from a group to the next one
+    cdef bint dated
+    cdef Dates* dates           # per group, if `dated`
+    cdef uint32_t count         # numbers given to groups
+    cdef uint64_t made          # groups ever made
+    cdef uint32_t room          # for so many, a power of two
+    cdef uint32_t due           # something must be done when there are so many
+    cdef uint32_t clearing      # which of the chains gets memory for more
+    cdef uint64_t cleared       # heads or roots of it that have been touched
+    cdef uint32_t free          # first free group
+    cdef uint32_t sought        # the hash of the registers that were looked for last
+    cdef uint32_t* alive        # the groups there are, in no order
+    cdef readonly uint32_t living
+    cdef uint64_t* turned       # gets `bit` when the first comes to wait or the last goes
+    cdef uint64_t bit
+    cdef Chains* chains         # first by all registers, then one for each index
+    cdef uint32_t chain_count
+    cdef list orders            # per index its Order, None where it is hashed
+    cdef PyObject** orders_at   # the same
+    cdef bint summed            # some order keeps unions of its groups
+    cdef Registers registers
+
+    cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil
+    cdef int clear(self) except -1 nogil
+    cdef int spoil(self, uint32_t group) noexcept nogil
+    cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
+    cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
+    cdef int prepare(self) except -1 nogil
+    cdef int _lengthen(self, uint32_t most) except -1 nogil
+    cdef int _widen(self, uint32_t room) except -1 nogil
+    cdef bint _clear_piece(self) noexcept nogil
+    cdef int _enter_all(self, uint32_t room) except -1 nogil
+
+
+cdef inline uint32_t hashed(uint32_t hash, term_t value) noexcept nogil:
+    """The hash of some values and of one more; those before the first have 0.
+
+    Terms of a window are numbered as they come: those of one register that come one after the
+    other lead to neighbours in a table, which are in the cache. Where every event brings sixteen
+    terms, it is the higher bits that differ.
+    """
+    return hash * 0x9E3779B1u + value + (value >> 4)
+
+
+cdef inline uint32_t hash_of(const term_t* values, uint32_t count) noexcept nogil:
+    cdef uint32_t hash = 0
+    cdef uint32_t i
+    for i in range(count):
+        hash = hashed(hash, values[i])
+    return hash
+
+
+cdef inline Group* group_at(Groups groups, uint32_t number) noexcept nogil:
+    """Good until there is a new group."""
+    return <Group*>(groups.lines.first + number * groups.stride)
+
+
+cdef inline term_t* values_of(Groups groups, uint32_t group) noexcept nogil:
+    return group_at(groups, group).values
+
+
+cdef inline instant_t floor_of(Dates* dates, instant_t timestamp_start) noexcept nogil:
+    """Members whose last event is older have been taken, at an earlier timestamp."""
+    if dates.taken_in < timestamp_start and dates.taken > dates.floor:
+        dates.floor = dates.taken
+    return dates.floor
+
+
+cdef inline instant_t latest_of(const Group* group) noexcept nogil:
+    """The greatest start of the members; of those there were, where `,` has passed them over."""
+    return group.latest if group.latest >= 0 else ~group.latest
+
+
+cdef inline bint are_equal(
+    const term_t* values, const term_t* others, uint32_t count
+) noexcept nogil:
+    cdef uint32_t i
+    for i in range(count):
+        if values[i] != others[i]:
+            return False
+    return True
+
+
+cdef inline uint32_t find(Groups groups, const term_t* values) noexcept nogil:
+    """The group with these live registers, or NOBODY."""
+    cdef uint32_t hash = hash_of(values, groups.width)
+    cdef uint32_t number = groups.chains.heads[hash & groups.chains.mask]
+    cdef const Group* group
+    groups.sought = hash
+    while number != NOBODY:
+        group = group_at(groups, number)
+        if group.standing.hash == hash and are_equal(group.values, values, groups.width):
+            return number
+        number = group.standing.next
+    return NOBODY
+
+
+cdef inline Standing* standing_of(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
+    """Where a group stands among some chains."""
+    if chains == groups.chains:
+        return &group_at(groups, group).standing
+    return &chains.standings[group]
+
+
+cdef inline int enter_chain(
+    Groups groups, Chains* chains, uint32_t group, uint32_t hash
+) noexcept nogil:
+    """A group comes into the chain of its hash, in front."""
+    cdef uint32_t* head = &chains.heads[hash & chains.mask]
+    cdef Standing* own = standing_of(groups, chains, group)
+    own.hash, own.next, own.previous = hash, head[0], NOBODY
+    if head[0] != NOBODY:
+        standing_of(groups, chains, head[0]).previous = group
+    head[0] = group
+    return 0
+
+
+cdef inline int leave_chain(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
+    """A group goes out of its chain."""
+    cdef Standing* own = standing_of(groups, chains, group)
+    if own.previous == NOBODY:
+        chains.heads[own.hash & chains.mask] = own.next
+    else:
+        standing_of(groups, chains, own.previous).next = own.next
+    if own.next != NOBODY:
+        standing_of(groups, chains, own.next).previous = own.previous
+    return 0
+
+
+cdef inline uint32_t hash_in(const Chains* chains, const term_t* values) noexcept nogil:
+    """The hash of the registers of a group that an index reads."""
+    cdef uint32_t hash = 0
+    cdef uint32_t i
+    for i in range(chains.width):
+        hash = hashed(hash, values[chains.columns[i]])
+    return hash
+
+
+cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFFF nogil:
+    """A new group, without members, of registers that `find` has just not found."""
+    cdef uint32_t group = groups.free
+    cdef uint32_t i
+    cdef Group* made
+    cdef Chains* chains
+    cdef Rank rank
+    cdef double value
+    cdef bint distinct
+    assert find(groups, values) == NOBODY
+    if group != NOBODY:
+        groups.free = group_at(groups, group).place
+    else:
+        if groups.count == groups.due:
+            groups.prepare()
+        group = groups.count
+        groups.count += 1
+    made = group_at(groups, group)
+    if groups.dated:
+        memset(&groups.dates[group], 0, sizeof(Dates))
+        groups.dates[group].floor = groups.dates[group].taken = -1
+    groups.made += 1
+    made.members = 0
+    made.serial = groups.made
+    made.taken = made.latest = -1
+    made.alive = True
+    made.place = groups.living
+    groups.alive[groups.living] = group
+    groups.turned[0] |= groups.bit * <uint64_t>(groups.living == 0)
+    groups.living += 1
+    copy_row(made.values, values, groups.width)
+    enter_chain(groups, groups.chains, group, groups.sought)
+    for i in range(1, groups.chain_count):
+        chains = &groups.chains[i]
+        if chains.ordered >= 0:
+            rank = rank_in(groups.registers, values[chains.ordered], &value, &distinct)
+            enter(
+                <Order>groups.orders_at[i], group, hash_in(chains, values), rank, value, distinct
+            )
+        elif not chains.same:
+            enter_chain(groups, chains, group, hash_in(chains, values))
+    return group
+
+
+cdef inline int drop(Groups groups, uint32_t group) except -1 nogil:
+    """A group goes."""
+    cdef Group* gone = group_at(groups, group)
+    cdef uint32_t i, last
+    assert gone.alive and groups.alive[gone.place] == group
+    leave_chain(groups, groups.chains, group)
+    for i in range(1, groups.chain_count):
+        if groups.chains[i].ordered >= 0:
+            leave(<Order>groups.orders_at[i], group)
+        elif not groups.chains[i].same:
+            leave_chain(groups, &groups.chains[i], group)
+    groups.living -= 1
+    groups.turned[0] |= groups.bit * <uint64_t>(groups.living == 0)
+    last = groups.alive[groups.living]
+    groups.alive[gone.place] = last
+    group_at(groups, last).place = gone.place
+    gone.alive = False
+    gone.members = 0
+    gone.place = groups.free
+    groups.free = group
+    return 0

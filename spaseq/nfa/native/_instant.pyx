@@ -1,0 +1,93 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""What the open instant has brought: who comes to wait when it closes, who goes, what is complete.
+
+Nothing follows an event of its own instant, so none of it is seen before the instant closes.
+"""
+
+from cpython.ref cimport PyObject
+from libc.string cimport memset
+
+from spaseq.nfa.native._groups cimport values_of
+from spaseq.nfa.native._range_index cimport Registers
+from spaseq.nfa.native._program cimport DATED
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._memory cimport give_back, longer, zeroed
+
+cdef const char* LACKING = b"another partial match"
+
+
+cdef class OpenInstant(Guards):
+    """`window` and `dictionary` have the terms of registers."""
+
+    def __cinit__(self, rows, WindowTerms window not None, Dictionary dictionary not None, *others):
+        kept = Registers(window, dictionary)
+        self.groups = [
+            None if operator is None else Groups(end - first, indexes, kept, manner & DATED)
+            for (operator, first, end, indexes, _), manner in zip(
+                rows.places, rows.search.manners
+            )
+        ]
+        self.groups_at = <PyObject**>zeroed(len(self.groups), sizeof(PyObject*))
+        for i, groups in enumerate(self.groups):
+            self.groups_at[<size_t>i] = <PyObject*>groups
+            if groups is not None:
+                (<Groups>groups).turned = &self.turned
+                (<Groups>groups).bit = bit_of_place(<uint32_t>i)
+
+    def __dealloc__(self):
+        give_back(self.groups_at)
+        give_back(self.pending)
+        give_back(self.pending_values)
+        give_back(self.touched)
+        give_back(self.accepted)
+
+    cdef bint is_looked_at(self, uint32_t gpm) noexcept nogil:
+        """Whether somebody waits who may look back at rows of a GPM."""
+        cdef uint32_t i, place
+        for i in range(self.looks[gpm].first, self.looks[gpm].end):
+            place = self.lookers[i]
+            if not self.places[place].operator or (<Groups>self.groups_at[place]).living:
+                return True
+        return False
+
+    cdef int remember(
+        self, term_t* env, const Place* place, Groups groups, uint32_t number
+    ) noexcept nogil:
+        """What the partial matches of a group remember."""
+        cdef term_t* values = values_of(groups, number)
+        cdef uint32_t i
+        memset(env, 0, self.cells * sizeof(term_t))
+        for i in range(place.live_first, place.live_end):
+            env[self.numbers[i]] = values[i - place.live_first]
+        return 0
+
+    cdef int more_touched(self) except -1 nogil:
+        """Room for another group that has been taken."""
+        self.touched_room = 2 * self.touched_room + 16
+        self.touched = <Touched*>longer(self.touched, self.touched_room, sizeof(Touched), LACKING)
+        return 0
+
+    cdef int accept(self, Node* node) except -1 nogil:
+        """The node ends complete matches."""
+        if self.accepted_count == self.accepted_room:
+            self.accepted_room = 2 * self.accepted_room + 16
+            self.accepted = <Node**>longer(
+                self.accepted, self.accepted_room, sizeof(Node*), LACKING
+            )
+        self.accepted[self.accepted_count] = node
+        self.accepted_count += 1
+        return 0
+
+    cdef int make_room(self) except -1 nogil:
+        """Room for another partial match that comes to wait."""
+        if self.pending_count == self.pending_room:
+            self.pending_room = 2 * self.pending_room + 16
+            self.pending = <Pending*>longer(
+                self.pending, self.pending_room, sizeof(Pending), LACKING
+            )
+        if self.value_count + self.cells >= self.value_room:
+            self.value_room = 2 * (self.value_room + self.cells) + 16
+            self.pending_values = <term_t*>longer(
+                self.pending_values, self.value_room, sizeof(term_t), LACKING
+            )
+        return 0

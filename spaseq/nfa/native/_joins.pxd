@@ -1,0 +1,47 @@
+"""Steps that guards or several events have a say in; see _joins.pyx."""
+
+from libc.stdint cimport uint32_t
+
+from spaseq.nfa.native._groups cimport Groups
+from spaseq.nfa.native._instant cimport OpenInstant
+from spaseq.nfa.native._conjunction cimport Seek
+from spaseq.nfa.native._program cimport Place, Way
+from spaseq.nfa.native._tecs cimport Label, Node, instant_t, union_t
+from spaseq.rdf._terms cimport term_t
+
+# A way to begin a match that can be decided only when all events of its instant are counted.
+cdef struct Beginning:
+    uint32_t edge
+    uint32_t place
+    Node* node          # of its step
+
+
+cdef class Joins(OpenInstant):
+    cdef term_t* key            # what an index is asked for
+    cdef term_t* before         # what a partial match remembered before a step was joined
+    cdef Label** step           # the labels of the step at hand, by instant
+    cdef uint32_t step_count    # 0: they are not made yet
+    cdef instant_t since        # no match of the row at hand may start before it
+    cdef Beginning* beginnings
+    cdef term_t* beginning_values   # their environments
+    cdef uint32_t beginning_count, beginning_room
+
+    cdef int take_guarded(
+        self, Way* way, uint32_t number, uint32_t width, Label** label
+    ) except -1 nogil
+    cdef int conjoin(self, Way* way) except -1 nogil
+    cdef int _conjoin_each(self, Groups groups, Way* way, Seek* seek) except -1 nogil
+    cdef int _conjoin_with(self, Groups groups, Seek* seek) except -1 nogil
+    cdef int begin_put_off(self) except -1 nogil
+    cdef int pass_over(self, Groups groups) except -1 nogil
+    cdef int _begin(self, Way* way, Seek* seek) except -1 nogil
+    cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1 nogil
+    cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2 nogil
+    cdef int _follow(
+        self, Way* way, uint32_t number, Seek* seek, instant_t needed, Groups groups
+    ) except -1 nogil
+    cdef Node* _node(self, Way* way, Seek* seek, union_t before, instant_t start) except NULL nogil
+    cdef int _label_step(self, Way* way, Seek* seek) except -1 nogil
+    cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1 nogil
+    cdef int put_off(self, Way* way, Node* node) except -1 nogil
+    cdef instant_t since_at(self, const Node* node) noexcept nogil

@@ -1,0 +1,582 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The rows of a chain, joined when the last one comes, from the rarest on.
+
+While partial matches are kept, a row is compared with each that waits for it, which is in vain
+where nothing ever completes them. Here the rows of the window are kept instead. When a row of the
+last step comes, the others are joined to it one after the other: that with the fewest rows in
+between first, by an index wherever a column is bound already, and filters are asked as soon as what
+they read is there (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting complex
+events*, DEBS 2015). Such a chain matches wherever its rows agree, so the order is free. Blocks of
+rows that no filter can be true of are passed over (`_ranges.pyx`); one counts as a row looked at.
+
+Which of the two is cheaper depends on how often which rows come. So both are weighed in what they
+look at: of the one that is at work it is counted; of the other it is tried, within an eighth of
+the work that is done anyway, or taken from what it was when it was at work last. Lazily, a search
+that comes to look at more than the groups would have been is given up, and the groups are made
+(`AutomatonCore.turn_eager`).
+
+Invariants: the rows of the window are kept either way; a search changes nothing but its own scratch
+before it has found something. Cost: keeping a row is constant, searching is the rows looked at.
+"""
+
+from libc.string cimport memcpy, memset
+
+from spaseq.nfa.native._window cimport since_of
+from spaseq.nfa.native._event cimport take_row
+from spaseq.nfa.native._groups cimport Groups
+from spaseq.nfa.native._row_buffer cimport (
+    UNINDEXED,
+    newest_like,
+    older_like,
+    row_before,
+    rows_add,
+    rows_forget,
+    rows_free,
+    rows_new,
+)
+from spaseq.nfa.native._ranges cimport (
+    LEVELS,
+    block_start,
+    box_of,
+    ends_block,
+    ranges_add,
+    ranges_free,
+    ranges_new,
+)
+from spaseq.nfa.native._program cimport Occurrence, bind
+from spaseq.nfa.native._tecs cimport Node, added, extended, size_of_label
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._effort cimport resume_effort, spent_of, take_step
+from spaseq.rdf._intervals cimport Box
+from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._window_terms cimport WindowTerms
+
+from spaseq.nfa.limits import NO_LIMIT
+
+cdef uint64_t UNLIMITED = NO_LIMIT
+
+# Joining lazily must look at so many times less before it is taken up.
+cdef double MARGIN = 4
+# The share of the eager work that trials may take.
+cdef double TRIALS = 0.125
+# With each window, what was counted is worth so much less.
+cdef double LASTING = 7.0 / 8
+# And what was measured of the eager way, while it is not at work: it is tried again some time.
+cdef double FADING = 63.0 / 64
+# How many rows an index or a filter is thought to leave one of.
+cdef uint32_t LEAVES = 8
+
+
+cdef class Chain(Meeting):
+    """What of a core is joined lazily."""
+
+    def __cinit__(self, rows, WindowTerms window not None, Dictionary dictionary not None, *others):
+        cdef uint32_t i
+        found = rows.chain
+        self.chain_length = <uint32_t>len(found.steps)
+        if not self.chain_length:
+            return
+        self.chain = <ChainStep*>zeroed(self.chain_length, sizeof(ChainStep))
+        self.step_at = <uint32_t*>zeroed(self.place_count, sizeof(uint32_t))
+        for i, (place, occurrence) in enumerate(found.steps):
+            way = [taken[0] for taken in rows.ways].index(place)
+            self.chain[i] = ChainStep(place, occurrence, way)
+            self.step_at[<uint32_t>place] = i
+        self.chain_test_count = <uint32_t>len(found.tests)
+        self.chain_tests = <ChainTest*>zeroed(self.chain_test_count, sizeof(ChainTest))
+        for i, (number, needs) in enumerate(found.tests):
+            self.chain_tests[i] = ChainTest(number, needs)
+        self.step_rows = <KeptRows**>zeroed(self.chain_length, sizeof(KeptRows*))
+        self.registers = Registers(window, dictionary)
+        self.step_ranges = <Ranges**>zeroed(self.chain_length, sizeof(Ranges*))
+        for i, columns in enumerate(found.ranged[: self.chain_length - 1]):
+            if columns:
+                first = self.occurrences[self.chain[i].occurrence].binding_first
+                registers = [self.bindings[<uint32_t>(first + c)].register for c in columns]
+                self.step_ranges[i] = ranges_new(columns, registers)
+        self.chain_taken = <uint64_t*>zeroed(self.chain_length, sizeof(uint64_t))
+        for i, columns in enumerate(found.columns[: self.chain_length - 1]):
+            self.step_rows[i] = rows_new(columns)
+        self.chain_env = <term_t*>zeroed((self.chain_length + 1) * self.cells, sizeof(term_t))
+        self.chain_labels = <Label**>zeroed(self.chain_length, sizeof(Label*))
+        self.one, self.match_worth = found.one, found.match_worth
+        self.weights.settled, self.worth = -1, 1024
+
+    def __dealloc__(self):
+        cdef uint32_t i
+        if self.step_rows != NULL:
+            for i in range(self.chain_length):
+                rows_free(self.step_rows[i])
+        if self.step_ranges != NULL:
+            for i in range(self.chain_length):
+                ranges_free(self.step_ranges[i])
+        give_back(self.step_rows)
+        give_back(self.step_ranges)
+        give_back(self.chain_taken)
+        give_back(self.chain)
+        give_back(self.step_at)
+        give_back(self.chain_tests)
+        give_back(self.chain_env)
+        give_back(self.chain_labels)
+
+    # ---------------------------------------------------------------- rows
+
+    cdef bint may_follow(self, uint32_t gpm) noexcept nogil:
+        """Whether a row of a GPM may be part of a match: some row of the step before is there."""
+        cdef uint32_t i, step
+        cdef KeptRows* before
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            step = self.step_at[self.ways[i].place]
+            if step == 0:
+                return True
+            before = self.rows_before(step)
+            if before.first < before.end:
+                return True
+        return False
+
+    cdef KeptRows* rows_before(self, uint32_t step) noexcept nogil:
+        """The rows of the window of the step before one."""
+        cdef KeptRows* rows = self.step_rows[step - 1]
+        rows_forget(rows, self.bound)
+        return rows
+
+    cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1 nogil:
+        """The row at hand may be part of a match: it is kept with those of its step."""
+        cdef uint32_t step = self.step_at[way.place]
+        cdef KeptRows* rows
+        if not self.row_kept:
+            self.keep_row(width)
+        label[0] = self.tecs.label(width)
+        memcpy(label[0], &self.event, size_of_label(0))
+        label[0].edge, label[0].width = way.edge, width
+        memcpy(label[0].row, self.row, width * sizeof(term_t))
+        rows = self.step_rows[step]
+        rows_forget(rows, self.bound)
+        if self.lazy and step == 0:
+            self.places[way.place].joined += 1
+            self.places[self.chain[1].place].reached += 1
+        return self._add_row(step, label[0])
+
+    cdef int _add_row(self, uint32_t step, Label* label) except -1 nogil:
+        rows_add(self.step_rows[step], label, True)
+        if self.step_ranges[step] != NULL:
+            ranges_add(self.step_ranges[step], self.step_rows[step], self.registers)
+        return 0
+
+    cdef int put_step(self, uint32_t gpm, Label* label) except -1 nogil:
+        """Put a row back that `step_rows` had, of an instant not before that of the last one."""
+        cdef uint32_t i, step
+        cdef Label* copy
+        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
+            step = self.step_at[self.ways[i].place]
+            if step + 1 < self.chain_length:
+                copy = self.tecs.label(label.width)
+                memcpy(copy, label, size_of_label(label.width))
+                copy.edge = self.ways[i].edge
+                self._add_row(step, copy)
+        return 0
+
+    # ---------------------------------------------------------------- searching
+
+    cdef int search(self, Way* way, uint32_t width, bint trial, uint64_t most) except -1 nogil:
+        """Join what fits the row at hand, of the last step, looking at `most` rows: whether it did.
+
+        What it finds is complete; where it is given up, nothing has been found.
+        """
+        cdef uint64_t charged = self.charged
+        cdef uint32_t i, last = self.chain_length - 1
+        cdef uint32_t accepted = self.accepted_count
+        cdef Occurrence* occurrence = &self.occurrences[self.chain[last].occurrence]
+        cdef term_t* env = self.chain_env + self.cells
+        cdef int status
+        for i in range(1, self.chain_length):
+            if self.rows_before(i).first == self.rows_before(i).end:
+                return 1
+        if not self.row_kept:
+            self.keep_row(width)
+        self.chain_way, self.chain_width = way, width
+        self.trial, self.left = trial, most
+        memset(self.chain_labels, 0, self.chain_length * sizeof(Label*))
+        memset(env, 0, self.cells * sizeof(term_t))
+        status = bind(self, occurrence, self.row, env)
+        if status <= 0:
+            return _raised() if status < 0 else 1
+        self.conditions.uncounted = trial
+        try:
+            if self._agrees(<uint64_t>1 << last, last, env):
+                status = self._join_more(1, <uint64_t>1 << last)
+        finally:
+            self.conditions.uncounted = False
+            if trial:
+                self.tried += most - self.left - (self.charged - charged)
+            else:
+                self.searched += most - self.left - (self.charged - charged)
+        if status == 0:
+            self.accepted_count = accepted
+        return status != 0
+
+    cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1 nogil:
+        """Join the steps that are left: 1; 0 where too much is looked at; 2 where it will do."""
+        cdef int status
+        cdef uint32_t step, index
+        cdef uint64_t number
+        cdef uint32_t slot
+        cdef instant_t low, high
+        cdef term_t term
+        cdef KeptRows* rows
+        if depth == self.chain_length:
+            return self._chained()
+        step = self._next_step(joined)
+        rows = self.step_rows[step]
+        self._between(step, &low, &high)
+        index = self._index(step, self.chain_env + depth * self.cells, &term)
+        if index == <uint32_t>UNINDEXED:
+            return self._join_between(depth, joined, step, low, high)
+        number = newest_like(rows, index, term)
+        while number >= rows.first:
+            slot = number & (rows.room - 1)
+            if rows.instants[slot] <= low:
+                break
+            if rows.instants[slot] < high:
+                if self.left == 0:
+                    return 0
+                self.left -= 1
+                take_step(&self.effort)
+                status = self._try_row(depth, joined, step, rows.labels[slot])
+                if status != 1:
+                    return status
+            number = older_like(rows, index, number)
+        return 1
+
+    cdef int _join_between(
+        self, uint32_t depth, uint64_t joined, uint32_t step, instant_t low, instant_t high
+    ) except -1 nogil:
+        """Join the rows of a step between two instants; as `_join_more`."""
+        cdef KeptRows* rows = self.step_rows[step]
+        cdef uint64_t number = row_before(rows, high), last = row_before(rows, low + 1), passed
+        cdef bint ranged = self.step_ranges[step] != NULL and self._filtered(joined, step)
+        cdef bint first = ranged
+        cdef int status
+        while number > last:
+            if self.left == 0:
+                return 0
+            self.left -= 1
+            take_step(&self.effort)
+            if first or (ranged and ends_block(number, 0)):
+                passed = self._passed(depth, joined, step, number, last, first)
+                first = False
+                if passed:
+                    number -= passed
+                    continue
+            status = self._try_row(depth, joined, step, rows.labels[number & (rows.room - 1)])
+            if status != 1:
+                return status
+            number -= 1
+        return 1
+
+    cdef uint64_t _passed(
+        self, uint32_t depth, uint64_t joined, uint32_t step, uint64_t number, uint64_t last,
+        bint first,
+    ) noexcept nogil:
+        """How many rows, from one back through its block, some filter is true of none of.
+
+        Blocks are asked about at their newest row; `first`: at the row, wherever it stands in them.
+        """
+        cdef uint64_t own = <uint64_t>1 << step, rows
+        cdef uint32_t level = LEVELS, i
+        cdef ChainTest* test
+        cdef Box box
+        while level:
+            level -= 1
+            if not (first or ends_block(number, level)):
+                continue
+            box = box_of(self.step_ranges[step], number, level)
+            rows = number - max(block_start(number, level), last + 1) + 1
+            for i in range(self.chain_test_count):
+                test = &self.chain_tests[i]
+                if test.needs & own and not test.needs & ~(joined | own) and (
+                    not self.conditions.may(
+                        self.conditions.context, test.number,
+                        self.chain_env + depth * self.cells, &box, rows,
+                    )
+                ):
+                    return rows
+        return 0
+
+    cdef uint32_t _next_step(self, uint64_t joined) noexcept nogil:
+        """The step with the fewest rows between those that are joined."""
+        cdef uint32_t depth = 0, step, best = 0
+        cdef uint64_t count, fewest = <uint64_t>-1
+        cdef instant_t low, high
+        cdef term_t term
+        cdef KeptRows* rows
+        for step in range(self.chain_length):
+            if (joined >> step) & 1:
+                depth += 1
+            else:
+                best = step
+        if depth + 1 == self.chain_length:
+            return best
+        for step in range(self.chain_length - 1):
+            if (joined >> step) & 1:
+                continue
+            rows = self.step_rows[step]
+            self._between(step, &low, &high)
+            count = row_before(rows, high) - row_before(rows, low + 1)
+            if self._index(step, self.chain_env + depth * self.cells, &term) != (
+                <uint32_t>UNINDEXED
+            ) or self._filtered(joined, step):
+                count //= LEAVES
+            if count < fewest:
+                fewest, best = count, step
+        return best
+
+    cdef bint _filtered(self, uint64_t joined, uint32_t step) noexcept nogil:
+        """Whether some filter can be asked as soon as a step is joined."""
+        cdef uint32_t i
+        cdef uint64_t own = <uint64_t>1 << step
+        for i in range(self.chain_test_count):
+            if self.chain_tests[i].needs & own and not (
+                self.chain_tests[i].needs & ~(joined | own)
+            ):
+                return True
+        return False
+
+    cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept nogil:
+        """The instants that a row of a step must lie strictly between."""
+        cdef uint32_t i = step
+        low[0] = self.since - 1
+        high[0] = self.now
+        while i:
+            i -= 1
+            if self.chain_labels[i] != NULL:
+                low[0] = self.chain_labels[i].instant
+                break
+        for i in range(step + 1, self.chain_length - 1):
+            if self.chain_labels[i] != NULL:
+                high[0] = self.chain_labels[i].instant
+                break
+        return 0
+
+    cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept nogil:
+        """An index of a step's rows by a term that is bound already, or none."""
+        cdef KeptRows* rows = self.step_rows[step]
+        cdef uint32_t columns = self.occurrences[self.chain[step].occurrence].binding_first
+        cdef uint32_t i
+        for i in range(rows.index_count):
+            term[0] = env[self.bindings[columns + rows.indexes[i].column].register]
+            if term[0]:
+                return i
+        return UNINDEXED
+
+    cdef int _try_row(
+        self, uint32_t depth, uint64_t joined, uint32_t step, Label* label
+    ) except -1 nogil:
+        """Join one row, if it fits, and go on from there; as `_join_more`."""
+        cdef const term_t* env = self.chain_env + depth * self.cells
+        cdef term_t* after = self.chain_env + (depth + 1) * self.cells
+        cdef Occurrence* occurrence = &self.occurrences[self.chain[step].occurrence]
+        cdef int status
+        memcpy(after, env, self.cells * sizeof(term_t))
+        status = bind(self, occurrence, label.row, after)
+        if status <= 0:
+            occurrence.disagreed += not self.trial
+            return _raised() if status < 0 else 1
+        joined |= <uint64_t>1 << step
+        if not self._agrees(joined, step, after):
+            return 1
+        self.chain_labels[step] = label
+        status = self._join_more(depth + 1, joined)
+        self.chain_labels[step] = NULL
+        return status
+
+    cdef bint _agrees(self, uint64_t joined, uint32_t step, term_t* env) except -1 nogil:
+        """Whether the filters are true that can be asked now that a step is joined."""
+        cdef uint32_t i
+        cdef uint64_t own = <uint64_t>1 << step
+        cdef ChainTest* test
+        cdef int status
+        for i in range(self.chain_test_count):
+            test = &self.chain_tests[i]
+            if test.needs & own and not test.needs & ~joined:
+                status = self.conditions.test(self.conditions.context, test.number, env)
+                if status <= 0:
+                    return _raised() if status < 0 else False
+        return True
+
+    cdef int _chained(self) except -1 nogil:
+        """All steps are joined: a match is complete."""
+        cdef uint32_t i, last = self.chain_length - 1
+        cdef uint64_t charged = min(self.left, self.match_worth)
+        cdef Node* node
+        self.left -= charged
+        self.charged += charged
+        if self.trial:
+            return 2 if self.one else 1
+        if self.chain_labels[last] == NULL:
+            self.label_row(self.chain_way, self.chain_width, &self.chain_labels[last])
+        node = extended(self.tecs, self.chain_labels[0], 0, self.chain_labels[0].instant)
+        for i in range(1, self.chain_length):
+            node = extended(
+                self.tecs,
+                self.chain_labels[i],
+                added(self.tecs, 0, -1, node, self.bound),
+                node.latest,
+            )
+        self.accept(node)
+        for i in range(self.chain_length):
+            self.places[self.chain[i].place].reached += i > 1
+            self.places[self.chain[i].place].joined += i > 0
+        return 2 if self.one else 1
+
+    # ---------------------------------------------------------------- turning
+
+    cdef int take_chained(self, Way* way, uint32_t width) except -1 nogil:
+        """The row at hand is kept for those it may be joined with later, or joined."""
+        cdef uint32_t step = self.step_at[way.place]
+        cdef bint last = step + 1 == self.chain_length
+        cdef uint64_t before = 0, seen = self.searched + self.charged
+        cdef Label* label = NULL
+        if self.lazy and self.fixed and not self.wanted:
+            self.turn_eager(width)
+        if step:
+            before = self.rows_before(step).end - self.rows_before(step).first
+        if not last and (before or not step) and (self.lazy or not self.bounded):
+            self.keep_step(way, width, &label)
+        if self.lazy:
+            self.weights.eager += self.weights.each * before
+            if not last or self.search(way, width, False, self.allowed()):
+                self.weights.lazy += self.searched + self.charged - seen
+                return 0
+            self.turn_eager(width)
+        elif last and not self.fixed:
+            self.try_lazily(way, width)
+        seen = self.places[way.place].visited
+        self.meet(way, width, &label)
+        if step:
+            self.weights.rows += before
+            self.weights.eager += self.places[way.place].visited - seen
+        return 0
+
+    cdef int turn_eager(self, uint32_t width) except -1 nogil:
+        """Make the groups of the rows of the window; the row at hand is none of them yet."""
+        cdef instant_t now = self.now, since = self.since
+        cdef const term_t* given = self.given
+        cdef uint64_t steps = spent_of(&self.effort), most = self.effort.most
+        self.lazy, self.effort.most = False, UNLIMITED
+        self.turned = ~<uint64_t>0
+        self._make_groups()
+        if self.now != now:
+            self.show(0)
+        self.now, self.since, self.effort.most = now, since, most
+        resume_effort(&self.effort, steps)
+        take_row(self, given, width)
+        self.keep_row(width)
+        self.turns += 1
+        self.weights.settled = now
+        self.weights.eager = self.weights.lazy = self.weights.rows = self.weights.trial = 0
+        return 0
+
+    cdef int _make_groups(self) except -1 nogil:
+        """Take the rows that are kept, instant by instant, as if they came now."""
+        cdef uint32_t i, step = 0
+        cdef uint64_t number
+        cdef instant_t instant
+        cdef KeptRows* rows
+        cdef Label* label
+        cdef uint64_t* taken = self.chain_taken
+        for i in range(self.chain_length - 1):
+            taken[i] = self.step_rows[i].first
+        while True:
+            instant = -1
+            for i in range(self.chain_length - 1):
+                rows, number = self.step_rows[i], taken[i]
+                if number < rows.end and (
+                    instant < 0 or rows.instants[number & (rows.room - 1)] < instant
+                ):
+                    instant, step = rows.instants[number & (rows.room - 1)], i
+            if instant < 0:
+                return 0
+            if instant != self.now:
+                self.show(0)
+                self.now = instant
+            rows, number = self.step_rows[step], taken[step]
+            taken[step] = number + 1
+            if instant < self.bound:
+                continue
+            label = rows.labels[number & (rows.room - 1)]
+            take_row(self, label.row, label.width)
+            self.row_kept = True
+            self.since = self.partitions.since_at(label) if self.apart else since_of(self)
+            self.meet(&self.ways[self.chain[step].way], label.width, &label)
+
+    cdef int turn_lazy(self) except -1 nogil:
+        """Forget the groups: the rows of the window are kept."""
+        cdef uint32_t i
+        for i in range(1, self.chain_length):
+            (<Groups>self.groups_at[self.chain[i].place]).clear()
+        self.pending_count = self.value_count = 0
+        self.lazy, self.turned = True, ~<uint64_t>0
+        self.turns += 1
+        if self.weights.rows:
+            self.weights.each = self.weights.eager / self.weights.rows
+        return 0
+
+    def join(self, lazily):
+        """Join lazily, or as rows come, from now on, whatever is observed; None: do observe."""
+        self.fixed = lazily is not None
+        self.wanted = bool(lazily)
+        if self.wanted and self.chain_length and not self.lazy:
+            self.turn_lazy()
+
+    # ---------------------------------------------------------------- weighing
+
+    cdef int try_lazily(self, Way* way, uint32_t width) except -1 nogil:
+        """What it would have cost to join the row at hand, of the last step, lazily."""
+        cdef Weights* weights = &self.weights
+        cdef double most = TRIALS * weights.eager + self.worth, spent
+        cdef bint fits
+        cdef uint64_t before = self.tried + self.charged, tried
+        if weights.trial >= most:
+            weights.lazy += weights.mean
+            return 0
+        fits = self.search(way, width, True, <uint64_t>(most - weights.trial) + 1)
+        tried = self.tried + self.charged - before
+        weights.trial += tried
+        spent = tried if fits else MARGIN * tried   # at least
+        weights.mean = spent if weights.mean == 0 else (3 * weights.mean + spent) / 4
+        weights.lazy += spent
+        return 0
+
+    cdef uint64_t allowed(self) noexcept nogil:
+        """How many rows a search may look at before it costs more than groups would have."""
+        if self.fixed:
+            return <uint64_t>-1
+        return <uint64_t>max(self.weights.eager + self.worth - self.weights.lazy, 0)
+
+    cdef bint prefers_lazy(self) noexcept nogil:
+        """Whether it is time to join lazily."""
+        cdef Weights* weights = &self.weights
+        return (
+            not self.fixed and not self.lazy and weights.settled < self.bound
+            and weights.eager >= self.worth and MARGIN * weights.lazy <= weights.eager
+        )
+
+    cdef int grow_old(self) noexcept nogil:
+        """With each window that passes, what was counted before is worth less."""
+        cdef Weights* weights = &self.weights
+        if self.bound <= weights.since:
+            return 0
+        weights.since = self.now
+        weights.eager *= LASTING
+        weights.lazy *= LASTING
+        weights.rows *= LASTING
+        weights.trial *= LASTING
+        if self.lazy:
+            weights.each *= FADING
+        return 0
+
+
+cdef int _raised() except -1 nogil:
+    """Hand on the Python exception that a filter left."""
+    return -1

@@ -1,0 +1,60 @@
+"""Whether a unit occurs where it must not; see _negation.pyx."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from spaseq.nfa.native._frontier cimport Frontier
+from spaseq.nfa.native._partitions cimport Partitions
+from spaseq.nfa.native._conjunction cimport Range, Search, Seek
+from spaseq.nfa.native._program cimport Edge, Place
+from spaseq.nfa.native._tecs cimport instant_t
+from spaseq.rdf._terms cimport term_t
+
+cdef enum:
+    NEVER = -1
+    DONE = -2           # target of a link: the guarded unit has occurred
+
+cdef struct Guard:
+    bint negated
+    Range starts        # places where the guarded unit may begin
+
+# A guard and what it sees as it was before an edge was taken: registers, as numbers.
+cdef struct Check:
+    uint32_t guard
+    Range restored
+
+
+cdef class Guards(Search):
+    cdef Guard* guards
+    cdef uint32_t* starts
+    cdef Check* checks
+    cdef uint32_t* restored
+    cdef Range* edge_checks     # per edge
+    cdef Range* link_checks     # per link
+    cdef Range* place_checks    # per place where matches wait for the end
+    cdef Frontier** frontiers
+    cdef uint32_t frontier_count, frontier_depth
+    cdef readonly Partitions partitions
+    cdef readonly bint tracked  # events are noted in their partitions
+    cdef bint apart             # each partition skips for itself
+
+    cdef int begin(self) noexcept nogil
+    cdef instant_t forbidden_until(
+        self, uint32_t edge, const term_t* before, const term_t* after, instant_t low,
+        instant_t high, bint starting,
+    ) except -2 nogil
+    cdef instant_t latest(
+        self, Check* check, const term_t* before, const term_t* after, instant_t low,
+        instant_t high, bint starting,
+    ) except -2 nogil
+    cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept nogil
+    cdef bint forbids(
+        self, Range checks, const term_t* env, instant_t low, instant_t high
+    ) except -1 nogil
+    cdef int completes(self, Seek* begun, void* watched) except -1 nogil
+    cdef Frontier* frontier(self) except NULL nogil
+    cdef int go_on(self, Seek* seek, instant_t high, Frontier* frontier) except -1 nogil
+
+
+cdef instant_t earlier(
+    Guards search, uint32_t place, Seek* candidate, const term_t* before, instant_t low
+) except -2 nogil

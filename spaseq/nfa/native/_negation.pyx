@@ -1,0 +1,391 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Whether a unit occurs where it must not: guards that are not decided on sight.
+
+They are decided when what follows them is at hand (post-processing negation): the rows of the
+window are kept, so filters may name variables of both sides. The answer is the latest instant
+at which an occurrence begins; whoever waits with an older last event is forbidden, the others
+are not. Cost: the rows looked at; a unit costs no more than its rows by its places.
+"""
+
+from libc.string cimport memcpy, memset
+
+from spaseq.nfa.native._window cimport bound_at
+from spaseq.nfa.native._frontier cimport Frontier, frontier_clear, frontier_free, frontier_push
+from spaseq.nfa.native._groups cimport NOBODY
+from spaseq.nfa.native._conjunction cimport ranges_of
+from spaseq.nfa.native._program cimport Link, bind, enter, numbers_of, open_to
+from spaseq.rdf._memory cimport give_back, longer, zeroed
+
+
+# What `latest` remembers while it looks.
+cdef struct Watch:
+    Check* check
+    const term_t* context
+    instant_t low
+    instant_t high
+    bint negated
+    bint starting       # it stands in front of the first step of a match
+    uint32_t place      # where the unit begins
+    instant_t best
+    Frontier* frontier  # NULL: no unit had to be followed yet
+
+
+# One more step of a guarded unit.
+cdef struct Advance:
+    Frontier* frontier
+    uint32_t place
+    const term_t* before
+    instant_t last
+    instant_t high
+
+
+cdef class Guards(Search):
+    """`rows` are `CoreTables`, with their `search`."""
+
+    def __cinit__(self, rows, *others):
+        cdef uint32_t i
+        found = rows.search
+        self.starts = numbers_of(found.starts)
+        self.restored = numbers_of(found.restored)
+        self.edge_checks = ranges_of(found.edge_checks)
+        self.link_checks = ranges_of(found.link_checks)
+        self.place_checks = ranges_of(found.place_checks)
+        self.guards = <Guard*>zeroed(len(found.guards), sizeof(Guard))
+        for i, (negated, first, end) in enumerate(found.guards):
+            self.guards[i].negated = negated
+            self.guards[i].starts = Range(first, end)
+        self.checks = <Check*>zeroed(len(found.checks), sizeof(Check))
+        for i, (guard, first, end) in enumerate(found.checks):
+            self.checks[i].guard = guard
+            self.checks[i].restored = Range(first, end)
+
+    def __dealloc__(self):
+        cdef uint32_t i
+        for i in range(self.frontier_count):
+            frontier_free(self.frontiers[i])
+            give_back(self.frontiers[i])
+        give_back(self.frontiers)
+        give_back(self.guards)
+        give_back(self.checks)
+        give_back(self.starts)
+        give_back(self.restored)
+        give_back(self.edge_checks)
+        give_back(self.link_checks)
+        give_back(self.place_checks)
+
+    cdef int begin(self) noexcept nogil:
+        """A new question."""
+        self.depth = self.frontier_depth = 0
+        return 0
+
+    cdef instant_t forbidden_until(
+        self, uint32_t edge, const term_t* before, const term_t* after, instant_t low,
+        instant_t high, bint starting,
+    ) except -2 nogil:
+        """The latest start, strictly between two instants, of what must not be before an edge.
+
+        `before` is the partial match's environment, `after` that with what the edge took.
+        `starting`: the edge is the first of a match, and a step skipped at the start of what
+        must not be before it is looked for in a window of its own.
+        """
+        cdef uint32_t i
+        cdef instant_t best = NEVER, found
+        for i in range(self.edge_checks[edge].first, self.edge_checks[edge].end):
+            found = self.latest(&self.checks[i], before, after, low, high, starting)
+            if found > best:
+                best = found
+        return best
+
+    cdef bint forbids(
+        self, Range checks, const term_t* env, instant_t low, instant_t high
+    ) except -1 nogil:
+        """Whether something that must not be there lies strictly between two instants."""
+        cdef uint32_t i
+        for i in range(checks.first, checks.end):
+            if self.latest(&self.checks[i], env, env, low, high, False) != NEVER:
+                return True
+        return False
+
+    cdef instant_t latest(
+        self, Check* check, const term_t* before, const term_t* after, instant_t low,
+        instant_t high, bint starting,
+    ) except -2 nogil:
+        """The latest start of an occurrence of one guard, or NEVER."""
+        cdef Guard* guard = &self.guards[check.guard]
+        cdef uint32_t i, place, level = self.depth
+        cdef term_t* context
+        cdef Watch watch
+        cdef Seek seek
+        if high - low < 2:
+            return NEVER
+        watch.check, watch.context, watch.best = check, after, NEVER
+        watch.low, watch.high = low, high
+        watch.negated, watch.starting, watch.frontier = guard.negated, starting, NULL
+        if check.restored.first < check.restored.end:
+            self.deepen()
+            context = self.levels[level]
+            memcpy(context, after, self.cells * sizeof(term_t))
+            for i in range(check.restored.first, check.restored.end):
+                context[self.restored[i]] = before[self.restored[i]]
+            watch.context = context
+        memset(&seek, 0, sizeof(Seek))
+        seek.negated, seek.found, seek.task = guard.negated, _begun, &watch
+        for i in range(guard.starts.first, guard.starts.end):
+            place = watch.place = self.starts[i]
+            for seek.edge in range(self.place_edges[place].first, self.place_edges[place].end):
+                seek.low, seek.high = low, high
+                if watch.best > low:
+                    seek.low = watch.best
+                self.each_edge(&seek, watch.context)
+        self.depth = level
+        self.frontier_depth -= watch.frontier != NULL
+        return watch.best
+
+    cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept nogil:
+        """The latest instant before one with an event, of an environment's partition if any."""
+        if self.tracked:
+            return self.partitions.before_in(self.batch, env, instant)
+        return instant - 1
+
+    cdef int completes(self, Seek* begun, void* watched) except -1 nogil:
+        """Whether a guarded unit, begun so, comes to its end in time.
+
+        Two ways that wait in one place since one instant with equal registers go on alike,
+        however they have begun: the second is not followed, so iterations inside the unit cost
+        no more than pairs of rows.
+        """
+        cdef Watch* watch = <Watch*>watched
+        cdef Frontier* frontier
+        cdef Advance task
+        cdef Seek seek
+        cdef uint32_t level = self.depth
+        cdef int done
+        if watch.frontier == NULL:
+            watch.frontier = self.frontier()
+        frontier = watch.frontier
+        done = self.go_on(begun, watch.high, frontier)
+        memset(&seek, 0, sizeof(Seek))
+        task.frontier, task.high = watch.frontier, watch.high
+        while not done and frontier.next < frontier.count:
+            self.depth = level
+            self.deepen()
+            memcpy(
+                self.levels[level], frontier.values + <size_t>frontier.next * self.cells,
+                self.cells * sizeof(term_t),
+            )
+            task.before, task.last, task.place = (
+                self.levels[level], frontier.lasts[frontier.next], frontier.places[frontier.next]
+            )
+            frontier.next += 1
+            seek.negated, seek.found, seek.task = watch.negated, _followed, &task
+            for seek.edge in range(
+                self.place_edges[task.place].first, self.place_edges[task.place].end
+            ):
+                seek.low, seek.high = task.last, watch.high
+                if self.each_edge(&seek, task.before):
+                    done = 1
+                    break
+        if done:
+            frontier_clear(frontier)
+        self.depth = level
+        return done
+
+    cdef Frontier* frontier(self) except NULL nogil:
+        """An empty one, until the question is answered."""
+        cdef Frontier* made
+        if self.frontier_depth == self.frontier_count:
+            self.frontiers = <Frontier**>longer(
+                self.frontiers, self.frontier_count + 1, sizeof(Frontier*),
+                b"what a guard looks for",
+            )
+            made = <Frontier*>zeroed(1, sizeof(Frontier))
+            made.cells = self.cells
+            self.frontiers[self.frontier_count] = made
+            self.frontier_count += 1
+        made = self.frontiers[self.frontier_depth]
+        frontier_clear(made)
+        self.frontier_depth += 1
+        return made
+
+    cdef int go_on(self, Seek* seek, instant_t high, Frontier* frontier) except -1 nogil:
+        """Follow the links of an edge inside a guard: 1 where the unit is over."""
+        cdef const Edge* edge = &self.edges[seek.edge]
+        cdef const Link* link
+        cdef const Place* place
+        cdef uint32_t i
+        for i in range(<uint32_t>(edge.link_end - edge.link)):
+            link = edge.link + i
+            if not open_to(self, link, seek.env):
+                continue
+            if link.target == DONE:
+                if not self.forbids(
+                    self.link_checks[link - self.links], seek.env, seek.last, high
+                ):
+                    return 1
+                continue
+            place = &self.places[link.target]
+            frontier_push(
+                frontier, link.target, seek.last, seek.env,
+                self.numbers + place.live_first, place.live_end - place.live_first,
+            )
+        return 0
+
+
+cdef int _begun(Search search, Seek* seek) except -1 nogil:
+    return _begin(<Guards>search, seek)
+
+
+cdef int _begin(Guards search, Seek* seek) except -1 nogil:
+    """A way to begin a guarded unit."""
+    cdef Watch* watch = <Watch*>seek.task
+    cdef bint lone = seek.count == 1
+    cdef instant_t low = bound_at(search, seek.first) - 1 if watch.starting else watch.low
+    if seek.first <= watch.best:
+        return lone
+    if search.places[watch.place].operator == c";" and not watch.starting and (
+        earlier(search, watch.place, seek, watch.context, watch.low) > watch.low
+    ):
+        return 0
+    if search.edge_checks[seek.edge].first < search.edge_checks[seek.edge].end and (
+        search.forbidden_until(
+            seek.edge, watch.context, seek.env, low, seek.first, watch.starting
+        ) != NEVER
+    ):
+        return 0
+    if not search.completes(seek, watch):
+        return 0
+    watch.best = seek.first
+    return lone
+
+
+cdef int _followed(Search search, Seek* seek) except -1 nogil:
+    return _follow(<Guards>search, seek)
+
+
+cdef int _follow(Guards search, Seek* seek) except -1 nogil:
+    """A way to go on inside a guarded unit."""
+    cdef Advance* task = <Advance*>seek.task
+    cdef char mark = search.places[task.place].operator
+    cdef instant_t needed = search.forbidden_until(
+        seek.edge, task.before, seek.env, task.last, seek.first, False
+    )
+    if mark == c",":
+        needed = max(needed, search.before_in(seek.env, seek.first))
+    elif mark == c";" and needed <= task.last:
+        needed = earlier(search, task.place, seek, task.before, task.last)
+    if needed > task.last:
+        return 0
+    return search.go_on(seek, task.high, task.frontier)
+
+
+# What a `;` place would have taken before a candidate.
+cdef struct Rival:
+    Seek* candidate
+    bint together
+    bint alone          # one operand of an any-order group
+    uint32_t operand    # of the candidate, which it stands for
+    int64_t micros
+    instant_t best
+
+
+cdef instant_t earlier(
+    Guards search, uint32_t place, Seek* candidate, const term_t* before, instant_t low
+) except -2 nogil:
+    """The latest instant at which a `;` place would have taken something before a candidate.
+
+    Partial matches whose last event is older than that do not reach the candidate. An
+    any-order group stands for its side of a disjunction by one operand that is acceptable.
+    """
+    cdef Range edges = search.place_edges[place]
+    cdef Rival rival
+    cdef Seek seek
+    memset(&seek, 0, sizeof(Seek))
+    memset(&rival, 0, sizeof(Rival))
+    rival.candidate, rival.best, rival.micros = candidate, NEVER, _micros(candidate)
+    rival.together = candidate.count > 1 and not search.any_order[candidate.edge]
+    seek.found, seek.task = _rivals, &rival
+    for seek.edge in range(edges.first, edges.end):
+        seek.low, seek.high = low, candidate.first
+        rival.alone = search.any_order[seek.edge]
+        if not rival.alone:
+            search.each_edge(&seek, before)
+            continue
+        if seek.edge == candidate.edge:
+            _operands(search, &seek, before, low, candidate)
+        if seek.edge != candidate.edge or edges.end - edges.first > 1:
+            _operands(search, &seek, before, low, NULL)
+    return rival.best
+
+
+cdef int _operands(
+    Guards search, Seek* seek, const term_t* before, instant_t low, Seek* candidate
+) except -1 nogil:
+    """What one operand of an any-order group accepts, alone or beside those of a candidate."""
+    cdef Range operands = search.edge_operands[seek.edge]
+    cdef Rival* rival = <Rival*>seek.task
+    cdef uint32_t i, j, level = search.depth
+    cdef term_t* env
+    cdef instant_t high = rival.candidate.first
+    search.deepen()
+    env = search.levels[level]
+    for i in range(operands.first, operands.end):
+        memcpy(env, before, search.cells * sizeof(term_t))
+        enter(search, &search.edges[seek.edge], env)
+        rival.operand = NOBODY
+        if candidate != NULL:
+            rival.operand = i - operands.first
+            high = candidate.last + 1
+            for j in range(candidate.count):
+                if candidate.parts[j].operand != rival.operand:
+                    if bind(
+                        search, &search.occurrences[candidate.parts[j].occurrence],
+                        candidate.labels[j].row, env,
+                    ) < 0:
+                        return _raised()
+                elif candidate.labels[j].instant < high:
+                    high = candidate.labels[j].instant
+        seek.start, seek.low, seek.high = env, low, high
+        # The latest row of one alternative says nothing of the others.
+        for j in range(search.operand_choices[i].first, search.operand_choices[i].end):
+            seek.choices.first, seek.choices.end = j, j + 1
+            search.each(seek)
+    search.depth = level
+    return 0
+
+
+cdef int _rivals(Search search, Seek* seek) except -1 nogil:
+    """Something else that a `;` place would have taken."""
+    cdef Rival* rival = <Rival*>seek.task
+    cdef Seek* candidate = rival.candidate
+    cdef uint32_t i, j
+    # Of two conjunctions of one timestamp neither comes first.
+    if not rival.alone and rival.together and seek.count > 1 and _micros(seek) >= rival.micros:
+        return 0
+    if rival.alone and rival.operand != NOBODY:
+        for i in range(candidate.count):
+            if candidate.parts[i].operand == rival.operand:
+                continue
+            for j in range(seek.count):
+                if (
+                    candidate.labels[i].instant == seek.labels[j].instant
+                    and candidate.labels[i].stream == seek.labels[j].stream
+                ):
+                    return 0
+    if seek.first > rival.best:
+        rival.best = seek.first
+    return seek.count == 1
+
+
+cdef int64_t _micros(const Seek* seek) noexcept nogil:
+    """The least time of what has been found."""
+    cdef uint32_t i
+    cdef int64_t least = seek.labels[0].micros
+    for i in range(seek.count):
+        if seek.labels[i].micros < least:
+            least = seek.labels[i].micros
+    return least
+
+
+cdef int _raised() except -1 nogil:
+    """Hand on the Python exception that an aggregate left."""
+    return -1

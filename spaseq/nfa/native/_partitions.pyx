@@ -1,0 +1,281 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""`PARTITION BY` in machine integers: when each partition had events, and what it has skipped.
+
+An event belongs to a partition iff some GPM that reads its stream has a row with that key, its
+local filters left out. Of strict contiguity all that joining an event asks is the latest instant
+with an event of the partition before the present one: who waits under `,` came at it, or has been
+passed over. A step that began earlier, a guard that looks back and `EMIT STRICT` beside them ask
+the same of an earlier instant: for them all instants of a partition are recorded, for as long as
+somebody may look back to them. `AFTER MATCH SKIP PAST LAST EVENT` raises the least start of one
+partition.
+
+Invariant: what is known of a partition that nobody looks back to is not looked at: the numbers of
+its key may stand for other terms by then. Cost: constant for each row; logarithmic in the instants
+of a partition for each question about an earlier one.
+"""
+
+from libc.string cimport memset
+
+from spaseq.nfa.native._groups cimport NOBODY, drop, find, make, values_of
+from spaseq.nfa.native._range_index cimport Registers
+from spaseq.nfa.native._program cimport numbers_of
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._memory cimport give_back, resized, zeroed
+
+from itertools import accumulate, pairwise
+
+cdef uint32_t FEWEST_SWEPT = 256
+
+
+cdef class Partitions:
+    """`tables` are `CoreTables`."""
+
+    def __cinit__(
+        self, tables, Clock clock not None, WindowTerms window not None,
+        Dictionary dictionary not None,
+    ):
+        cdef uint32_t i
+        self.tracked, self.apart = tables.tracked, tables.apart
+        self.recorded = tables.recorded
+        self.clock = clock
+        self.window = window
+        self.keys = Groups(tables.width, [], Registers(window, dictionary))
+        self.sweep_at = FEWEST_SWEPT
+        self.key = <term_t*>zeroed(tables.width, sizeof(term_t))
+        self.column_first = <uint32_t*>zeroed(len(tables.partition), sizeof(uint32_t))
+        self.columns = <uint32_t*>zeroed(
+            len(tables.partition) * tables.width, sizeof(uint32_t)
+        )
+        self.registers = numbers_of(tables.partition_registers)
+        self.gpm_first = numbers_of(
+            [0, *accumulate(len(gpms) for gpms in tables.edge_gpms)]
+        )
+        self.gpm_of = numbers_of([gpm for gpms in tables.edge_gpms for gpm in gpms])
+        for i, columns in enumerate(tables.partition):
+            self.column_first[i] = i * self.keys.width if columns else NOBODY
+            for j, column in enumerate(columns):
+                self.columns[i * self.keys.width + <uint32_t>j] = column
+
+    def __dealloc__(self):
+        cdef uint32_t i
+        for i in range(self.room):
+            give_back(self.partitions[i].instants)
+        give_back(self.partitions)
+        give_back(self.column_first)
+        give_back(self.columns)
+        give_back(self.registers)
+        give_back(self.gpm_first)
+        give_back(self.gpm_of)
+        give_back(self.key)
+
+    cdef int note(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1 nogil:
+        """The event at hand has a row of a GPM, before any filter."""
+        cdef uint32_t i
+        cdef uint32_t* columns
+        if self.column_first[gpm] == NOBODY:
+            return 0
+        columns = self.columns + self.column_first[gpm]
+        for i in range(self.keys.width):
+            if row[columns[i]] == 0:
+                return 0
+        for i in range(self.keys.width):
+            self.key[i] = self.window.keep(batch, row[columns[i]])
+        return self._come(&self.partitions[self._made()], self.clock.now)
+
+    cdef int meet(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept nogil:
+        """Come to a row: `before` and `since` are those of its partition, if it has one."""
+        cdef uint32_t* columns = self.columns + self.column_first[gpm]
+        cdef uint32_t i, number
+        cdef Partition* partition
+        self.before = -1
+        self.since = self.clock.bound
+        if self.column_first[gpm] == NOBODY:
+            return 0
+        for i in range(self.keys.width):
+            self.key[i] = self.window.seek(batch, row[columns[i]])
+        number = self._find()
+        if number == NOBODY:
+            return 0
+        partition = &self.partitions[number]
+        self.before = partition.before if partition.last == self.clock.now else partition.last
+        if partition.skipped > self.since:
+            self.since = partition.skipped
+        return 0
+
+    cdef instant_t before_in(
+        self, EventBatch batch, const term_t* env, instant_t instant
+    ) noexcept nogil:
+        """The latest instant before one with an event of an environment's partition; or -1."""
+        cdef uint32_t i, number
+        for i in range(self.keys.width):
+            self.key[i] = self.window.seek(batch, env[self.registers[i]])
+        number = self._find()
+        return -1 if number == NOBODY else self._before(&self.partitions[number], instant)
+
+    cdef instant_t _before(self, const Partition* partition, instant_t instant) noexcept nogil:
+        """The latest instant of a partition before one, or -1; none that is not recorded."""
+        cdef uint32_t low = 0, high = partition.count, middle
+        if partition.last < instant:
+            return partition.last
+        if partition.before < instant:
+            return partition.before
+        while low < high:
+            middle = (low + high) // 2
+            if partition.instants[(partition.first + middle) & (partition.room - 1)] < instant:
+                low = middle + 1
+            else:
+                high = middle
+        if low == 0:
+            return -1
+        return partition.instants[(partition.first + low - 1) & (partition.room - 1)]
+
+    cdef int _come(self, Partition* partition, instant_t instant) except -1 nogil:
+        """A partition has an event at an instant, not before any that it had."""
+        if partition.last >= instant:
+            return 0
+        partition.before = partition.last
+        partition.last = instant
+        if not self.recorded:
+            return 0
+        while partition.count and (
+            partition.instants[partition.first & (partition.room - 1)] < self.clock.reach
+        ):
+            partition.first += 1
+            partition.count -= 1
+        if partition.count == partition.room:
+            self._widen(partition)
+        partition.instants[(partition.first + partition.count) & (partition.room - 1)] = instant
+        partition.count += 1
+        return 0
+
+    cdef int _widen(self, Partition* partition) except -1 nogil:
+        """Room for twice as many instants."""
+        cdef uint32_t i, room = 2 * partition.room if partition.room else 8
+        cdef instant_t* wider = <instant_t*>zeroed(room, sizeof(instant_t))
+        for i in range(partition.count):
+            wider[i] = partition.instants[(partition.first + i) & (partition.room - 1)]
+        give_back(partition.instants)
+        partition.instants, partition.room, partition.first = wider, room, 0
+        return 0
+
+    cdef instant_t since_at(self, const Label* label) noexcept nogil:
+        """The least start of a match that a label is part of."""
+        cdef uint32_t number
+        if not self.apart:
+            return self.clock.bound
+        self._key_of(label)
+        number = self._find()
+        if number == NOBODY or self.partitions[number].skipped < self.clock.bound:
+            return self.clock.bound
+        return self.partitions[number].skipped
+
+    cdef int skip_at(self, const Label* label, instant_t first) except -1 nogil:
+        """In a label's partition only what starts at an instant or later may still match."""
+        cdef Partition* partition
+        self._key_of(label)
+        partition = &self.partitions[self._made()]
+        partition.skipped = max(partition.skipped, first)
+        return 0
+
+    cdef tuple key_at(self, const Label* label):
+        """The key of a match that a label is part of."""
+        cdef uint32_t i
+        self._key_of(label)
+        return tuple([self.key[i] for i in range(self.keys.width)])
+
+    cdef bint _key_of(self, const Label* label) noexcept nogil:
+        cdef uint32_t gpm = self.gpm_of[self.gpm_first[label.edge] + label.part]
+        cdef uint32_t* columns = self.columns + self.column_first[gpm]
+        cdef uint32_t i
+        for i in range(self.keys.width):
+            self.key[i] = label.row[columns[i]]
+        return True
+
+    cdef bint _gone(self, uint32_t number) noexcept nogil:
+        """Whether nobody can look back to anything that is known of a partition."""
+        cdef Partition* partition = &self.partitions[number]
+        return partition.last < self.clock.reach and partition.skipped <= self.clock.bound
+
+    cdef uint32_t _find(self) noexcept nogil:
+        """The partition of `key`, or NOBODY."""
+        cdef uint32_t number = find(self.keys, self.key)
+        return NOBODY if number != NOBODY and self._gone(number) else number
+
+    cdef uint32_t _made(self) except? 0xFFFFFFFF nogil:
+        """The partition of `key`, from now on."""
+        cdef uint32_t number = find(self.keys, self.key)
+        cdef Partition* longer
+        if number == NOBODY:
+            if self.keys.living > self.sweep_at:
+                self._sweep()
+            number = make(self.keys, self.key)
+            if self.keys.room > self.room:
+                longer = <Partition*>resized(
+                    self.partitions, self.keys.room * sizeof(Partition)
+                )
+                if longer == NULL:
+                    raise MemoryError("no room for another partition")
+                self.partitions = longer
+                memset(&longer[self.room], 0, (self.keys.room - self.room) * sizeof(Partition))
+                self.room = self.keys.room
+        elif not self._gone(number):
+            return number
+        self.partitions[number].last = self.partitions[number].before = -1
+        self.partitions[number].skipped = self.partitions[number].count = 0
+        return number
+
+    cdef int _sweep(self) except -1 nogil:
+        cdef uint32_t i = self.keys.living
+        while i:
+            i -= 1
+            if self._gone(self.keys.alive[i]):
+                drop(self.keys, self.keys.alive[i])
+        self.sweep_at = 2 * self.keys.living + FEWEST_SWEPT
+        return 0
+
+    # ---------------------------------------------------------------- for Python
+
+    def skip(self, size_t label, instant_t first):
+        """See `skip_at`; by the address of a label."""
+        self.skip_at(<const Label*>label, first)
+
+    def since_label(self, size_t label):
+        """The least start of a match that the label at an address is part of."""
+        return self.since_at(<const Label*>label)
+
+    def contiguous(self, size_t label, instants):
+        """Whether the partition of a label has no event between successive ones of instants."""
+        cdef uint32_t number
+        self._key_of(<const Label*>label)
+        number = self._find()
+        return number == NOBODY or all(
+            self._before(&self.partitions[number], later) <= earlier
+            for earlier, later in pairwise(instants)
+        )
+
+    def known(self):
+        """(key, instants, least start) of each partition, as far as anybody looks back."""
+        cdef uint32_t i, j, number
+        cdef Partition* at
+        for i in range(self.keys.living):
+            number = self.keys.alive[i]
+            if not self._gone(number):
+                key = [values_of(self.keys, number)[j] for j in range(self.keys.width)]
+                at = &self.partitions[number]
+                some = [at.before, at.last]
+                if self.recorded:
+                    some = [
+                        at.instants[(at.first + j) & (at.room - 1)] for j in range(at.count)
+                    ]
+                yield key, [instant for instant in some if instant >= self.clock.reach], at.skipped
+
+    def put(self, key, instants, instant_t skipped):
+        """What `known` says of one partition; 0 is for what is not known."""
+        cdef uint32_t i, number
+        for i, term in enumerate(key):
+            self.key[i] = term
+        number = self._made()
+        for instant in instants:
+            self._come(&self.partitions[number], instant)
+        if skipped > self.partitions[number].skipped:
+            self.partitions[number].skipped = skipped

@@ -1,0 +1,238 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The tables of an automaton as flat arrays, with one run's counters.
+
+They are made of those of `spaseq.nfa.native.table_types`.
+
+Invariant: nothing but counters changes once they are made.
+"""
+
+from spaseq.rdf._memory cimport give_back, zeroed
+
+
+cdef enum:
+    COMPLETE = -1   # the target of a link that ends a match
+
+
+cdef class Tables:
+    """`rows` are `CoreTables`."""
+
+    def __cinit__(self, rows, *others):
+        self.cells = rows.cells
+        self.numbers = numbers_of(rows.numbers)
+        self.way_first = numbers_of(rows.way_first)
+        self.required_first = numbers_of(rows.required_first)
+        self.required = numbers_of(rows.required)
+        self.sighting_first = numbers_of(rows.sighting_first)
+        self.compared_first = numbers_of(rows.compared_first)
+        self.compared = numbers_of(rows.compared)
+        self.firsts = numbers_of([n for pair in rows.firsts for n in pair])
+        self.first_count = <uint32_t>len(rows.firsts)
+        self._enter(rows)
+        self._enter_edges(rows)
+
+    def _enter(self, rows):
+        cdef uint32_t i
+        self.place_count = <uint32_t>len(rows.places)
+        self.places = <Place*>zeroed(self.place_count, sizeof(Place))
+        for i, (operator, first, end, _, edge_first) in enumerate(rows.places):
+            self.places[i].edge_first = edge_first
+            self.places[i].operator = 0 if operator is None else ord(operator)
+            self.places[i].live_first = first
+            self.places[i].live_end = end
+        self.edges = <Edge*>zeroed(len(rows.edges), sizeof(Edge))
+        self.bounds = <Bound*>zeroed(len(rows.bounds), sizeof(Bound))
+        for i, entry in enumerate(rows.bounds):
+            self.bounds[i].register, self.bounds[i].least, self.bounds[i].below = entry
+        self.effects = <Effect*>zeroed(len(rows.effects), sizeof(Effect))
+        for i, (change, register, other) in enumerate(rows.effects):
+            self.effects[i].change = <Change><int>change
+            self.effects[i].register = register
+            self.effects[i].other = other
+        self.bindings = <Binding*>zeroed(len(rows.bindings), sizeof(Binding))
+        for i, entry in enumerate(rows.bindings):
+            (
+                self.bindings[i].column, self.bindings[i].register,
+                self.bindings[i].follower_first, self.bindings[i].follower_end,
+            ) = entry
+        self.followers = <Follower*>zeroed(len(rows.followers), sizeof(Follower))
+        for i, (how, register) in enumerate(rows.followers):
+            self.followers[i].how = <Following><int>how
+            self.followers[i].register = register
+        self.occurrence_count = <uint32_t>len(rows.occurrences)
+        self.occurrences = <Occurrence*>zeroed(self.occurrence_count, sizeof(Occurrence))
+        for i, entry in enumerate(rows.occurrences):
+            (
+                self.occurrences[i].binding_first, self.occurrences[i].binding_end,
+                self.occurrences[i].assigned_end, self.occurrences[i].count_first,
+                self.occurrences[i].count_end, keeps, tests,
+            ) = entry
+            if tests:
+                self.occurrences[i].more |= More.TESTS
+            if keeps:
+                self.occurrences[i].more |= More.KEEPS
+            if self.occurrences[i].count_first < self.occurrences[i].count_end:
+                self.occurrences[i].more |= More.COUNTS
+            if self.occurrences[i].binding_end < self.occurrences[i].assigned_end:
+                self.occurrences[i].more |= More.ASSIGNS
+            self.most_assigned = max(
+                self.most_assigned,
+                self.occurrences[i].assigned_end - self.occurrences[i].binding_end,
+            )
+        self.sightings = <Sighting*>zeroed(len(rows.sightings), sizeof(Sighting))
+        for i, entry in enumerate(rows.sightings):
+            (
+                self.sightings[i].place, self.sightings[i].occurrence, self.sightings[i].index,
+                self.sightings[i].key_first, self.sightings[i].key_end, self.sightings[i].negated,
+            ) = entry
+        self.ways = <Way*>zeroed(len(rows.ways), sizeof(Way))
+        for i, entry in enumerate(rows.ways):
+            (
+                self.ways[i].place, self.ways[i].edge, self.ways[i].index,
+                self.ways[i].key_first, self.ways[i].key_end,
+            ) = entry
+            self.ways[i].at = &self.places[self.ways[i].place]
+            self.ways[i].taken = &self.edges[self.ways[i].edge]
+        for gpm in range(len(rows.way_first) - 1):
+            for i in range(self.way_first[<uint32_t>gpm], self.way_first[<uint32_t>gpm + 1]):
+                self.ways[i].gpm = gpm
+
+    def _enter_edges(self, rows):
+        cdef uint32_t i, first, end, key_first, key_end
+        self.agreements = <Agreement*>zeroed(len(rows.straight.agreements), sizeof(Agreement))
+        for i, entry in enumerate(rows.straight.agreements):
+            self.agreements[i].column, self.agreements[i].position = entry
+        self.sources = <Source*>zeroed(len(rows.straight.sources), sizeof(Source))
+        for i, (origin, number) in enumerate(rows.straight.sources):
+            self.sources[i] = Source(<Origin><int>origin, number)
+        self.links = <Link*>zeroed(len(rows.links), sizeof(Link))
+        for i, entry in enumerate(rows.links):
+            self.links[i].target, self.links[i].bound_first, self.links[i].bound_end = entry
+        for i, (first, end) in enumerate(rows.straight.links):
+            self.links[i].source, self.links[i].source_end = (
+                self.sources + first, self.sources + end
+            )
+        for i, entry in enumerate(rows.edges):
+            (
+                self.edges[i].occurrence, self.edges[i].effect_first, self.edges[i].effect_end,
+                first, end, self.edges[i].index, key_first, key_end,
+                self.edges[i].compared, relation, self.edges[i].whole,
+                self.edges[i].decided, self.edges[i].strict,
+            ) = entry
+            self.edges[i].link, self.edges[i].link_end = self.links + first, self.links + end
+            self.edges[i].final = all([link[0] == COMPLETE for link in rows.links[first:end]])
+            self.edges[i].key, self.edges[i].key_end = (
+                self.numbers + key_first, self.numbers + key_end
+            )
+            self.edges[i].relation = <Relation><int>relation
+            self.edges[i].exact = self.edges[i].decided and not self.edges[i].whole
+        for i, (straight, first, end) in enumerate(rows.straight.edges):
+            self.edges[i].straight = straight
+            self.edges[i].agreement, self.edges[i].agreement_end = (
+                self.agreements + first, self.agreements + end
+            )
+
+    def __dealloc__(self):
+        give_back(self.places)
+        give_back(self.edges)
+        give_back(self.links)
+        give_back(self.bounds)
+        give_back(self.agreements)
+        give_back(self.sources)
+        give_back(self.effects)
+        give_back(self.bindings)
+        give_back(self.followers)
+        give_back(self.occurrences)
+        give_back(self.numbers)
+        give_back(self.way_first)
+        give_back(self.ways)
+        give_back(self.sighting_first)
+        give_back(self.sightings)
+        give_back(self.firsts)
+        give_back(self.required_first)
+        give_back(self.required)
+        give_back(self.compared_first)
+        give_back(self.compared)
+
+    def counters(self, uint32_t place):
+        """What happened in a place: see `spaseq.nfa.counters.PlaceStanding`."""
+        cdef Place* at = &self.places[place]
+        return {
+            "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
+            "visited": at.visited, "joined": at.joined, "outside": at.outside,
+            "expired": at.expired, "ended": at.ended, "unkeyed": at.unkeyed, "shed": at.shed,
+            "passed_over": at.passed_over, "forbidden": at.forbidden,
+        }
+
+    def count_on(self, uint32_t place, counts):
+        """Go on from the `counters` of another run."""
+        cdef Place* at = &self.places[place]
+        at.reached, at.early, at.unkeyed = counts["reached"], counts["early"], counts["unkeyed"]
+        at.unjoined, at.visited, at.joined = (
+            counts["unjoined"], counts["visited"], counts["joined"]
+        )
+        at.passed_over, at.forbidden = counts["passed_over"], counts["forbidden"]
+        at.outside, at.expired, at.ended = counts["outside"], counts["expired"], counts["ended"]
+
+    def disagreed_on(self, uint32_t occurrence, uint64_t rows):
+        """Go on from the rows that did not agree in another run."""
+        self.occurrences[occurrence].disagreed = rows
+
+    def disagreed(self, uint32_t occurrence):
+        """Rows of an occurrence that did not agree with a partial match."""
+        return self.occurrences[occurrence].disagreed
+
+
+cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) noexcept nogil:
+    """A variable was bound: what follows it changes."""
+    cdef uint32_t i
+    cdef Follower* follower
+    cdef term_t state
+    for i in range(binding.follower_first, binding.follower_end):
+        follower = &tables.followers[i]
+        if follower.how == Following.LAST_VALUE:
+            env[follower.register] = value
+        elif follower.how == Following.FIRST_VALUE:
+            if env[follower.register] == OPENED:
+                env[follower.register] = value
+        else:
+            state = tables.conditions.add(
+                tables.conditions.context, follower.register, env[follower.register], value
+            )
+            if state == 0:
+                return -1
+            env[follower.register] = state
+    return 0
+
+
+cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) except -1 nogil:
+    """Work out the BINDs of an occurrence and bind them: 1, or 0 where one disagrees."""
+    cdef Occurrence* occurrence = &tables.occurrences[number]
+    cdef Binding* binding
+    cdef uint32_t i
+    for i in range(occurrence.assigned_end - occurrence.binding_end):
+        binding = &tables.bindings[occurrence.binding_end + i]
+        if tables.conditions.value(
+            tables.conditions.context, number, i, env, &values[i]
+        ) < 0:
+            return _raised()
+        if values[i] == 0:
+            continue
+        if env[binding.register] == 0:
+            env[binding.register] = values[i]
+            if follow(tables, binding, values[i], env) < 0:
+                return _raised()
+        elif env[binding.register] != values[i]:
+            return 0
+    return 1
+
+
+cdef int _raised() except -1 nogil:
+    """Hand on the Python exception that somebody else left."""
+    return -1
+
+
+cdef uint32_t* numbers_of(numbers) except NULL:
+    cdef uint32_t* block = <uint32_t*>zeroed(len(numbers), sizeof(uint32_t))
+    for i, number in enumerate(numbers):
+        block[<size_t>i] = number
+    return block

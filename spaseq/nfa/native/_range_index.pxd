@@ -1,0 +1,341 @@
+"""Groups in the order of one register's value; see _range_index.pyx."""
+
+cimport cython
+from libc.math cimport fabs
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+
+from spaseq.nfa.native._tecs cimport instant_t, union_t
+from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._memory cimport LINE, Lines
+from spaseq.rdf._numerals cimport is_numeral, real_of
+from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
+from spaseq.rdf._values cimport Kind
+from spaseq.rdf._window_terms cimport WindowTerms
+
+cdef enum:
+    NOBODY = 0xFFFFFFFF     # no group, and no block
+    LONE = 0x80000000       # with a group: all there is where a tree would hang
+    DISTINCT_DIGITS = 15    # decimals of no more digits are different doubles
+
+cdef extern from *:
+    const double GREATEST "__DBL_MAX__"
+    const double GREATEST_FLOAT "__FLT_MAX__"
+
+# What of a term can be compared with numbers.
+cdef enum Rank:
+    NUMERIC     # its value
+    OTHERWISE   # what no number is compared with: dates and the like, and NaN
+    UNBOUND
+    TEXT        # equal only to the same term, whose hash stands for a value
+
+cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil
+
+
+cdef inline uint64_t class_of(uint32_t hash, Rank rank) noexcept nogil:
+    """What groups share that are in one order of values."""
+    return <uint64_t>hash << 2 | <uint64_t>rank
+
+
+@cython.final
+cdef class Registers:
+    cdef WindowTerms window
+    cdef Dictionary dictionary
+
+
+
+cdef inline Rank rank_at(TermRecord* record, double* value) noexcept nogil:
+    """As `rank_of`, at once for what is compared most."""
+    if record.kind == Kind.INTEGER:
+        value[0] = <double><int64_t>record.exact
+        return Rank.NUMERIC
+    if record.kind == Kind.DECIMAL:
+        value[0] = record.further.real
+        return Rank.NUMERIC
+    return rank_of(record, value)
+
+
+cdef inline bint is_distinct(const TermRecord* record, double value) noexcept nogil:
+    """Whether no other number that is has the value that `rank_at` found: those of few digits."""
+    if record.kind == Kind.DECIMAL:
+        return record.lexical <= DISTINCT_DIGITS
+    return <int>(record.kind == Kind.INTEGER) & <int>(fabs(value) < 1e15)
+
+
+cdef inline TermRecord* record_in(Registers registers, term_t term) noexcept nogil:
+    """The record of what a register holds: permanent or of the window, no numeral."""
+    if term & WINDOWED:
+        return &registers.window.store.records[term ^ WINDOWED]
+    return &registers.dictionary.permanent.records[term]
+
+
+cdef inline Rank rank_in(
+    Registers registers, term_t term, double* value, bint* distinct
+) noexcept nogil:
+    """How a register's term is compared; `distinct`: if it is with numbers, it `is_distinct`."""
+    cdef TermRecord* record
+    cdef Rank rank
+    value[0], distinct[0] = 0, True
+    if term == 0:
+        return Rank.UNBOUND
+    if is_numeral(term):
+        value[0] = real_of(term)
+        return Rank.NUMERIC
+    record = record_in(registers, term)
+    rank = rank_at(record, value)
+    distinct[0] = <int>(rank != Rank.NUMERIC) | <int>is_distinct(record, value[0])
+    return rank
+
+
+# Where a group is.
+cdef struct Place:
+    uint64_t alike      # the hash of the registers an index reads, and a rank
+    double value
+    uint32_t block      # NOBODY: it is alone
+
+# Groups near each other, at a position, a value and a group, or after it, and before the next
+# block. Blocks have numbers: that of the line of the cache they begin at. Values come behind them,
+# as many as there is room for, and then groups; both begin at `first`, in order.
+cdef struct Block:
+    uint64_t alike          # that of all its groups
+    double low              # its position
+    uint32_t low_group
+    uint32_t[2] child       # what of its subtree comes before it, and after
+    uint32_t before         # its neighbours, if they have its `alike`
+    uint32_t after
+    uint32_t serial         # no other block has it
+    uint16_t count          # of groups: one at least
+    uint16_t room           # FEW, SOME or MANY
+    uint16_t first
+
+cdef enum:
+    FEW = 6         # in two lines of the cache
+    SOME = 16       # in four
+    MANY = 64       # in thirteen
+
+# The union of some groups, see _sums.pyx.
+cdef struct Union:
+    union_t members     # 0: nobody
+    instant_t latest
+    bint stale
+
+# Of a block: where that of its subtree is stale, so are those of all subtrees it is in.
+cdef struct Subtotal:
+    Union own
+    Union subtree
+
+# A walk over the groups of some values: up, or down from the greatest.
+cdef struct Span:
+    const Block* block      # NULL: it is at a group that is alone, or behind the last one
+    const double* at        # the value it is at
+    const double* end       # behind the last one of the block
+    int step                # 1, or -1 where it goes down
+    double least
+    double most
+    double value            # of the group it is at
+
+
+cdef inline double* values_in(const Block* block) noexcept nogil:
+    """Those of its groups, and no others."""
+    return <double*>(block + 1) + block.first
+
+
+cdef inline uint32_t* groups_in(const Block* block) noexcept nogil:
+    """The groups, each at the place of its value."""
+    return <uint32_t*>(<double*>(block + 1) + block.room) + block.first
+
+
+cdef inline uint32_t count_below(const Block* block, double value) noexcept nogil:
+    """How many groups have a value that is less: those at the beginning.
+
+    All are compared, several at once: to look for the place takes longer, as few as they are.
+    """
+    cdef const double* values = values_in(block)
+    cdef uint64_t found = 0
+    cdef uint32_t i
+    for i in range(block.count):
+        found += values[i] < value
+    return <uint32_t>found
+
+
+cdef inline uint32_t below(const Block* block, double value) noexcept nogil:
+    """As `count_below`, for blocks that mostly lie on one side."""
+    if values_in(block)[0] >= value:
+        return 0
+    if values_in(block)[block.count - 1] < value:
+        return block.count
+    return count_below(block, value)
+
+
+cdef extern from *:
+    """
+    #include <string.h>
+    /* The next greater double of one that is finite. */
+    static inline double spaseq_above(double value) {
+        int64_t bits;
+        value += 0.0;   /* no zero has a sign then */
+        memcpy(&bits, &value, 8);
+        bits += value < 0 ? -1 : 1;
+        memcpy(&value, &bits, 8);
+        return value;
+    }
+    """
+    double above "spaseq_above"(double value) noexcept nogil
+
+
+@cython.final
+cdef class Order:
+    cdef Place* places          # per group
+    cdef bint distinct          # all numbers there have ever been in it were
+    cdef bint infinite          # some number was not between the infinities as a double
+    cdef Subtotal* subtotals    # per block; NULL: nobody has asked for any
+    cdef uint32_t* roots        # by hash: mask + 1 of them
+    cdef uint32_t mask
+    cdef Lines blocks
+    cdef uint32_t line_count, line_room
+    cdef uint32_t[3] free       # blocks of FEW, SOME and MANY; `after` is the next one
+    cdef uint32_t block_count, subtotal_room
+
+    cdef int widen(self, uint32_t room) except -1 nogil
+    cdef int reserve(self, uint32_t room) except -1 nogil
+    cdef int keep_subtotals(self) except -1 nogil
+    cdef int spoil(self, uint32_t group) noexcept nogil
+    cdef int put(self, uint32_t group) except -1 nogil
+    cdef int take_out(self, uint32_t group) noexcept nogil
+    cdef uint32_t seek(
+        self, Span* span, uint32_t hash, Rank rank, double least, double most
+    ) noexcept nogil
+    cdef uint32_t hop(self, Span* span) noexcept nogil
+    cdef uint32_t search(
+        self, uint32_t node, uint64_t alike, double value, uint32_t group
+    ) noexcept nogil
+    cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil
+    cdef uint32_t _begin(self, const Place* place, uint32_t group) except? 0xFFFFFFFF nogil
+    cdef uint32_t _place_in(self, const Block* block, double value, uint32_t group) noexcept nogil
+    cdef int _add(self, uint32_t number, uint32_t group) noexcept nogil
+    cdef int _settle(self, uint32_t* root) except -1 nogil
+    cdef int _free(self, uint32_t number) noexcept nogil
+    cdef uint32_t _widened(self, uint32_t number) except? 0xFFFFFFFF nogil
+    cdef uint32_t _split(
+        self, uint32_t number, double value, uint32_t group
+    ) except? 0xFFFFFFFF nogil
+    cdef int _move(self, uint32_t number, uint32_t other, uint32_t from_on) noexcept nogil
+    cdef int _spoil(self, uint32_t serial) noexcept nogil
+    cdef int _spoil_path(self, uint32_t number) noexcept nogil
+    cdef int _hang(self, uint32_t number) noexcept nogil
+    cdef int _unhang(self, uint32_t number) noexcept nogil
+
+
+cdef inline uint32_t* root_of(Order order, uint64_t alike) noexcept nogil:
+    """Where those hang that are alike, and maybe others."""
+    return &order.roots[<uint32_t>(alike >> 2) & order.mask]
+
+
+cdef inline Block* block_at(Order order, uint32_t number) noexcept nogil:
+    """Good until there is a new block."""
+    return <Block*>(order.blocks.first + <size_t>number * LINE)
+
+
+cdef inline bint lies_before(
+    double value, uint32_t group, double other, uint32_t other_group
+) noexcept nogil:
+    """Whether a position lies before another, without a branch: there is no telling."""
+    return <int>(value < other) | (<int>(value == other) & <int>(group < other_group))
+
+
+cdef inline uint32_t block_of(
+    Order order, uint32_t root, uint64_t alike, double value, uint32_t group
+) noexcept nogil:
+    """The last block of a tree that begins at a position or before it, else the first one.
+
+    NOBODY, where no block of the tree has what is wanted alike.
+    """
+    cdef const Block* block = block_at(order, root)
+    # Most trees are one block.
+    if block.child[0] & block.child[1] != NOBODY:
+        return order.search(root, alike, value, group)
+    return root if block.alike == alike else <uint32_t>NOBODY
+
+
+cdef inline bint add_at_end(Block* block, double value, uint32_t group) noexcept nogil:
+    """Whether a group lies at an end of a block, and there is room; then it is there."""
+    cdef double* values = values_in(block)
+    cdef uint32_t* groups = groups_in(block)
+    cdef uint32_t count = block.count
+    if lies_before(values[count - 1], groups[count - 1], value, group):
+        if block.first + count == block.room:
+            return False
+        values[count], groups[count] = value, group
+    elif block.first and lies_before(value, group, values[0], groups[0]):
+        block.first -= 1
+        values -= 1
+        groups -= 1
+        values[0], groups[0] = value, group
+    else:
+        return False
+    block.count += 1
+    return True
+
+
+cdef inline int enter(
+    Order order, uint32_t group, uint32_t hash, Rank rank, double value, bint distinct
+) except -1 nogil:
+    """A group that is not there comes in; see `rank_in`."""
+    cdef Place* place = &order.places[group]
+    cdef uint32_t* root
+    cdef Block* block
+    if not distinct:
+        order.distinct = False
+        order.infinite |= fabs(value) > GREATEST
+    place.alike, place.value = class_of(hash, rank), value
+    root = root_of(order, place.alike)
+    if root[0] == NOBODY:
+        root[0], place.block = LONE | group, NOBODY
+        return 0
+    if not root[0] & LONE and order.subtotals == NULL:
+        place.block = block_of(order, root[0], place.alike, value, group)
+        if place.block != NOBODY:
+            block = block_at(order, place.block)
+            if not lies_before(value, group, block.low, block.low_group) and (
+                add_at_end(block, value, group)
+            ):
+                return 0
+    return order.put(group)
+
+
+cdef inline int leave(Order order, uint32_t group) noexcept nogil:
+    """A group that is there goes."""
+    cdef Place* place = &order.places[group]
+    cdef Block* block
+    if place.block == NOBODY:
+        root_of(order, place.alike)[0] = NOBODY
+        return 0
+    block = block_at(order, place.block)
+    if block.count > 1 and order.subtotals == NULL:
+        if groups_in(block)[block.count - 1] == group:
+            block.count -= 1
+            return 0
+        if groups_in(block)[0] == group:
+            block.first += 1
+            block.count -= 1
+            return 0
+    return order.take_out(group)
+
+
+cdef inline uint32_t group_of(Span* span) noexcept nogil:
+    """The group a walk is at; NOBODY where that is beyond the values wanted."""
+    cdef double value = span.at[0]
+    if value < span.least or value > span.most:
+        span.block = NULL
+        return NOBODY
+    span.value = value
+    return groups_in(span.block)[span.at - values_in(span.block)]
+
+
+cdef inline uint32_t next_of(Order order, Span* span) noexcept nogil:
+    """Another group that `seek` and this have not given yet, or NOBODY."""
+    if span.block == NULL:
+        return NOBODY
+    span.at += span.step
+    if span.at == span.end:
+        return order.hop(span)
+    return group_of(span)

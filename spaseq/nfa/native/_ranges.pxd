@@ -1,0 +1,51 @@
+"""Between which numbers the rows of a block lie; see _ranges.pyx."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.nfa.native._row_buffer cimport KeptRows
+from spaseq.nfa.native._range_index cimport Registers
+from spaseq.rdf._intervals cimport Box, Interval
+
+cdef enum:
+    LEVELS = 2
+    WIDER = 4       # a block has 2**4 rows, one of the next level 2**4 blocks
+
+# Rings of blocks, for the columns of kept rows whose numbers some filter computes with.
+cdef struct Ranges:
+    uint32_t* columns
+    uint32_t* registers         # that take them
+    uint32_t width
+    uint32_t room               # of the rows
+    Interval* levels[LEVELS]    # per block, an interval for each column
+
+cdef Ranges* ranges_new(columns, registers) except NULL
+cdef int ranges_free(Ranges* ranges) noexcept nogil
+cdef int ranges_add(Ranges* ranges, const KeptRows* rows, Registers registers) except -1 nogil
+
+
+cdef inline bint ends_block(uint64_t number, uint32_t level) noexcept nogil:
+    """Whether a row is the newest that its block can have."""
+    return ((number + 1) & ((<uint64_t>1 << WIDER * (level + 1)) - 1)) == 0
+
+
+cdef inline uint64_t block_start(uint64_t number, uint32_t level) noexcept nogil:
+    """The number of the oldest row of a row's block."""
+    return number & ~((<uint64_t>1 << WIDER * (level + 1)) - 1)
+
+
+cdef inline uint64_t block_count(uint32_t room, uint32_t level) noexcept nogil:
+    """How many blocks a ring has: a power of two."""
+    return max(2 * <uint64_t>room >> WIDER * (level + 1), 2)
+
+
+cdef inline Interval* block_of(
+    const Ranges* ranges, uint64_t number, uint32_t level
+) noexcept nogil:
+    """The intervals of a row's block."""
+    cdef uint64_t block = number >> WIDER * (level + 1) & (block_count(ranges.room, level) - 1)
+    return ranges.levels[level] + block * ranges.width
+
+
+cdef inline Box box_of(const Ranges* ranges, uint64_t number, uint32_t level) noexcept nogil:
+    """The same, by the registers."""
+    return Box(ranges.registers, block_of(ranges, number, level), ranges.width)

@@ -1,0 +1,35 @@
+"""Rows that somebody may look back at; see _row_buffer.pyx."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from spaseq.nfa.native._tecs cimport Label, instant_t
+from spaseq.rdf._terms cimport term_t
+
+cdef enum:
+    UNINDEXED = 0xFFFFFFFF
+
+# Rows by the term in one column: chains from newer to older through buckets.
+cdef struct Index:
+    uint32_t column
+    uint64_t* newest    # per bucket
+    uint64_t* older     # per row
+
+
+cdef struct KeptRows:
+    Label** labels          # a ring of `room`: rows first … end - 1
+    instant_t* instants     # of the same
+    uint8_t* keyed          # whether they bind all partition variables
+    uint64_t first
+    uint64_t end
+    uint32_t room
+    Index* indexes
+    uint32_t index_count
+
+cdef KeptRows* rows_new(columns) except NULL
+cdef int rows_free(KeptRows* rows) noexcept nogil
+cdef int rows_add(KeptRows* rows, Label* label, bint keyed) except -1 nogil
+cdef int rows_forget(KeptRows* rows, instant_t bound) noexcept nogil
+cdef uint64_t row_before(const KeptRows* rows, instant_t high) noexcept nogil
+cdef uint64_t row_until(const KeptRows* rows, int64_t micros) noexcept nogil
+cdef uint64_t newest_like(const KeptRows* rows, uint32_t index, term_t term) noexcept nogil
+cdef uint64_t older_like(const KeptRows* rows, uint32_t index, uint64_t number) noexcept nogil

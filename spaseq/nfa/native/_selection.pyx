@@ -1,0 +1,233 @@
+# cython: language_level=3
+"""Of the matches that are complete, those that `EMIT` keeps: the others are not listed.
+
+A match is its events from first to last, and all that end in one node end alike. So what one
+node, or one union, keeps is worked out once from what is below it, for as much of it as the
+window still reaches:
+
+- `NEXT` keeps the least list of events: of two partial matches with one continuation the lesser
+  stays the lesser;
+- `MAX` keeps the sets that are within no other: what is added to both changes nothing;
+- `LAST` keeps the greatest list from last to first.
+
+Then the matches that make up what is left are listed, following only what keeps them.
+
+Invariant: what is kept of matches of one partition is what `spaseq.nfa.selection` would choose,
+with all matches of the same events. Cost: linear in the nodes and unions below the complete
+ones, times what each of them keeps; never in the matches left out.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.nfa.native._tecs cimport UNION, Cell, Node, cell_of, instant_t
+
+from spaseq.nfa.limits import LimitReached
+
+cdef object ENDLESS = float("inf")
+
+
+cdef class Best:
+    """Chooses among the complete matches of a core.
+
+    Args:
+        core: the automaton.
+        mode: of `EMIT`: MAX, NEXT or LAST.
+        streams: how many streams there are.
+    """
+
+    cdef AutomatonCore core
+    cdef str mode
+    cdef uint32_t streams
+    cdef instant_t bound
+    cdef dict kept_of       # per node and per cell, by address: what it keeps
+    cdef dict bits          # under MAX: a bit for each event
+    cdef uint64_t left      # matches that may still be listed
+    cdef readonly uint64_t looked   # nodes and unions that were looked at, so far
+    cdef readonly uint64_t listed   # matches that were listed, so far
+
+    def __cinit__(self, AutomatonCore core not None, str mode, uint32_t streams):
+        if mode not in ("MAX", "NEXT", "LAST"):
+            raise ValueError(f"no choice among sets of events is called {mode}")
+        self.core = core
+        core.lasting = True
+        self.mode = mode
+        self.streams = streams
+
+    def take(self):
+        """The chosen ones of the matches completed since the last call, as lists of labels.
+
+        That is (start, addresses of the labels, first to last) of each.
+        """
+        cdef uint32_t i
+        cdef dict groups = {}
+        cdef list found = []
+        self.core.turn += 1
+        self.left = self.core.effort.most
+        for i in range(self.core.accepted_count):
+            bound = self.core.since_at(self.core.accepted[i])
+            if self.core.accepted[i].latest >= bound:
+                groups.setdefault(self._partition(i), []).append(
+                    (bound, <size_t>self.core.accepted[i])
+                )
+        for ends in groups.values():
+            found += self._chosen(ends)
+        self.core.accepted_count = 0
+        self.listed += len(found)
+        return found
+
+    cdef object _partition(self, uint32_t i):
+        if self.core.partitions is None:
+            return ()
+        return self.core.partitions.key_at(self.core.accepted[i].label)
+
+    # ---------------------------------------------------------------- choosing
+
+    cdef list _chosen(self, list ends):
+        """The matches that end in some nodes, (least start, node) each, and are kept."""
+        cdef list best = []
+        cdef set wanted
+        cdef list found = []
+        cdef dict of_bound = {}
+        self.bits = {}
+        for bound, node in ends:
+            if bound not in of_bound:
+                of_bound[bound] = {}
+            self.bound, self.kept_of = bound, of_bound[bound]
+            best += self._kept(node, True)
+        wanted = set(self._reduced(best))
+        for bound, node in ends:
+            self.bound, self.kept_of = bound, of_bound[bound]
+            found += self._listed([(node, k) for k in self.kept_of[node] if k in wanted])
+        return found
+
+    cdef list _kept(self, size_t top, bint is_node):
+        """What a node, or a union, keeps; deepest first and without recursion."""
+        cdef list todo = [(top, is_node)]
+        cdef list parts
+        while todo:
+            address, is_node = todo[len(todo) - 1]
+            if address in self.kept_of:
+                todo.pop()
+                continue
+            parts = self._parts(address, is_node)
+            missing = [part for part in parts if part[0] not in self.kept_of]
+            if missing:
+                todo += missing
+                continue
+            todo.pop()
+            self.looked += 1
+            if is_node:
+                self.kept_of[address] = self._extended(address, parts)
+            else:
+                self.kept_of[address] = self._reduced(
+                    [key for part in parts for key in self.kept_of[part[0]]]
+                )
+        return self.kept_of[top]
+
+    cdef list _parts(self, size_t address, bint is_node):
+        """What lies below a node or a union: (address, whether it is a node)."""
+        cdef Cell* cell
+        cdef Node* node
+        cdef list parts
+        if is_node:
+            node = <Node*>address
+            if node.before == 0 or node.latest < self.bound:
+                return []
+            return [(node.before, not node.before & UNION)]
+        cell = cell_of(address)
+        parts = [(<size_t>cell.node, True)] if cell.node != NULL else []
+        if cell.left != 0 and cell.left_latest >= self.bound:
+            parts.append((cell.left, not cell.left & UNION))
+        if cell.right != 0 and cell.right_latest >= self.bound:
+            parts.append((cell.right, not cell.right & UNION))
+        return parts
+
+    cdef list _extended(self, size_t address, list parts):
+        """What a node keeps: what is kept below it, with its own event."""
+        if not parts:
+            return [self._added(address, None)]
+        return [self._added(address, key) for key in self.kept_of[parts[0][0]]]
+
+    cdef object _added(self, size_t address, key):
+        """The events of a partial match with those of a node; of none, its own."""
+        cdef Node* node = <Node*>address
+        if self.mode == "MAX":
+            event = (node.label.instant, node.label.stream)
+            return (0 if key is None else key) | 1 << self.bits.setdefault(event, len(self.bits))
+        own = node.label.instant
+        if self.mode == "LAST":
+            own = own * self.streams + self.streams - 1 - node.label.stream
+            return (own,) if key is None else (own, *key)
+        own = own * self.streams + node.label.stream
+        # The end is later than all events: what goes on comes before what does not.
+        return (own, ENDLESS) if key is None else (*key[:-1], own, ENDLESS)
+
+    cdef object _removed(self, size_t address, key):
+        """What `_added` was given; None where the node is a start."""
+        cdef Node* node = <Node*>address
+        if node.before == 0:
+            return None
+        if self.mode == "MAX":
+            return key & ~(1 << self.bits[node.label.instant, node.label.stream])
+        if self.mode == "LAST":
+            return key[1:]
+        return (*key[:-2], ENDLESS)
+
+    cdef list _reduced(self, list keys):
+        """The best of some keys, each once."""
+        cdef list kept
+        if len(keys) < 2:
+            return keys
+        if self.mode == "MAX":
+            kept = []
+            for key in sorted(set(keys), key=_size, reverse=True):
+                for other in kept:
+                    if key & other == key:
+                        break
+                else:
+                    kept.append(key)
+            return kept
+        if self.mode == "NEXT":
+            return [min(keys)]
+        # What goes on holds the latest event of the difference, and is the greater.
+        return [max(keys)]
+
+    # ---------------------------------------------------------------- listing
+
+    cdef list _listed(self, list ends):
+        """The matches that end in some nodes with what these keep, (node, key) each."""
+        cdef list found = []
+        cdef list stack = [(end, kept, ()) for end, kept in ends]
+        cdef Node* node
+        while stack:
+            address, key, after = stack.pop()
+            node = <Node*><size_t>address
+            path = (<size_t>node.label, *after)
+            rest = self._removed(address, key)
+            if rest is None:
+                if self.left == 0:
+                    raise LimitReached("matches")
+                self.left -= 1
+                found.append((node.latest, path))
+            else:
+                stack += [(member, rest, path) for member in self._keeping(address, rest)]
+        return found
+
+    cdef list _keeping(self, size_t address, rest):
+        """The nodes before a node that keep what it continues."""
+        cdef list found = []
+        cdef list todo = self._parts(address, True)
+        while todo:
+            part, is_node = todo.pop()
+            self.looked += 1
+            if rest in self.kept_of[part]:
+                if is_node:
+                    found.append(part)
+                else:
+                    todo += self._parts(part, False)
+        return found
+
+
+def _size(key):
+    return key.bit_count()

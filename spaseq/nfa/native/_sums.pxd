@@ -1,0 +1,20 @@
+"""The union of all groups in a range of an order; see _sums.pyx."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.nfa.native._groups cimport Groups
+from spaseq.nfa.native._range_index cimport Rank
+from spaseq.nfa.native._tecs cimport Tecs, instant_t, union_t
+
+# What is asked for: groups with a hash and a rank whose value lies beyond a bound, and what has
+# been found of them.
+cdef struct Sum:
+    uint64_t alike
+    double bound
+    bint above          # values greater than the bound, not less
+    union_t members     # 0: nobody
+    instant_t latest
+
+cdef int sum_of(
+    Groups groups, uint32_t index, Tecs tecs, instant_t since, Sum* wanted
+) except -1 nogil

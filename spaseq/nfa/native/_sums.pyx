@@ -1,0 +1,160 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""All groups of a range, as one union: what a comparison lets through without looking at each.
+
+Every block of an order can keep the union of its groups, and that of its subtree. A range is some
+of the groups of a block, and the blocks and subtrees on one side of it, so it is the union of
+logarithmically many. A union is worked out when it is first asked for, and again once something
+in it has changed; it shares those of its subtrees, as everything in the tECS is shared.
+
+Invariant: a union that is not stale holds the members it is of, as far as the window still
+reaches them. Cost: logarithmic in the groups for a range, and for each change since the last
+one; the depth of recursion is that of the treap. Source: the idea of de Berg et al.,
+Computational Geometry, section 5.1 (canonical subsets), over the persistent unions of CORE.
+"""
+
+from libc.math cimport INFINITY
+
+from spaseq.nfa.native._groups cimport Group, group_at
+from spaseq.nfa.native._range_index cimport (
+    LONE,
+    NOBODY,
+    Block,
+    Order,
+    Place,
+    Union,
+    above,
+    below,
+    block_at,
+    groups_in,
+    root_of,
+)
+
+
+cdef int sum_of(
+    Groups groups, uint32_t index, Tecs tecs, instant_t since, Sum* wanted
+) except -1 nogil:
+    """Put the union of the wanted groups in `wanted.members`; `since` bounds the window."""
+    return _sum_in(groups, <Order>groups.orders_at[index], tecs, since, wanted)
+
+
+cdef int _sum_in(
+    Groups groups, Order order, Tecs tecs, instant_t since, Sum* wanted
+) except -1 nogil:
+    cdef uint32_t found = root_of(order, wanted.alike)[0]
+    cdef Group* group
+    cdef Place* place
+    wanted.members = 0
+    wanted.latest = -1
+    if found != NOBODY and found & LONE:
+        group = group_at(groups, found ^ LONE)
+        place = &order.places[found ^ LONE]
+        if place.alike == wanted.alike and _is_wanted(wanted, place.value):
+            _add(tecs, since, &wanted.members, &wanted.latest, group.members, group.latest)
+        return 0
+    order.keep_subtotals()
+    groups.summed = True
+    return _gather(groups, order, tecs, since, wanted, found, False, False)
+
+
+cdef int _gather(
+    Groups groups, Order order, Tecs tecs, instant_t since, Sum* wanted, uint32_t number,
+    bint no_less, bint no_greater,
+) except -1 nogil:
+    """Add what is wanted of a subtree, of which the beginning or the end is known to be."""
+    cdef const Block* block
+    cdef Union* found
+    cdef Group* group
+    cdef uint32_t i, first, end
+    cdef bint whole
+    if number == NOBODY:
+        return 0
+    block = block_at(order, number)
+    if no_less and no_greater:
+        _settle(groups, order, tecs, since, number)
+        found = &order.subtotals[block.serial].subtree
+        return _add(tecs, since, &wanted.members, &wanted.latest, found.members, found.latest)
+    if block.alike < wanted.alike:
+        return _gather(groups, order, tecs, since, wanted, block.child[1], no_less, no_greater)
+    if block.alike > wanted.alike:
+        return _gather(groups, order, tecs, since, wanted, block.child[0], no_less, no_greater)
+    first = 0
+    end = block.count
+    if wanted.above:
+        # The bound is beyond the doubles where it has been rounded up.
+        first = below(block, above(wanted.bound)) if wanted.bound < INFINITY else end
+    else:
+        end = below(block, wanted.bound)
+    whole = end - first == block.count
+    if whole:
+        _settle_own(groups, order, tecs, since, block)
+        found = &order.subtotals[block.serial].own
+        _add(tecs, since, &wanted.members, &wanted.latest, found.members, found.latest)
+    else:
+        for i in range(first, end):
+            group = group_at(groups, groups_in(block)[i])
+            _add(tecs, since, &wanted.members, &wanted.latest, group.members, group.latest)
+    # What comes before a block is no greater than where it begins, what comes after no less than
+    # any of it.
+    if not wanted.above or block.low > wanted.bound:
+        _gather(
+            groups, order, tecs, since, wanted, block.child[0], no_less,
+            no_greater or _is_wanted(wanted, block.low),
+        )
+    if wanted.above or whole:
+        _gather(
+            groups, order, tecs, since, wanted, block.child[1], no_less or first < end, no_greater
+        )
+    return 0
+
+
+cdef inline bint _is_wanted(const Sum* wanted, double value) noexcept nogil:
+    return value > wanted.bound if wanted.above else value < wanted.bound
+
+
+cdef inline int _add(
+    Tecs tecs, instant_t since, union_t* sum, instant_t* latest, union_t more,
+    instant_t more_latest,
+) except -1 nogil:
+    if more and more_latest >= since:
+        sum[0] = tecs.unite(sum[0], latest[0], more, more_latest)
+        latest[0] = max(latest[0], more_latest)
+    return 0
+
+
+cdef int _settle(
+    Groups groups, Order order, Tecs tecs, instant_t since, uint32_t number
+) except -1 nogil:
+    """See to it that a block has the union of its subtree."""
+    cdef const Block* block = block_at(order, number)
+    cdef Union* all = &order.subtotals[block.serial].subtree
+    cdef Union* part
+    cdef uint32_t i
+    if not all.stale:
+        return 0
+    _settle_own(groups, order, tecs, since, block)
+    all.members, all.latest, all.stale = 0, -1, False
+    # It may have been settled when the window still reached it.
+    part = &order.subtotals[block.serial].own
+    _add(tecs, since, &all.members, &all.latest, part.members, part.latest)
+    for i in range(2):
+        if block.child[i] != NOBODY:
+            _settle(groups, order, tecs, since, block.child[i])
+            part = &order.subtotals[block_at(order, block.child[i]).serial].subtree
+            _add(tecs, since, &all.members, &all.latest, part.members, part.latest)
+    return 0
+
+
+cdef int _settle_own(
+    Groups groups, Order order, Tecs tecs, instant_t since, const Block* block
+) except -1 nogil:
+    """See to it that a block has the union of its own groups."""
+    cdef Union* own = &order.subtotals[block.serial].own
+    cdef Group* group
+    cdef uint32_t i
+    if not own.stale:
+        return 0
+    own.members, own.latest, own.stale = 0, -1, False
+    for i in range(block.count):
+        group = group_at(groups, groups_in(block)[i])
+        _add(tecs, since, &own.members, &own.latest, group.members, group.latest)
+    return 0

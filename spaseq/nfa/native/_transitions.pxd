@@ -1,0 +1,36 @@
+"""Rows and those who wait for them; see _transitions.pyx."""
+
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+
+from spaseq.nfa.native._groups cimport Group, Groups
+from spaseq.nfa.native._joins cimport Joins
+from spaseq.nfa.native._range_index cimport Rank
+from spaseq.nfa.native._program cimport Edge, Place, Way
+from spaseq.nfa.native._tecs cimport Label, Node, Walk
+from spaseq.rdf._terms cimport term_t
+
+
+cdef class Meeting(Joins):
+    cdef Walk walk
+    cdef int32_t measured           # a column of the row at hand, -1: none yet
+    cdef Rank rank                  # how it is compared, and its value
+    cdef double value
+    cdef bint distinct              # no other number has the value
+    cdef uint64_t most_living       # there are no more groups and waiting matches than these
+    cdef public uint64_t waited     # waiting matches there have been
+
+    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil
+    cdef int meet_all(
+        self, Way** ways, uint32_t count, uint32_t width, Label** kept
+    ) except -1 nogil
+    cdef int _take_whole(
+        self, Way* way, uint32_t width, Label** label, double least, double most
+    ) except -1 nogil
+    cdef int take_any(
+        self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
+    ) except -1 nogil
+    cdef int take_outside(self, Way* way, uint32_t number, Group* group) except -1 nogil
+    cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil
+    cdef int show(self, uint32_t first) except -1 nogil
+    cdef int await_each(self, uint32_t place, uint32_t group, Node* node) except -1 nogil
+    cdef int put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil

@@ -1,0 +1,471 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Rows meet the groups that wait in a place; what they complete comes to wait in the next one.
+
+A row meets the groups that agree with it on the registers an index knows, those that an order
+says a filter may be true of, all of a range as one, or each; one that fits extends the whole
+union by one node. It waits from the close of the instant on, or, in the places behind the
+automaton's own, match by match for its window to close.
+
+Cost: constant for each group that a row meets.
+"""
+
+from libc.math cimport INFINITY, fabs
+from libc.stdint cimport int32_t, uint32_t
+from libc.string cimport memset
+
+from spaseq.nfa.native._window cimport Awaited
+from spaseq.nfa.native._event cimport compare_row, label_straight, spend
+from spaseq.nfa.native._groups cimport (
+    NOBODY,
+    Group,
+    Groups,
+    drop,
+    find,
+    group_at,
+    hashed,
+    latest_of,
+    make,
+)
+from spaseq.nfa.native._instant cimport Pending, arrive, arrive_straight, touch
+from spaseq.nfa.native._range_index cimport (
+    GREATEST_FLOAT,
+    Order,
+    Rank,
+    Span,
+    above,
+    class_of,
+    is_distinct,
+    next_of,
+    rank_at,
+)
+from spaseq.nfa.native._sums cimport Sum, sum_of
+from spaseq.nfa.native._program cimport (
+    CLOSING,
+    CONJOINED,
+    Edge,
+    Link,
+    More,
+    Occurrence,
+    Place,
+    Relation,
+    agrees,
+    assign,
+    bind,
+    enter,
+)
+from spaseq.nfa.native._tecs cimport Tecs, added, extended, piece_of, start_of, top_of
+from spaseq.rdf._batch cimport record_of
+from spaseq.rdf._memory cimport prefetch
+from spaseq.rdf._numerals cimport is_numeral, real_of
+from spaseq.rdf._terms cimport TermRecord
+
+# More than rounding to a float moves a number: of its size, and where it is hardly any.
+cdef double ROUNDING = 2.0 ** -20
+cdef double LEAST_FLOAT = 1e-37
+
+
+cdef inline bint _is_passed_over(Meeting self, Place* place, const Group* group) noexcept nogil:
+    """Whether contiguity is asked for, and another event came since."""
+    if group.latest < 0 or self.tracked and place.operator == c"," and not (
+        place.manner & CONJOINED
+    ) and top_of(group.members).label.instant < self.partitions.before:
+        place.passed_over += 1
+        return True
+    return False
+
+
+cdef inline int _complete(
+    Meeting self, Tecs passing, const Way* way, uint32_t width, Label** label, const Group* group
+) except -1 nogil:
+    """A row completes the matches of a group: what says so goes when the next event comes."""
+    cdef const Link* link = way.taken.link
+    cdef Node* node
+    if label[0] == NULL:
+        label_straight(self, passing, way, width, label)
+    node = extended(passing, label[0], group.members, group.latest)
+    while link < way.taken.link_end:
+        self.accept(node)
+        link += 1
+    return 0
+
+
+cdef inline int _take(
+    Meeting self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
+) except -1 nogil:
+    """A group and a row that its place may take; `sure`: the filters are true."""
+    cdef Edge* edge = way.taken
+    cdef Place* place = way.at
+    cdef Group* group = group_at(groups, number)
+    prefetch(<void*>group.members)  # they are followed soon, if this ends a match
+    place.visited += 1
+    if latest_of(group) < self.since:
+        return self.take_outside(way, number, group)
+    if not spend(self, way.place):
+        return 0
+    if not edge.straight or place.manner or not agrees(edge, self.row, group.values) or (
+        not sure and self.occurrences[edge.occurrence].more & More.TESTS
+    ):
+        return self.take_any(way, number, width, label, groups, sure)
+    if _is_passed_over(self, place, group):
+        return 0
+    place.joined += 1
+    if place.operator == c";" and group.taken != self.now:
+        touch(self, way.place, number, group)
+    if edge.final and not self.lasting:
+        return _complete(self, self.passing, way, width, label, group)
+    if label[0] == NULL:
+        label_straight(self, self.tecs, way, width, label)
+    return arrive_straight(
+        self, edge, group.values, extended(self.tecs, label[0], group.members, group.latest)
+    )
+
+
+cdef inline int _take_first(
+    Meeting self, Way* way, uint32_t width, Label** label
+) except -1 nogil:
+    """A row that a match may begin with."""
+    cdef Edge* edge = way.taken
+    cdef Place* place = way.at
+    place.visited += 1
+    if self.now < self.since:
+        return 0
+    if (
+        edge.straight and not place.manner
+        and not self.occurrences[edge.occurrence].more & More.TESTS
+        and agrees(edge, self.row, NULL)
+    ):
+        label_straight(self, self.tecs, way, width, label)
+        place.joined += 1
+        return arrive_straight(
+            self, edge, NULL, extended(self.tecs, label[0], 0, self.now)
+        )
+    memset(self.env, 0, self.cells * sizeof(term_t))
+    if not self._fits(edge, width, False):
+        return 0
+    if place.manner:
+        return self.take_guarded(way, NOBODY, width, label)
+    self.label_row(way, width, label)
+    place.joined += 1
+    return arrive(self, edge, extended(self.tecs, label[0], 0, self.now))
+
+
+cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
+    """Note how a column of the row at hand is compared."""
+    cdef term_t term = self.row[column]
+    cdef TermRecord* record
+    self.measured, self.value = column, 0
+    if is_numeral(term):
+        self.rank, self.distinct, self.value = Rank.NUMERIC, True, real_of(term)
+        return 0
+    record = record_of(self.batch, term)
+    self.rank = rank_at(record, &self.value)
+    self.distinct = is_distinct(record, self.value)
+    return 0
+
+
+cdef inline uint32_t _key_hash(Meeting self, const Edge* edge) noexcept nogil:
+    """The hash of the row's columns that an index reads."""
+    cdef const uint32_t* column = edge.key
+    cdef uint32_t hash = 0
+    while column < edge.key_end:
+        hash = hashed(hash, self.row[column[0]])
+        column += 1
+    return hash
+
+
+cdef int _take_exact(
+    Meeting self, Way* way, uint32_t width, Label** label, Groups groups, Order order
+) except -1 nogil:
+    """A row meets the groups whose numbers are in the range that fits it: nothing is left to ask.
+
+    The same that `_take_those` does, where what is compared has been measured.
+    """
+    cdef const Edge* edge = way.taken
+    cdef double least = -INFINITY, most = INFINITY
+    cdef Span span
+    cdef uint32_t group
+    if edge.relation == Relation.LESS:
+        least = above(self.value) if edge.strict else self.value
+    else:
+        most = -above(-self.value) if edge.strict else self.value
+    group = order.seek(&span, _key_hash(self, edge), Rank.NUMERIC, least, most)
+    if group == NOBODY:
+        way.at.unjoined += groups.living > 0
+    while group != NOBODY:
+        _take(self, way, group, width, label, groups, True)
+        group = next_of(order, &span)
+    return 0
+
+
+cdef inline int _take_those(
+    Meeting self, Way* way, uint32_t width, Label** label, Groups groups, Order order
+) except -1 nogil:
+    """A row meets the groups that an index leaves of those that wait, or all of them.
+
+    By `order`, where the edge compares a column, these are those whose registers its filter may
+    find less, equal or greater.
+    """
+    cdef const Edge* edge = way.taken
+    cdef bint ordered = edge.compared >= 0, found = False
+    cdef double least = -INFINITY, most = INFINITY
+    cdef double below = -INFINITY, above = INFINITY     # what lies beyond surely fits
+    cdef double margin
+    cdef Span span
+    cdef uint32_t i, group, hash = 0, visited = 0
+    if ordered:
+        if self.row[edge.compared] == 0:
+            return 0
+        if self.measured != edge.compared:
+            _measure(self, edge.compared)
+        if edge.exact and self.distinct and order.distinct:
+            return _take_exact(self, way, width, label, groups, order)
+        # A greater number is an infinity where it meets one that is a float.
+        if self.rank == Rank.NUMERIC and fabs(self.value) < (
+            GREATEST_FLOAT if order.infinite else INFINITY
+        ):
+            margin = ROUNDING * fabs(self.value) + LEAST_FLOAT
+            if edge.relation != Relation.GREATER or edge.whole:
+                least = self.value - margin
+            if edge.relation != Relation.LESS or edge.whole:
+                most = self.value + margin
+            if edge.decided:
+                below, above = self.value - margin, self.value + margin
+            if edge.whole:
+                found = self._take_whole(way, width, label, least, most)
+        elif self.rank == Rank.TEXT and edge.relation == Relation.EQUAL:
+            least = most = self.value
+        hash = _key_hash(self, edge)
+        # Others may have the hash of the key.
+        group = order.seek(&span, hash, self.rank, least, most)
+    elif edge.index:
+        for i in range(<uint32_t>(edge.key_end - edge.key)):
+            self.key[i] = self.row[edge.key[i]]
+        group = groups.first(edge.index, self.key)
+    else:
+        group = groups.alive[0] if groups.living else NOBODY
+    if group == NOBODY:
+        way.at.unjoined += edge.index != 0 and groups.living > 0 and not found
+        return 0
+    while group != NOBODY:
+        _take(
+            self, way, group, width, label, groups,
+            ordered and (span.value < below or span.value > above),
+        )
+        if ordered:
+            group = next_of(order, &span)
+        elif edge.index:
+            group = groups.next_of(edge.index, group, self.key)
+        else:
+            visited += 1
+            group = groups.alive[visited] if visited < groups.living else NOBODY
+    return 0
+
+
+cdef inline int _enter(
+    Meeting self, uint32_t target, const term_t* values, Node* node, Groups groups
+) except -1 nogil:
+    """A partial match comes to wait."""
+    cdef Place* place = &self.places[target]
+    cdef uint32_t number = find(groups, values)
+    cdef Group* group
+    if number != NOBODY and latest_of(group_at(groups, number)) < self.bound:
+        # The numbers of its registers may stand for other terms by now.
+        drop(groups, number)
+        number = NOBODY
+    if number == NOBODY:
+        number = make(groups, values)
+        self.most_living += 1
+    elif groups.summed:
+        groups.spoil(number)
+    group = group_at(groups, number)
+    if place.operator == CLOSING:
+        self.await_each(target, number, node)
+    else:
+        if (
+            self.tracked and place.operator == c"," and group.members != 0
+            and not place.manner & CONJOINED
+            and top_of(group.members).label.instant < node.label.instant
+        ):
+            # An event of their partition has passed over the others.
+            group.members, group.latest = 0, -1
+            if groups.dated:
+                groups.dates[number].newest = NULL
+        group.members = added(self.tecs, group.members, group.latest, node, self.bound)
+    if node.latest > group.latest:
+        group.latest = node.latest
+    if groups.dated:
+        groups.date(self.tecs, number, node, self.bound)
+    assert group.members == 0 or group.latest < self.bound or (
+        start_of(group.members) == group.latest
+    )
+    place.reached += 1
+    return 0
+
+
+cdef class Meeting(Joins):
+    """Who waits in the places of an automaton, and the rows that come to them."""
+
+    def __cinit__(self, *rows):
+        self.walk = Walk()
+
+    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil:
+        """The row at hand meets those who wait for it in one place."""
+        self.measured = -1
+        return self.meet_all(&way, 1, width, label)
+
+    cdef int meet_all(
+        self, Way** ways, uint32_t count, uint32_t width, Label** kept
+    ) except -1 nogil:
+        """The row at hand meets those who wait for it in some places.
+
+        `kept` has its label, or takes it, where there is one place; else it is NULL.
+        """
+        cdef Way** last = ways + count
+        cdef Way* way
+        cdef Label* own
+        cdef Label** label = kept if kept != NULL else &own
+        while ways < last:
+            way, own = ways[0], NULL
+            ways += 1
+            # To begin a match a row is compared with no group, and mostly it is kept at once; who
+            # looks back at it has compared it before, see `_feed_one`.
+            if not self.row_kept and way.at.operator:
+                compare_row(self, way.gpm)
+            if way.taken.occurrence == NOBODY:
+                self.conjoin(way)
+            elif not way.at.operator:
+                _take_first(self, way, width, label)
+            else:
+                _take_those(
+                    self, way, width, label, <Groups>self.groups_at[way.place],
+                    <Order>(<Groups>self.groups_at[way.place]).orders_at[way.taken.index],
+                )
+        return 0
+
+    cdef int _take_whole(
+        self, Way* way, uint32_t width, Label** label, double least, double most
+    ) except -1 nogil:
+        """A row takes all groups below `least` or above `most`; whether there are any."""
+        cdef Edge* edge = way.taken
+        cdef Place* place = way.at
+        cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
+        cdef Sum wanted
+        wanted.alike = class_of(0, Rank.NUMERIC)
+        wanted.above = edge.relation == Relation.LESS
+        wanted.bound = most if wanted.above else least
+        sum_of(<Groups>self.groups_at[way.place], edge.index, self.tecs, self.since, &wanted)
+        if wanted.members == 0 or not spend(self, way.place):
+            return 0
+        memset(self.env, 0, self.cells * sizeof(term_t))
+        if occurrence.more & More.KEEPS and not self.row_kept:
+            self.keep_row(width)
+        if bind(self, occurrence, self.row, self.env) < 0:
+            return _raised()
+        self.label_row(way, width, label)
+        place.visited += 1
+        place.joined += 1
+        arrive(self, edge, extended(self.tecs, label[0], wanted.members, wanted.latest))
+        return 1
+
+    cdef int take_any(
+        self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
+    ) except -1 nogil:
+        """A group and a row that its place may take, register by register."""
+        cdef Edge* edge = way.taken
+        cdef Place* place = way.at
+        cdef Group* group = group_at(groups, number)
+        self.remember(self.env, place, groups, number)
+        if not self._fits(edge, width, sure):
+            return 0
+        if _is_passed_over(self, place, group):
+            return 0
+        if place.manner:
+            return self.take_guarded(way, number, width, label)
+        self.label_row(way, width, label)
+        place.joined += 1
+        if place.operator == c";" and group.taken != self.now:
+            touch(self, way.place, number, group)
+        return arrive(self, edge, extended(self.tecs, label[0], group.members, group.latest))
+
+    cdef int take_outside(self, Way* way, uint32_t number, Group* group) except -1 nogil:
+        """No member of a group starts in the window of the row at hand."""
+        if group.taken != self.now:
+            way.at.outside += 1
+            if latest_of(group) < self.bound:
+                touch(self, way.place, number, group)
+        return 0
+
+    cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil:
+        """Whether the row at hand agrees with what is remembered; then that is what it is after.
+
+        `sure`: the filters are true.
+        """
+        cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
+        cdef int status
+        enter(self, edge, self.env)
+        if occurrence.more & More.KEEPS and not self.row_kept:
+            self.keep_row(width)
+        status = bind(self, occurrence, self.row, self.env)
+        if status <= 0:
+            occurrence.disagreed += 1
+            return _raised() if status < 0 else False
+        if occurrence.more & More.ASSIGNS and not assign(
+            self, edge.occurrence, self.env, self.row + width
+        ):
+            return False
+        if occurrence.more & More.TESTS and not sure:
+            status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
+            if status < 0:
+                return _raised()
+            return status
+        return True
+
+    # ---------------------------------------------------------------- to wait
+
+    cdef int show(self, uint32_t first) except -1 nogil:
+        """What came to wait, from the first so many on, becomes visible."""
+        cdef const Pending* pending = self.pending + self.pending_count
+        cdef const Pending* last = self.pending + first
+        # Who starts last is mostly met first.
+        while pending > last:
+            pending -= 1
+            _enter(
+                self, pending.target, self.pending_values + pending.values, pending.node,
+                <Groups>self.groups_at[pending.target],
+            )
+        if self.pending_count > first:
+            self.value_count = self.pending[first].values
+            self.pending_count = first
+        return 0
+
+    cdef int await_each(self, uint32_t place, uint32_t group, Node* node) except -1 nogil:
+        """The matches that end in a node wait for their windows to close."""
+        self.walk.begin(node, self.since_at(node))
+        while self.walk.advance():
+            self.put_awaited(place, group, self.walk)
+            self.waited += 1
+        return 0
+
+    cdef int put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil:
+        """The match that a walk is at waits."""
+        cdef uint32_t i
+        cdef Awaited** head = &self.awaited[walk.start & self.times_mask]
+        cdef Awaited* match = <Awaited*>piece_of(
+            self.tecs, sizeof(Awaited) + (walk.length - 1) * sizeof(Label*)
+        )
+        match.next = head[0]
+        match.place = place
+        match.group = group
+        match.serial = group_at(<Groups>self.groups_at[place], group).serial
+        match.length = walk.length
+        for i in range(walk.length):
+            match.labels[i] = walk.path[walk.length - 1 - i]
+        head[0] = match
+        self.awaited_count += 1
+        self.most_living += 1
+        return 0
+
+
+cdef int _raised() except -1 nogil:
+    """Hand on the Python exception that a filter left."""
+    return -1

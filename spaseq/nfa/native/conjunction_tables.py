@@ -1,0 +1,267 @@
+"""An automaton's guards and conjunctions → tables for the compiled core.
+
+What a guard decides by, and what an edge over several graph patterns consumes, is looked for
+among the rows of the window (`spaseq/nfa/native/_conjunction.pyx`). Guards that are decided on
+sight are not in these tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place
+from spaseq.nfa.wiring import fragment_places
+from spaseq.parser import ast
+from spaseq.plan.logical import QueryPlan
+
+Range = tuple[int, int]
+
+DATED, GUARDED, RELATIVE, CONJOINED, LOOKS_BACK, RIVALS = 1, 2, 4, 8, 16, 32
+"""What sets a place apart, as `Manner` in _program.pxd has it."""
+
+
+@dataclass(slots=True)
+class SearchTables:
+    """Rows of numbers; ranges are (first, end) of the list they speak of."""
+
+    gpms: list[int] = field(default_factory=list)
+    """By occurrence."""
+    kept: list[list[int] | None] = field(default_factory=list)
+    """By GPM the columns that its rows are found by; None: nobody looks back at them."""
+    columns: list[Range] = field(default_factory=list)
+    """By GPM the columns that its kept rows need, of `column_numbers`; of witnesses, all."""
+    column_numbers: list[int] = field(default_factory=list)
+    whole: list[bool] = field(default_factory=list)
+    """By GPM whether its kept rows may be witnesses."""
+    looks: list[Range] = field(default_factory=list)
+    """By GPM, of `lookers`."""
+    lookers: list[int] = field(default_factory=list)
+    """Places from which somebody looks back; also those where matches wait for the end."""
+    guards: list[tuple[bool, int, int]] = field(default_factory=list)
+    """(whether negated, places where the unit begins as a range of `starts`)."""
+    starts: list[int] = field(default_factory=list)
+    checks: list[tuple[int, int, int]] = field(default_factory=list)
+    """(guard, registers that it sees as they were before the edge as a range of `restored`)."""
+    restored: list[int] = field(default_factory=list)
+    edge_checks: list[Range] = field(default_factory=list)
+    link_checks: list[Range] = field(default_factory=list)
+    place_checks: list[Range] = field(default_factory=list)
+    """Of the places where matches wait for the end."""
+    place_edges: list[Range] = field(default_factory=list)
+    manners: list[int] = field(default_factory=list)
+    edge_choices: list[Range] = field(default_factory=list)
+    any_order: list[bool] = field(default_factory=list)
+    edge_operands: list[Range] = field(default_factory=list)
+    operand_choices: list[Range] = field(default_factory=list)
+    choices: list[Range] = field(default_factory=list)
+    """Of `parts`: what meets a step, or an operand of one."""
+    parts: list[tuple[int, int, int]] = field(default_factory=list)
+    """(occurrence, operand, its place in the step)."""
+    early: list[Range] = field(default_factory=list)
+    """By occurrence, of `early_tests`."""
+    early_tests: list[tuple[int, int, int]] = field(default_factory=list)
+    """(number among all residual filters, registers it reads as a range of `early_read`)."""
+    early_read: list[int] = field(default_factory=list)
+
+
+def later_guards(place: Place) -> tuple[int, ...]:
+    """The guards of a place that only what is joined to it decides."""
+    seen = {sighting.guard for sighting in place.sightings}
+    return tuple(guard for guard in place.guards if guard not in seen)
+
+
+def guards_at_the_end(link: Link) -> tuple[int, ...]:
+    """The guards of a match that are decided when its window closes."""
+    seen = {sighting.guard for sighting in link.sightings}
+    return tuple(guard for guard in link.guards if guard not in seen)
+
+
+def found_by(plan: QueryPlan, gpm: int) -> Iterator[int]:
+    """The columns by which kept rows are found: bound in each, and by other steps too."""
+    several = sum(occurrence.gpm == gpm for occurrence in plan.occurrences) > 1
+    elsewhere = frozenset().union(
+        *(other.variables for n, other in enumerate(plan.gpms) if several or n != gpm)
+    )
+    for column, name in enumerate(plan.gpms[gpm].variables):
+        if name in plan.gpms[gpm].certain and name in elsewhere:
+            yield column
+
+
+def tables(plan: QueryPlan, automaton: Automaton, closing: Sequence[Link]) -> SearchTables:
+    """`closing` are the links to the places, after the automaton's own, where matches wait."""
+    writing = _Writing(plan, automaton, closing)
+    writing.write()
+    return writing.tables
+
+
+class _Writing:
+    def __init__(self, plan: QueryPlan, automaton: Automaton, closing: Sequence[Link]):
+        self._plan = plan
+        self._automaton = automaton
+        self._closing = closing
+        self._inside = fragment_places(automaton)
+        self._looks: list[dict[int, None]] = [{} for _ in plan.gpms]
+        self._whole: set[int] = set()
+        self.tables = SearchTables()
+
+    def write(self) -> None:
+        out = self.tables
+        out.gpms = [occurrence.gpm for occurrence in self._plan.occurrences]
+        self._early()
+        for guard in self._automaton.guards:
+            out.guards.append((guard.negated, *self._listed(out.starts, guard.starts)))
+        for number, place in enumerate(self._automaton.places):
+            self._place(number, place)
+        for number, link in enumerate(self._closing, len(self._automaton.places)):
+            guards = guards_at_the_end(link)
+            out.place_edges.append((0, 0))
+            out.manners.append(0)
+            out.place_checks.append(self._checks(guards))
+            self._look(number, guards)
+        for gpm, looking in enumerate(self._looks):
+            out.looks.append(self._listed(out.lookers, list(looking)))
+            out.kept.append(list(found_by(self._plan, gpm)) if looking else None)
+            out.whole.append(gpm in self._whole)
+            needed = self._needed(gpm) if looking else ()
+            out.columns.append(self._listed(out.column_numbers, list(needed)))
+
+    def _place(self, number: int, place: Place) -> None:
+        out = self.tables
+        first = len(out.edge_checks)
+        inside = number in self._inside
+        guards = place.guards if inside else later_guards(place)
+        for edge in place.edges:
+            out.edge_checks.append(self._checks(guards, edge))
+            self._edge(edge)
+            for link in self._automaton.atoms[edge.atom].links:
+                out.link_checks.append(self._checks(() if link.target == ACCEPT else link.guards))
+        out.place_edges.append((first, len(out.edge_checks)))
+        out.place_checks.append((0, 0))
+        out.manners.append(0)
+        if inside:
+            return
+        self._look(number, guards)
+        kinds = {self._automaton.atoms[edge.atom].kind for edge in place.edges}
+        conjoined = kinds != {"single"}
+        manner = CONJOINED * conjoined
+        if guards and place.start:
+            manner |= GUARDED
+        if (guards or conjoined) and not place.start:
+            manner |= DATED
+        if any(self._automaton.guards[guard].relative for guard in guards):
+            manner |= RELATIVE
+        if conjoined and place.operator == ";":
+            manner |= LOOKS_BACK if "any-order" in kinds else RIVALS * ("single" in kinds)
+        out.manners[-1] = manner
+        for edge in place.edges:
+            if conjoined:
+                for occurrence in self._automaton.atoms[edge.atom].occurrences:
+                    gpm = self._plan.occurrences[occurrence].gpm
+                    self._looks[gpm][number] = None
+                    self._whole.add(gpm)
+
+    def _edge(self, edge: Edge) -> None:
+        out = self.tables
+        atom = self._automaton.atoms[edge.atom]
+        where = {occurrence: part for part, occurrence in enumerate(atom.occurrences)}
+        first = len(out.choices)
+        for choice in product(*atom.operands):
+            parts = [
+                (occurrence, operand, where[occurrence])
+                for operand, alternative in enumerate(choice)
+                for occurrence in alternative
+            ]
+            out.choices.append(self._listed(out.parts, sorted(parts)))
+        out.edge_choices.append((first, len(out.choices)))
+        out.any_order.append(atom.kind == "any-order")
+        operands: list[Range] = []
+        for operand, alternatives in enumerate(atom.operands):
+            first = len(out.choices)
+            for alternative in alternatives:
+                alone = [(occurrence, operand, where[occurrence]) for occurrence in alternative]
+                out.choices.append(self._listed(out.parts, alone))
+            operands.append((first, len(out.choices)))
+        out.edge_operands.append(self._listed(out.operand_choices, operands))
+
+    def _early(self) -> None:
+        """The filters that can be asked as soon as all they read is bound: it stays as it is."""
+        out, plan = self.tables, self._plan
+        values = {r.name: n for n, r in enumerate(plan.registers) if r.kind == "value"}
+        number = 0
+        for occurrence in plan.occurrences:
+            first = len(out.early_tests)
+            for condition in occurrence.residual:
+                exists = any(isinstance(e, ast.Exists) for e in ast.walk(condition.expression))
+                if not exists and condition.reads <= values.keys():
+                    read = [values[name] for name in sorted(condition.reads)]
+                    out.early_tests.append((number, *self._listed(out.early_read, read)))
+                number += 1
+            out.early.append((first, len(out.early_tests)))
+
+    def _checks(self, guards: Sequence[int], edge: Edge | None = None) -> Range:
+        """The guards in front of an edge, or those of a link."""
+        first = len(self.tables.checks)
+        entered = {action.unit for action in edge.actions} if edge is not None else set()
+        for guard in guards:
+            own = entered & set(self._automaton.guards[guard].units)
+            restored = [
+                number
+                for number, register in enumerate(self._plan.registers)
+                if register.unit in own or register.scope in own
+            ]
+            self.tables.checks.append((guard, *self._listed(self.tables.restored, restored)))
+        return first, len(self.tables.checks)
+
+    def _look(self, place: int, guards: Sequence[int]) -> None:
+        """A place looks back at all rows that its guards are decided by."""
+        todo = [start for guard in guards for start in self._automaton.guards[guard].starts]
+        seen: set[int] = set()
+        while todo:
+            number = todo.pop()
+            if number in seen:
+                continue
+            seen.add(number)
+            inner = self._automaton.places[number]
+            todo += [start for g in inner.guards for start in self._automaton.guards[g].starts]
+            for edge in inner.edges:
+                atom = self._automaton.atoms[edge.atom]
+                for occurrence in atom.occurrences:
+                    self._looks[self._plan.occurrences[occurrence].gpm][place] = None
+                todo += [link.target for link in atom.links if link.target >= 0]
+                todo += [
+                    start
+                    for link in atom.links
+                    for guard in link.guards
+                    for start in self._automaton.guards[guard].starts
+                ]
+
+    def _needed(self, gpm: int) -> Iterator[int]:
+        """The columns of a GPM that some guard reads or that tell partial matches apart.
+
+        The filters of a step of several events read the columns of all its GPMs.
+        """
+        plan = self._plan
+        live = {register for place in self._automaton.places for register in place.live}
+        live.update(register for guard in self._automaton.guards for register in guard.reads)
+        names = {plan.registers[number].variable or plan.registers[number].name for number in live}
+        read = frozenset[str]().union(
+            *(
+                condition.reads
+                for atom in self._automaton.atoms
+                if any(plan.occurrences[number].gpm == gpm for number in atom.occurrences)
+                for number in atom.occurrences
+                for condition in plan.occurrences[number].conditions
+            )
+        )
+        names |= {r.variable or r.name for r in plan.registers if r.name in read}
+        for column, name in enumerate(plan.gpms[gpm].variables):
+            if name in names:
+                yield column
+
+    @staticmethod
+    def _listed(into: list, items: Sequence) -> Range:  # type: ignore[type-arg]
+        first = len(into)
+        into += items
+        return first, len(into)

@@ -1,0 +1,72 @@
+"""An edge of an automaton → what an order of its groups alone decides.
+
+Where one comparison is all that a row has to fulfil, it is true of every group that lies in the
+range by more than rounding, and nobody has to work it out; of numbers of few digits, it is true of
+all in the range, and of no others. Where what the partial matches remember plays no part beyond it
+either, those that surely fit need no visit: their union is extended by one node, whatever number of
+groups it spans, see `spaseq.nfa.native._sums`.
+"""
+
+from __future__ import annotations
+
+from spaseq.nfa.automaton import ACCEPT, Automaton
+from spaseq.parser import ast
+from spaseq.plan.logical import QueryPlan
+
+_ORDERED = frozenset(("<", "<=", ">", ">="))
+
+
+def deciding_operator(
+    plan: QueryPlan, automaton: Automaton, number: int, position: int
+) -> str | None:
+    """The comparison that the order of an edge serves, where it is the only filter there is.
+
+    What an edge compares with is known where it has an order: a register, also for `PREV`.
+    """
+    place = automaton.places[number]
+    atom = automaton.atoms[place.edges[position].atom]
+    order = None if place.start else place.orders[position]
+    occurrence = plan.occurrences[atom.occurrences[0]]
+    if order is None or order[2] == "equal" or order[0] not in place.live:
+        return None
+    if occurrence.assignments or len(occurrence.residual) != 1:
+        return None
+    compared = occurrence.residual[0].expression
+    if not isinstance(compared, ast.Binary) or compared.operator not in _ORDERED:
+        return None
+    return compared.operator
+
+
+def joins_whole(plan: QueryPlan, automaton: Automaton, number: int, position: int) -> bool:
+    """Whether an edge of a place only compares one live register, and forgets them all."""
+    place = automaton.places[number]
+    edge = place.edges[position]
+    atom = automaton.atoms[edge.atom]
+    if (
+        deciding_operator(plan, automaton, number, position) is None
+        or place.operator != ":"
+        or plan.partition
+        or plan.emit == "STRICT"
+        or edge.actions
+        or any(automaton.atoms[other.atom].kind != "single" for other in place.edges)
+        or place.keys[position]
+        or len(place.guards) > len(place.sightings)
+    ):
+        return False
+    for link in atom.links:
+        kept = () if link.target == ACCEPT else automaton.places[link.target].live
+        if link.bounds or link.guards or not set(kept).isdisjoint(place.live):
+            return False
+    order = place.orders[position]
+    occurrence = plan.occurrences[atom.occurrences[0]]
+    bound = plan.gpms[occurrence.gpm].variables
+    if any(plan.registers[register].name in bound for register in place.live):
+        return False
+    compared = occurrence.residual[0].expression
+    return (
+        order is not None
+        and isinstance(compared, ast.Binary)
+        and isinstance(compared.left, ast.Var)
+        and isinstance(compared.right, ast.Var)
+        and {compared.left.name, compared.right.name} == {order[1], plan.registers[order[0]].name}
+    )

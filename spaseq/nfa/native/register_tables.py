@@ -1,0 +1,132 @@
+"""What rows do to registers → tables for the compiled core.
+
+A row binds registers; others follow them: the last and the first value over iterations, and
+aggregates. A register that no partial match keeps and no expression reads is for output only,
+which works it out from the matches: nothing follows for it here.
+
+Invariant: what `RegisterFile` does to an environment, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from spaseq.nfa.automaton import Action, Automaton
+from spaseq.nfa.registers import RegisterFile
+from spaseq.plan.logical import Occurrence, QueryPlan, Register
+from spaseq.plan.references import identified
+
+FORGET, COPY, NUMBER, AGAIN, OPEN = range(5)
+"""What taking an edge does to a register, as `Change` in _program.pxd has it."""
+LAST_VALUE, FIRST_VALUE, STATE = range(3)
+"""How a register follows a value, as `Following` in _program.pxd has it."""
+OPENED, NEVER_BOUND, FAILED = 2**32 - 1, 2**32 - 2, 2**32 - 3
+"""What registers hold that is no term: see _program.pxd."""
+ALWAYS_KEPT = frozenset(("value", "previous", "last", "iterations"))
+
+Effect = tuple[int, int, int]
+Follower = tuple[int, int]
+"""(how it follows, register)."""
+
+
+class NativeRegisters:
+    """The registers of one plan, as the core keeps them."""
+
+    def __init__(self, plan: QueryPlan, automaton: Automaton, registers: RegisterFile):
+        self._plan = plan
+        self._automaton = automaton
+        self._registers = registers
+
+    @cached_property
+    def kept(self) -> frozenset[int]:
+        """Those that the core keeps: what partial matches remember or expressions read."""
+        read = frozenset[str]().union(
+            *(condition.reads for o in self._plan.occurrences for condition in o.conditions)
+        )
+        return frozenset(
+            number
+            for number, register in self._numbered()
+            if register.kind in ALWAYS_KEPT or number in self._live or register.name in read
+        )
+
+    @cached_property
+    def _live(self) -> frozenset[int]:
+        live = {register for place in self._automaton.places for register in place.live}
+        live.update(register for guard in self._automaton.guards for register in guard.reads)
+        return frozenset(live)
+
+    def followers(self, name: str) -> Iterator[Follower]:
+        """The registers that change when a variable is bound."""
+        kinds = {"last": LAST_VALUE, "first": FIRST_VALUE, "aggregate": STATE}
+        for number, register in self._numbered():
+            if register.variable == name and register.kind in kinds and number in self.kept:
+                yield kinds[register.kind], number
+
+    def counts(self, occurrence: Occurrence) -> list[int]:
+        """The registers that count the rows of an occurrence."""
+        numbers = map(self._registers.number.__getitem__, occurrence.counts)
+        return [number for number in numbers if number in self.kept]
+
+    def keeps_rows(self, occurrence: Occurrence) -> bool:
+        """Whether the window must have the terms of a row before it is bound.
+
+        What is worked out of them, for a BIND or an aggregate, has to outlive the event.
+        """
+        variables = self._plan.gpms[occurrence.gpm].variables
+        return bool(occurrence.assignments) or any(
+            how != LAST_VALUE for name in variables for how, _ in self.followers(name)
+        )
+
+    def effects(self, action: Action) -> Iterator[Effect]:
+        """What `RegisterFile.enter` does, register by register."""
+        following = [(n, r) for n, r in self._numbered() if r.unit == action.unit]
+        for number, register in self._numbered():
+            if register.scope == action.unit:
+                yield FORGET, number, 0
+        for number, register in following:
+            if register.kind == "previous":
+                value = self._registers.number[register.variable]
+                yield (COPY, number, value) if action.again else (FORGET, number, 0)
+            elif register.kind == "iterations":
+                known = register.again if action.again else 1
+                yield (AGAIN, number, register.limit) if known is None else (NUMBER, number, known)
+        for number, register in following:
+            if register.kind in ("value", "last"):
+                yield FORGET, number, 0
+            elif register.kind == "first":
+                yield OPEN, number, 0
+
+    def compared(self, gpm: int) -> Iterator[int]:
+        """The columns of which it matters whether they have the term that a register has.
+
+        That is none that one step alone binds, as long as expressions only ask for its value.
+        """
+        read = {
+            name
+            for occurrence in self._plan.occurrences
+            if occurrence.gpm == gpm
+            for condition in occurrence.conditions
+            for name in identified(condition.expression)
+        }
+        for column, name in enumerate(self._plan.gpms[gpm].variables):
+            followers = {number for number, other in self._numbered() if other.variable == name} | {
+                self._registers.number[name]
+            }
+            joins = followers & self._live and not self._bound_once(name)
+            if joins or any(self._plan.registers[n].name in read for n in followers):
+                yield column
+
+    def _bound_once(self, name: str) -> bool:
+        """Whether a variable has its value from one step that does not iterate."""
+        binding = [o for o in self._plan.occurrences if name in bound_by(self._plan, o)]
+        return len(binding) == 1 and not binding[0].units
+
+    def _numbered(self) -> Iterator[tuple[int, Register]]:
+        return iter(enumerate(self._plan.registers))
+
+
+def bound_by(plan: QueryPlan, occurrence: Occurrence) -> tuple[str, ...]:
+    """The variables that a row of an occurrence binds: those of its pattern, then its BINDs."""
+    assigned = (assignment.variable for assignment in occurrence.assignments)
+    return (*plan.gpms[occurrence.gpm].variables, *assigned)

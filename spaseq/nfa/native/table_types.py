@@ -1,0 +1,87 @@
+"""The tables that the compiled core runs, as rows of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from spaseq.nfa.automaton import Link, Relation
+from spaseq.nfa.native.conjunction_tables import SearchTables
+from spaseq.nfa.native.lazy_join_tables import ChainTables
+from spaseq.nfa.native.register_tables import Effect, Follower
+from spaseq.nfa.native.straight_edges import StraightTables
+
+Range = tuple[int, int]
+Index = tuple[list[int], int]
+"""The positions of live registers that an index reads, and of the one it is ordered by or -1."""
+
+RELATIONS: tuple[Relation, ...] = ("less", "equal", "greater")
+CLOSING = "w"  # the operator of the places where matches wait for their windows to close
+
+
+@dataclass(slots=True)
+class CoreTables:
+    """An automaton as rows of numbers; ranges are (first, end) of the list they speak of."""
+
+    size: int
+    tumbling: bool
+    counted: bool
+    endless: bool
+    """Whether there is no window."""
+    windows: int
+    """How many windows back somebody may look."""
+    cells: int
+    """Of an environment: registers, then what expressions see of some of them."""
+    kept: frozenset[int]
+    """The registers that the core keeps."""
+    places: list[tuple[str | None, int, int, list[Index], int]] = field(default_factory=list)
+    """(operator, live registers as a range of `numbers`, indexes, first edge)."""
+    edges: list[tuple[int, ...]] = field(default_factory=list)
+    """(occurrence or, of several graph patterns, the greatest number, effects, links, index or 0,
+    key columns, column that an ordered index compares, how (in `RELATIONS`), `joins_whole`,
+    whether there is a `deciding_operator`, whether equal ones do not fit it)."""
+    links: list[tuple[int, int, int]] = field(default_factory=list)
+    bounds: list[tuple[int, int, int]] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+    bindings: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """(column of a row, register, what follows that as a range of `followers`)."""
+    followers: list[Follower] = field(default_factory=list)
+    occurrences: list[tuple[int, int, int, int, int, bool, bool]] = field(default_factory=list)
+    """(bindings of its columns as a range, end of those of its BINDs, which come next, counting
+    registers as a range of `numbers`, whether the window has its rows before they are bound,
+    whether there are residual filters)."""
+    numbers: list[int] = field(default_factory=list)
+    ways: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    """(place, edge, index of a conjunction and its columns as a range) by GPM."""
+    way_first: list[int] = field(default_factory=list)
+    required: list[int] = field(default_factory=list)
+    """Columns that a row must bind, by GPM."""
+    required_first: list[int] = field(default_factory=list)
+    compared: list[int] = field(default_factory=list)
+    """Columns that are compared with what registers hold, by GPM."""
+    compared_first: list[int] = field(default_factory=list)
+    sightings: list[tuple[int, int, int, int, int, bool]] = field(default_factory=list)
+    """(place, occurrence, index or 0, key columns, whether negated) of guards, by GPM."""
+    sighting_first: list[int] = field(default_factory=list)
+    partition: list[list[int]] = field(default_factory=list)
+    """Per GPM the columns of a key; none where it does not have all of its variables."""
+    partition_registers: list[int] = field(default_factory=list)
+    """Those that hold a key."""
+    edge_gpms: list[list[int]] = field(default_factory=list)
+    """Per edge the GPMs of its step."""
+    width: int = 0
+    """Of a key."""
+    tracked: bool = False
+    """Whether strict contiguity asks which events each partition has."""
+    adjacent: bool = False
+    """Whether strict contiguity is asked for anywhere: events that match nothing count then."""
+    recorded: bool = False
+    """Whether it also asks at which instants they came."""
+    apart: bool = False
+    """Whether each partition skips past its own matches."""
+    closing: list[Link] = field(default_factory=list)
+    """The links to the places after the automaton's own, where matches wait."""
+    firsts: list[Range] = field(default_factory=list)
+    """(iteration register, cell that says whether it is the first iteration)."""
+    straight: StraightTables = field(default_factory=StraightTables)
+    search: SearchTables = field(default_factory=SearchTables)
+    chain: ChainTables = field(default_factory=ChainTables)

@@ -1,0 +1,333 @@
+"""Automata → the tables that the compiled core runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place, Sighting
+from spaseq.nfa.native import conjunction_tables, lazy_join_tables
+from spaseq.nfa.native.range_tables import deciding_operator, joins_whole
+from spaseq.nfa.native.register_tables import NativeRegisters, bound_by
+from spaseq.nfa.native.straight_edges import Binding
+from spaseq.nfa.native.table_types import CLOSING, RELATIONS, CoreTables, Index, Range
+from spaseq.nfa.registers import RegisterFile
+from spaseq.nfa.wiring import dispatch, fragment_places, windows_back
+from spaseq.plan.logical import QueryPlan
+from spaseq.plan.references import IS_FIRST, iteration_register
+
+_NOBODY = _NO_LIMIT = 2**32 - 1
+
+
+def joins_strictly(plan: QueryPlan, automaton: Automaton) -> bool:
+    """Whether the core runs every operator as `,`, so that nothing else is left to drop.
+
+    That is what `EMIT STRICT` asks for: of single steps, what is contiguous throughout is what
+    each step follows at the next instant (of its partition), and that is the first acceptable
+    one too. Where the automaton looks back, matches are dropped in the end.
+    """
+    return plan.emit == "STRICT" and not looks_back(automaton)
+
+
+def operator_of(plan: QueryPlan, automaton: Automaton, place: Place) -> str | None:
+    """The operator that the core runs a place by."""
+    return "," if joins_strictly(plan, automaton) else place.operator
+
+
+def looks_back(automaton: Automaton) -> bool:
+    """Whether there are conjunctions, or guards that are not decided on sight."""
+    if any(atom.kind != "single" for atom in automaton.atoms):
+        return True
+    inside = fragment_places(automaton)
+    outside = [place for n, place in enumerate(automaton.places) if n not in inside]
+    links = [link for p in outside for e in p.edges for link in automaton.atoms[e.atom].links]
+    return any(len(link.sightings) < len(link.guards) for link in links) or any(
+        len(place.sightings) < len(place.guards) for place in outside
+    )
+
+
+def closing_registers(plan: QueryPlan, automaton: Automaton, link: Link) -> tuple[int, ...]:
+    """What a match that waits for its window to close still has to remember."""
+    read = {number for guard in link.guards for number in automaton.guards[guard].reads}
+    if _contiguous_inside(automaton):
+        read.update(n for n, r in enumerate(plan.registers) if r.name in plan.partition)
+    return tuple(sorted(read))
+
+
+def _contiguous_inside(automaton: Automaton) -> bool:
+    """Whether strict contiguity is asked for inside a guard."""
+    inside = fragment_places(automaton)
+    return any(automaton.places[number].operator == "," for number in inside)
+
+
+def tables(plan: QueryPlan, automaton: Automaton, registers: RegisterFile) -> CoreTables:
+    """The tables of an automaton that is fit for the core."""
+    writing = _Writing(plan, automaton, registers)
+    writing.write()
+    return writing.tables
+
+
+class _Writing:
+    def __init__(self, plan: QueryPlan, automaton: Automaton, registers: RegisterFile):
+        self._plan = plan
+        self._automaton = automaton
+        self._registers = registers
+        self._native = NativeRegisters(plan, automaton, registers)
+        self._edges: dict[tuple[int, int], int] = {}
+        self._closing: list[tuple[str | None, int, int, list[Index], int]] = []
+        self._waiting: dict[tuple[int, ...], int] = {}
+        self._sightings: dict[int, list[tuple[int, int, int, int, int, bool]]] = {}
+        self._joint: dict[tuple[int, int, int], tuple[int, int, int]] = {}
+        """By place, position of the edge, and GPM: an index, and its columns of a row."""
+        window = plan.window
+        cells = len(registers.blank())
+        self.tables = CoreTables(
+            window.size,
+            tumbling=window.kind == "tumbling",
+            counted=window.kind == "events",
+            endless=window.kind == "unbounded",
+            windows=windows_back(automaton),
+            cells=cells,
+            kept=self._native.kept,
+        )
+        inside = fragment_places(automaton)
+        self.tables.adjacent = plan.emit == "STRICT" or any(
+            place.operator == "," for place in automaton.places
+        )
+        self.tables.width = len(plan.partition)
+        self.tables.partition_registers = [registers.number[name] for name in plan.partition]
+        self.tables.recorded = bool(plan.partition) and (
+            (plan.emit == "STRICT" and not joins_strictly(plan, automaton))
+            or _contiguous_inside(automaton)
+        )
+        contiguous = bool(plan.partition) and any(
+            operator_of(plan, automaton, place) == ","
+            for number, place in enumerate(automaton.places)
+            if number not in inside and not place.start
+        )
+        self.tables.recorded |= contiguous and looks_back(automaton)
+        self.tables.tracked = contiguous or self.tables.recorded
+        self.tables.apart = bool(plan.partition) and plan.skip_past_last
+
+    def write(self) -> None:
+        for occurrence in self._plan.occurrences:
+            first = len(self.tables.bindings)
+            names = bound_by(self._plan, occurrence)
+            self.tables.bindings += [self._binding(c, name) for c, name in enumerate(names)]
+            end = len(self.tables.bindings)
+            counts = self._listed(self._native.counts(occurrence))
+            keeps = self._native.keeps_rows(occurrence)
+            self.tables.occurrences.append(
+                (
+                    first,
+                    end - len(occurrence.assignments),
+                    end,
+                    *counts,
+                    keeps,
+                    bool(occurrence.residual),
+                )
+            )
+        for number, gpm in enumerate(self._plan.gpms):
+            self.tables.required_first.append(len(self.tables.required))
+            self.tables.compared_first.append(len(self.tables.compared))
+            if gpm.positive:
+                self.tables.required += map(gpm.variables.index, self._plan.partition)
+            self.tables.compared += self._native.compared(number)
+            known = set(self._plan.partition) <= set(gpm.variables)
+            keys = map(gpm.variables.index, self._plan.partition) if known else ()
+            self.tables.partition.append(list(keys))
+        self.tables.required_first.append(len(self.tables.required))
+        self.tables.compared_first.append(len(self.tables.compared))
+        for number, place in enumerate(self._automaton.places):
+            live = self._listed(place.live)
+            indexes: list[Index] = []
+            first = len(self.tables.edges)
+            for position, edge in enumerate(place.edges):
+                self._edges[number, position] = len(self.tables.edges)
+                taken = self._automaton.atoms[edge.atom].occurrences
+                self.tables.edge_gpms.append([self._plan.occurrences[o].gpm for o in taken])
+                self.tables.edges.append(self._edge(number, position, edge, indexes))
+                self._add_joint(number, position, indexes)
+            self._add_sightings(number, place.live, place.sightings, indexes)
+            operator = None if place.start else operator_of(self._plan, self._automaton, place)
+            self.tables.places.append((operator, *live, indexes, first))
+        self.tables.places += self._closing
+        self._straighten()
+        self._write_ways()
+        self._write_sightings()
+        self.tables.chain = lazy_join_tables.tables(self._plan, self._automaton)
+        self.tables.search = conjunction_tables.tables(
+            self._plan, self._automaton, self.tables.closing
+        )
+        for name, cell in self._registers.views.items():
+            if name.startswith(IS_FIRST):
+                unit = int(name.removeprefix(IS_FIRST))
+                register = self._registers.number[iteration_register(unit)]
+                self.tables.firsts.append((register, cell))
+
+    def _straighten(self) -> None:
+        tables = self.tables
+        live = [tables.numbers[first:end] for _, first, end, _, _ in tables.places]
+        for (number, _), edge in self._edges.items():
+            occurrence, effects, effects_end, link, links_end, *_ = tables.edges[edge]
+            tables.straight.add(
+                live[number],
+                tables.effects[effects:effects_end],
+                None if occurrence == _NOBODY else self._bindings(occurrence),
+                [
+                    None if bounds > bound or target < -1 else () if target < 0 else live[target]
+                    for target, bound, bounds in tables.links[link:links_end]
+                ],
+            )
+
+    def _bindings(self, occurrence: int) -> list[Binding] | None:
+        """What binding a row of an occurrence is, where that is all there is to do."""
+        first, end, assigned, count, counts, keeps, _ = self.tables.occurrences[occurrence]
+        if assigned > end or counts > count or keeps:
+            return None
+        return [
+            (column, register, self.tables.followers[since:until])
+            for column, register, since, until in self.tables.bindings[first:end]
+        ]
+
+    def _write_ways(self) -> None:
+        ways = dispatch(self._plan, self._automaton, fragment_places(self._automaton))
+        for gpm in range(len(self._plan.gpms)):
+            self.tables.way_first.append(len(self.tables.ways))
+            self.tables.ways += [
+                (
+                    place,
+                    self._edges[place, position],
+                    *self._joint.get((place, position, gpm), (0, 0, 0)),
+                )
+                for place, position, _ in ways[gpm]
+            ]
+        self.tables.way_first.append(len(self.tables.ways))
+
+    def _add_joint(self, number: int, position: int, indexes: list[Index]) -> None:
+        """The indexes by which the last row of a conjunction finds those who wait."""
+        place = self._automaton.places[number]
+        taken = self._automaton.atoms[place.edges[position].atom].occurrences
+        for occurrence, keys in zip(taken, place.joint[position], strict=False):
+            if keys:
+                index: Index = ([place.live.index(register) for register, _ in keys], -1)
+                if index not in indexes:
+                    indexes.append(index)
+                gpm = self._plan.occurrences[occurrence].gpm
+                columns = [self._plan.gpms[gpm].variables.index(name) for _, name in keys]
+                where = (indexes.index(index) + 1, *self._listed(columns))
+                self._joint[number, position, gpm] = where
+
+    def _add_sightings(
+        self,
+        place: int,
+        live: Sequence[int],
+        sightings: Sequence[Sighting],
+        indexes: list[Index],
+    ) -> None:
+        for sighting in sightings:
+            guard = self._automaton.guards[sighting.guard]
+            assert guard.occurrence is not None
+            gpm = self._plan.occurrences[guard.occurrence].gpm
+            index = 0
+            if sighting.keys:
+                indexes.append(([live.index(register) for register, _ in sighting.keys], -1))
+                index = len(indexes)
+            variables = self._plan.gpms[gpm].variables
+            columns = self._listed([variables.index(name) for _, name in sighting.keys])
+            row = (place, guard.occurrence, index, *columns, guard.negated)
+            self._sightings.setdefault(gpm, []).append(row)
+
+    def _write_sightings(self) -> None:
+        for gpm in range(len(self._plan.gpms)):
+            self.tables.sighting_first.append(len(self.tables.sightings))
+            self.tables.sightings += self._sightings.get(gpm, ())
+        self.tables.sighting_first.append(len(self.tables.sightings))
+
+    def _listed(self, numbers: Sequence[int]) -> Range:
+        first = len(self.tables.numbers)
+        self.tables.numbers += numbers
+        return first, len(self.tables.numbers)
+
+    def _binding(self, column: int, name: str) -> tuple[int, int, int, int]:
+        first = len(self.tables.followers)
+        self.tables.followers += self._native.followers(name)
+        return column, self._registers.number[name], first, len(self.tables.followers)
+
+    def _edge(
+        self, number: int, position: int, edge: Edge, indexes: list[Index]
+    ) -> tuple[int, ...]:
+        place = self._automaton.places[number]
+        atom = self._automaton.atoms[edge.atom]
+        occurrence = atom.occurrences[0] if atom.kind == "single" else _NOBODY
+        effects = len(self.tables.effects)
+        for action in edge.actions:
+            self.tables.effects += self._native.effects(action)
+        links = len(self.tables.links)
+        self.tables.links += [self._link(link) for link in atom.links]
+        keys = () if place.start else place.keys[position]
+        index, ordered = 0, -1
+        order = None if place.start else place.orders[position]
+        if order is not None and order[0] in place.live:
+            ordered = place.live.index(order[0])
+        if keys or ordered >= 0:
+            indexes.append(([place.live.index(register) for register, _ in keys], ordered))
+            index = len(indexes)
+        variables = self._plan.gpms[self._plan.occurrences[atom.occurrences[0]].gpm].variables
+        operator = deciding_operator(self._plan, self._automaton, number, position)
+        compared = -1 if ordered < 0 or order is None else variables.index(order[1])
+        key_columns = self._listed([variables.index(name) for _, name in keys])
+        return (
+            occurrence,
+            effects,
+            len(self.tables.effects),
+            links,
+            len(self.tables.links),
+            index,
+            *key_columns,
+            compared,
+            0 if order is None else RELATIONS.index(order[2]),
+            joins_whole(self._plan, self._automaton, number, position),
+            operator is not None,
+            operator in ("<", ">"),
+        )
+
+    def _link(self, link: Link) -> tuple[int, int, int]:
+        first = len(self.tables.bounds)
+        for bound in link.bounds:
+            register = self._registers.number[iteration_register(bound.unit)]
+            below = _NO_LIMIT if bound.below is None else bound.below
+            self.tables.bounds.append((register, bound.least, below))
+        target = -1 if link.target == ACCEPT else link.target
+        if link.target == ACCEPT and link.guards:
+            target = self._waiting_place(link)
+        return target, first, len(self.tables.bounds)
+
+    def _waiting_place(self, link: Link) -> int:
+        """Where matches wait for their windows to close: after the automaton's own places."""
+        known = self._waiting.get(link.guards)
+        if known is not None:
+            return known
+        number = len(self._automaton.places) + len(self._closing)
+        self._waiting[link.guards] = number
+        live = closing_registers(self._plan, self._automaton, link)
+        indexes: list[Index] = []
+        self._add_sightings(number, live, self._shared_sightings(link), indexes)
+        self._closing.append((CLOSING, *self._listed(live), indexes, 0))
+        self.tables.closing.append(link)
+        return number
+
+    def _shared_sightings(self, link: Link) -> Sequence[Sighting]:
+        """Those of a link, by what all matches with the same guards have bound."""
+        same = [
+            other.sightings
+            for atom in self._automaton.atoms
+            for other in atom.links
+            if other.target == ACCEPT and other.guards == link.guards
+        ]
+        return [
+            replace(
+                sighting, keys=tuple(k for k in sighting.keys if all(k in o.keys for o in each))
+            )
+            for sighting, each in zip(link.sightings, zip(*same, strict=True), strict=True)
+        ]

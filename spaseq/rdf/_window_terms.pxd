@@ -1,0 +1,83 @@
+"""The terms of a window; see _window_terms.pyx."""
+
+from cpython.ref cimport PyObject
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from spaseq.rdf._batch cimport EventBatch, record_of
+from spaseq.rdf._memory cimport Arena
+from spaseq.rdf._numerals cimport is_numeral
+from spaseq.rdf._terms cimport LOCAL, WINDOWED, SlotTable, TermRecord, TermStore, term_t
+
+# Some stretch of the stream, and the bytes of the terms it used last.
+cdef struct Epoch:
+    Arena bytes
+    int64_t last        # the greatest position in it
+    uint32_t* listed    # `count` terms: those it was the last to use, and others
+    uint32_t count
+    uint32_t room
+
+
+cdef class WindowTerms:
+    cdef TermStore store
+    cdef SlotTable known
+    cdef uint32_t unused            # first of the free records, linked by `size`; 0: none
+    cdef PyObject** objects         # per record: its pyoxigraph term; NULL: nobody asked for it
+    cdef uint32_t object_room
+    cdef uint32_t object_count      # how many are not NULL
+    cdef Epoch* epochs              # a ring: epoch e is at e % EPOCHS, oldest to current
+    cdef uint32_t oldest
+    cdef uint32_t current
+    cdef int64_t horizon
+    cdef int64_t cut                # the position at which the current epoch ends
+    cdef bint begun
+    cdef readonly uint64_t entered  # terms so far, each time one came (again)
+    cdef readonly uint32_t live     # terms now
+    cdef uint64_t stamp             # no number is given to two terms under the same one
+
+    cdef int move_to(self, int64_t position) except -1 nogil
+    cdef inline int reach(self, int64_t position) except -1 nogil:
+        """As `move_to`, for a position that may be within the current epoch."""
+        if position < self.cut and self.begun:
+            return 0
+        return self.move_to(position)
+    cdef inline uint32_t remembered(self, const TermRecord* wanted) noexcept nogil:
+        """The number that a term of a batch was last given, if the term still has it; else 0."""
+        cdef uint32_t number = wanted.epoch
+        if number < self.store.count and self.store.records[number].given == wanted.given:
+            return number
+        return 0
+    cdef inline term_t keep(self, EventBatch batch, term_t term) except 0 nogil:
+        """The number of a term of a batch from now on: permanent ones keep theirs."""
+        cdef uint32_t number
+        if not term & LOCAL:
+            return term
+        self.entered += 1
+        number = self.remembered(record_of(batch, term))
+        if number and self.store.records[number].epoch == self.current:
+            return WINDOWED | number
+        return self.give(batch, term, number)
+    cdef term_t give(self, EventBatch batch, term_t term, uint32_t number) except 0 nogil
+    cdef inline int keep_on(self, term_t term) except -1 nogil:
+        """As `keep`, for a number that `seek` has just given for a term of the present event."""
+        self.entered += 1
+        if is_numeral(term) or self.store.records[term ^ WINDOWED].epoch == self.current:
+            return 0
+        return self.use(term ^ WINDOWED)
+    cdef int use(self, uint32_t number) except -1 nogil
+    cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil
+    cdef inline term_t seek(self, EventBatch batch, term_t term) noexcept nogil:
+        """The number that `keep` would give, where the window has the term; else its own.
+
+        Good for comparing: terms that differ have numbers that differ. For the present event.
+        """
+        cdef uint32_t number
+        if not term & LOCAL:
+            return term
+        number = self.remembered(record_of(batch, term))
+        return WINDOWED | number if number else self.find(batch, term)
+    cdef term_t find(self, EventBatch batch, term_t term) noexcept nogil
+    cdef int _widen_objects(self) except -1
+    cdef int _drop_objects(self, const Epoch* epoch, uint32_t present) except -1
+    cdef int64_t _end(self, int64_t position) noexcept nogil
+    cdef int _drop(self, uint32_t up_to) except -1 nogil
+    cdef object term(self, term_t number)

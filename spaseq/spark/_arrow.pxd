@@ -1,0 +1,16 @@
+"""The part that a key belongs to; see _arrow.pyx."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.rdf._terms cimport TermRecord
+
+
+cdef inline uint64_t key_with(uint64_t seed, const TermRecord* record) noexcept nogil:
+    """What a key is known by, with one more term; 0 for a key without any."""
+    cdef uint64_t hash = 0x9E3779B97F4A7C15u if record.text[0] == c"_" else record.hash
+    seed = (seed ^ hash) * 0x9E3779B97F4A7C15u
+    return seed ^ seed >> 29
+
+
+cdef inline uint32_t part_of_key(uint64_t seed, uint32_t parts) noexcept nogil:
+    return <uint32_t>((seed >> 32) * parts >> 32)

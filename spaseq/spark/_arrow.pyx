@@ -1,0 +1,304 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Columns of events → encoded batches; their parts; and what is left of their graphs.
+
+The graphs of many events lie in one buffer, as Arrow keeps them, and are read where they lie
+by the compiled reader of N-Triples (spaseq/io/native/_nquads.pyx); lines it is not sure of are
+judged by others. Each pattern is matched once for each event, as in a run, and the part of a
+key is worked out of the hashes that its terms have anyway. Nothing here makes a Python object
+for an event, unless its time is a number or something is rare about it.
+
+Invariant: the part of a key is a function of the texts of its terms and of the number of
+parts, the same in every process; blank nodes are all one, for their labels differ from task to
+task. Cost: linear in the bytes, and what the patterns cost.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from spaseq.gpm.native._summary_graph cimport SummaryGraph
+from spaseq.gpm.native._matcher cimport NativeMatcher
+from spaseq.gpm.native._rows cimport row_at
+from spaseq.io.native._framing cimport EventReader
+from spaseq.io.native._nquads cimport LineReader
+from spaseq.rdf._batch cimport EventBatch, EventRecord, Triple, record_of, written_record
+from spaseq.rdf._dictionary cimport text_of
+from spaseq.rdf._memory cimport give_back, resized, take, zeroed
+from spaseq.rdf._numerals cimport Numeral
+from spaseq.rdf._terms cimport TermRecord, hash_of, term_t
+from spaseq.results._json cimport put
+from spaseq.spark._building cimport Strings
+
+cdef enum:
+    EVERYWHERE = -1
+
+
+def part_of(terms, uint32_t parts) -> int:
+    """The part that a key belongs to, of so many."""
+    cdef uint64_t seed = 0
+    cdef TermRecord record
+    cdef bytes text
+    for term in terms:
+        text = text_of(term)
+        record.text = text
+        record.hash = hash_of(text, len(text))
+        seed = key_with(seed, &record)
+    return part_of_key(seed, parts)
+
+
+def instants(EventBatch batch not None) -> bytes:
+    """The times of the events in microseconds, then their ordinals, as 64-bit numbers."""
+    cdef uint32_t i, count = batch.event_count
+    cdef bytes found = PyBytes_FromStringAndSize(NULL, 2 * count * sizeof(int64_t))
+    cdef int64_t* numbers = <int64_t*><char*>found
+    for i in range(count):
+        numbers[i] = batch.events[i].micros
+        numbers[count + i] = batch.events[i].ordinal
+    return found
+
+
+@cython.final
+cdef class ColumnReader:
+    """Reads columns of events of one stream into batches.
+
+    `judge` makes statements of N-Triples that the compiled reader is not sure of.
+    """
+
+    cdef EventReader events
+    cdef LineReader lines
+    cdef object judge
+
+    def __cinit__(self, EventReader events not None, LineReader lines not None, judge):
+        self.events = events
+        self.lines = lines
+        self.judge = judge
+
+    def read(
+        self, bytes graphs not None, const int32_t[::1] ends, const int64_t[::1] places,
+        const int64_t[::1] micros, const int64_t[::1] ordinals, const uint8_t[::1] dated,
+        bytes names, const int32_t[::1] name_ends, stamps,
+    ):
+        """The events at some places of the columns, as a batch of their own.
+
+        Graph i is `graphs[ends[i]:ends[i + 1]]`; a name likewise, as it is in N-Triples, and
+        empty where there is none. `names` and `stamps` may be None.
+        """
+        cdef Py_ssize_t i, place, at, end
+        cdef EventBatch batch = self.events.batch
+        cdef term_t name, stamp
+        if names is not None:
+            batch.buffers.append(names)
+        for i in range(places.shape[0]):
+            place = places[i]
+            self.events.open(0, 0)
+            at, end = ends[place], ends[place + 1]
+            if at < end:
+                at = self.lines.read(graphs, at, end)
+                if at < end:
+                    for quad in self.judge(graphs[at:end]):
+                        self.events.statement(quad, 0)
+            name = stamp = 0
+            if names is not None and name_ends[place] < name_ends[place + 1]:
+                name = self._name(names, name_ends[place], name_ends[place + 1])
+            if stamps is not None and stamps[place] is not None:
+                stamp = batch.encode(stamps[place])
+            self.events.end(micros[place], <uint32_t>ordinals[place], name, stamp, dated[place])
+        return self.events.fresh()
+
+    cdef term_t _name(self, bytes names, int32_t at, int32_t end) except 0:
+        cdef const char* text = <const char*>names + at
+        cdef term_t name = 0
+        if not self.lines.name_or_label(text, end - at, True, &name):
+            raise ValueError(f"the name of an event is no IRI: {text[:end - at].decode()}")
+        return name
+
+
+@cython.final
+cdef class PartFinder:
+    """Which parts the events of a batch belong to; see spaseq/spark/keys.py.
+
+    Args:
+        graph: the summary graph that the matchers read.
+        matchers: the native matcher of each pattern, with the columns of the key, -1 for one
+            that the pattern does not bind.
+        unfiltered: whether solutions that fail a pattern's own filters count.
+        parts: how many parts there are.
+    """
+
+    cdef SummaryGraph graph
+    cdef list matchers
+    cdef list columns
+    cdef bint unfiltered
+    cdef uint32_t parts
+    cdef uint64_t* seen         # by part: the last event that was found to belong to it
+    cdef uint64_t looked        # events so far
+    cdef int64_t* found         # pairs: the event's number in its batch, and a part
+    cdef size_t count, room
+
+    def __cinit__(
+        self, SummaryGraph graph not None, matchers, bint unfiltered, uint32_t parts
+    ):
+        self.graph = graph
+        self.matchers = [matcher for matcher, _ in matchers]
+        self.columns = [list(columns) for _, columns in matchers]
+        self.unfiltered = unfiltered
+        self.parts = parts
+        self.seen = <uint64_t*>zeroed(parts, sizeof(uint64_t))
+        self.room = 1024
+        self.found = <int64_t*>take(2 * self.room * sizeof(int64_t))
+        if self.seen == NULL or self.found == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        give_back(self.seen)
+        give_back(self.found)
+
+    def find(self, EventBatch batch not None):
+        """Pairs of 64-bit numbers: an event, and a part it belongs to (-1: to all of them)."""
+        cdef uint32_t event
+        batch.refit()
+        self.count = 0
+        for event in range(batch.event_count):
+            self._look(batch, event)
+        return PyBytes_FromStringAndSize(
+            <const char*>self.found, 2 * self.count * sizeof(int64_t)
+        )
+
+    cdef int _look(self, EventBatch batch, uint32_t event) except -1:
+        cdef NativeMatcher matcher
+        cdef uint32_t i, part
+        cdef size_t first = self.count
+        cdef size_t number
+        self.looked += 1
+        if batch.events[event].statements == 0:
+            return 0
+        self.graph.load(batch, event)
+        for number in range(<size_t>len(self.matchers)):
+            matcher = <NativeMatcher>self.matchers[number]
+            matcher.look(batch, event)
+            for i in range(matcher.result.count):
+                if not self.unfiltered and not matcher.passed[i]:
+                    continue
+                part = self._part(batch, row_at(matcher.result, i), <list>self.columns[number])
+                if part == self.parts:
+                    self.count = first
+                    return self._put(event, EVERYWHERE)
+                if self.seen[part] != self.looked:
+                    self.seen[part] = self.looked
+                    self._put(event, part)
+        return 0
+
+    cdef uint32_t _part(self, EventBatch batch, const term_t* row, list columns) except? 0:
+        """The part of a row's key; `parts` where the row leaves it open."""
+        cdef uint64_t seed = 0
+        cdef Numeral numeral
+        cdef int column
+        for column in columns:
+            if column < 0 or row[column] == 0:
+                return self.parts
+            seed = key_with(seed, written_record(batch, row[column], &numeral))
+        return part_of_key(seed, self.parts)
+
+    cdef int _put(self, int64_t event, int64_t part) except -1:
+        cdef int64_t* grown
+        if self.count == self.room:
+            grown = <int64_t*>resized(self.found, 4 * self.room * sizeof(int64_t))
+            if grown == NULL:
+                raise MemoryError
+            self.found = grown
+            self.room *= 2
+        self.found[2 * self.count] = event
+        self.found[2 * self.count + 1] = part
+        self.count += 1
+        return 0
+
+
+@cython.final
+cdef class GraphWriter:
+    """Puts graphs one behind the other, without the triples that no query can use."""
+
+    cdef Strings graphs
+
+    def __cinit__(self):
+        self.graphs = Strings()
+
+    def add(
+        self, EventBatch batch not None, const int64_t[::1] events, const int64_t[::1] places,
+        bytes graphs not None, const int32_t[::1] ends,
+    ):
+        """The graphs of some events of a batch, whose own text is at some places of a column.
+
+        Of an event with triples of no use only the others are written.
+        """
+        cdef Py_ssize_t i
+        cdef int64_t place
+        cdef EventRecord* event
+        cdef uint32_t kept
+        for i in range(events.shape[0]):
+            event = &batch.events[events[i]]
+            place = places[i]
+            kept = event.end - event.first
+            if 0 < kept < event.statements:
+                self._triples(batch, event)
+            else:
+                put(
+                    &self.graphs.text, <const char*>graphs + ends[place],
+                    ends[place + 1] - ends[place],
+                )
+            self.graphs.close()
+
+    def add_all(self, EventBatch batch not None):
+        """The graphs of all events of a batch, as far as they are kept."""
+        cdef uint32_t event
+        for event in range(batch.event_count):
+            self._triples(batch, &batch.events[event])
+            self.graphs.close()
+
+    def add_names(self, EventBatch batch not None):
+        """In place of graphs the names that are IRIs, without brackets; others are empty."""
+        cdef uint32_t event
+        cdef TermRecord* record
+        for event in range(batch.event_count):
+            if batch.events[event].name:
+                record = record_of(batch, batch.events[event].name)
+                if record.text[0] == c"<":
+                    put(&self.graphs.text, record.text + 1, record.size - 2)
+            self.graphs.close()
+
+    def written(self) -> tuple[bytes, bytes]:
+        """The texts, and where each begins and the last one ends, as 32-bit numbers."""
+        return self.graphs.buffers()
+
+    cdef int _triples(self, EventBatch batch, const EventRecord* event) except -1:
+        cdef Triple* triple
+        cdef Numeral numeral
+        cdef uint32_t i
+        for i in range(event.first, event.end):
+            triple = &batch.triples[i]
+            self._term(record_of(batch, triple.subject))
+            put(&self.graphs.text, " ", 1)
+            self._term(record_of(batch, triple.predicate))
+            put(&self.graphs.text, " ", 1)
+            self._term(written_record(batch, triple.object, &numeral))
+            put(&self.graphs.text, " .\n", 3)
+        return 0
+
+    cdef int _term(self, const TermRecord* record) except -1:
+        """A term as N-Triples has it: a literal's form has escapes there."""
+        cdef const char* text = record.text
+        cdef uint32_t i, done = 0, close = record.lexical + 1
+        cdef char letter
+        if text[0] == c'"':
+            for i in range(1, close):
+                letter = text[i]
+                if letter == c"\\" or letter == c'"' or letter == c"\n" or letter == c"\r":
+                    put(&self.graphs.text, text + done, i - done)
+                    put(&self.graphs.text, "\\", 1)
+                    if letter == c"\n":
+                        put(&self.graphs.text, "n", 1)
+                    elif letter == c"\r":
+                        put(&self.graphs.text, "r", 1)
+                    else:
+                        put(&self.graphs.text, &text[i], 1)
+                    done = i + 1
+        return put(&self.graphs.text, text + done, record.size - done)

@@ -1,0 +1,111 @@
+"""The columns that the matches of queries have, and those of them that are made.
+
+`id`, `query`, `start`, `end`, a column of text for each projected variable, then whatever the
+queries' forms need of `bindings`, `graph` and `boolean`, and `events`, the provenance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from spaseq.engine.compiled import CompiledQueries
+from spaseq.spark import time_column
+from spaseq.spark.time_column import TimeKind
+
+_FIXED = ("id", "query", "start", "end", "bindings", "graph", "boolean", "events")
+_TERMS = pa.map_(pa.string(), pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of the matches of some queries.
+
+    `variables` gives each projected variable its column: its own name, or that with
+    underscores behind where another column has it (Spark tells no case apart). `wanted` are those
+    that are made, in their order; None: all.
+    """
+
+    variables: Mapping[str, str]
+    forms: frozenset[str]
+    kind: TimeKind
+    wanted: tuple[str, ...] | None = None
+
+    def has(self, name: str) -> bool:
+        """Whether a column is made."""
+        return self.wanted is None or name in self.wanted
+
+    def schema(self) -> pa.Schema:
+        """For Arrow."""
+        whole = self._whole()
+        return whole if self.wanted is None else pa.schema([whole.field(n) for n in self.wanted])
+
+    def names(self) -> list[str]:
+        """All of them."""
+        return list(self._whole().names)
+
+    def _whole(self) -> pa.Schema:
+        time = time_column.arrow_type(self.kind)
+        event = pa.struct(
+            [
+                ("gpm", pa.string()),
+                ("stream", pa.string()),
+                ("time", time),
+                ("ordinal", pa.int64()),
+                ("name", pa.string()),
+                ("bindings", _TERMS),
+            ]
+        )
+        fields = [("id", pa.string()), ("query", pa.string()), ("start", time), ("end", time)]
+        fields += [(column, pa.string()) for column in self.variables.values()]
+        if "select" in self.forms:
+            fields.append(("bindings", _TERMS))
+        if "construct" in self.forms:
+            fields.append(("graph", pa.string()))
+        if "ask" in self.forms:
+            fields.append(("boolean", pa.bool_()))
+        return pa.schema([*fields, ("events", pa.list_(event))])
+
+    def batch_of(self, found: Mapping[str, pa.Array]) -> pa.RecordBatch:
+        """The rows that some columns are of, by name; there may be others than are wanted."""
+        schema = self.schema()
+        return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
+
+
+def columns_of(program: CompiledQueries, kind: TimeKind) -> Columns:
+    """The columns of a program's matches."""
+    taken = set(_FIXED)
+    names: dict[str, str] = {}
+    outputs = [query.plan.output for query in program.queries]
+    for name in dict.fromkeys(c.name for output in outputs for c in output.columns):
+        column = name
+        while column.lower() in taken:
+            column += "_"
+        taken.add(column.lower())
+        names[name] = column
+    return Columns(names, frozenset(output.form for output in outputs), kind)
+
+
+def only(wholes: Sequence[Columns], wanted: Sequence[str] | None) -> list[Columns]:
+    """The columns of some results, of which no others are made than those that are wanted.
+
+    Where a result has none of them, `query` is made, to have its rows at all.
+
+    Raises:
+        ValueError: for one that none of them has.
+    """
+    if wanted is None:
+        return list(wholes)
+    there = dict.fromkeys(name for whole in wholes for name in whole.names())
+    for name in wanted:
+        if name not in there:
+            raise ValueError(f"there is no column {name}; there are {', '.join(there)}")
+    if not wanted:
+        raise ValueError(f"no column is asked for; there are {', '.join(there)}")
+    made = []
+    for whole in wholes:
+        own = tuple(name for name in dict.fromkeys(wanted) if name in whole.names())
+        made.append(replace(whole, wanted=own or ("query",)))
+    return made
