@@ -37,7 +37,15 @@ pytest.importorskip(
     "rdflib_endpoint", reason="rdflib-endpoint is not installed: pip install .[dev]"
 )
 
-CASES = [c for c in load() if c.kb and c.error is None and c.entail is None]
+# rdflib 7 refuses to read literals with a base direction.
+CASES = [
+    case
+    for case in load()
+    if case.kb
+    and case.error is None
+    and case.entail is None
+    and not any("--" in triples_text(facts) for facts in case.kb.values())
+]
 ROOMS = "".join(f"<http://e/s{n}> <http://e/in> <http://e/r{n % 3}> .\n" for n in range(10))
 STRINGS = '<http://e/a> <http://e/code> "x" .\n<http://e/b> <http://e/code> "y"^^<{}string> .\n'
 QUERY = """PREFIX : <http://e/> SELECT ?s ?r WITHIN 1 HOUR FROM STREAM s :s WHERE { SEQ(A)

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from spaseq.nfa.native.register_tables import COPY, FORGET, LAST_VALUE, NUMBER, Effect, Follower
 
 ROW, GROUP, GIVEN = range(3)
-"""Where a register is from, as `Source` in _program.pxd has it: a column of the row, a live register
-of the group, a number that is known."""
+"""Where a register is from, as `Source` in _program.pxd has it: a column of the row, a live
+register of the group, a number that is known."""
 UNBOUND = (GIVEN, 0)
 ANY = 2**32 - 1
 

@@ -39,7 +39,7 @@ def typed(text: str, name: str) -> ox.Literal:
 
 
 NUMBERS: Sequence[Term] = (
-    *(typed(text, "integer") for text in ("1", "2", "-3", "9223372036854775807")),
+    *(typed(text, "integer") for text in ("1", "2", "-3", "2147483648")),
     *(typed(text, "decimal") for text in ("0.5", "-0.25")),
     *(typed(text, "double") for text in ("25", "0.1", "-0.5")),
     typed("0.5", "float"),
