@@ -8,7 +8,8 @@ section 3. Cost: one pyoxigraph call for each new (pattern, event) and for each 
 
 pyoxigraph takes literals of one value for one term and writes them in canonical form. The
 spelling of the data is put back; where a graph or the pattern holds two spellings of one
-value, those that are not canonical are hidden behind a datatype of their own.
+value, those that are not canonical are hidden behind a datatype of their own. Top-level filters,
+`SELECT` expressions and aggregates over numbers of many digits are `oracle_numbers`'.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
+import oracle_numbers
 import pyoxigraph as ox
 
 from spaseq.parser import ast, format_expression, format_pattern
@@ -192,7 +194,10 @@ class Graphs:
 
     def holds(self, condition: ast.Expr, values: Mapping[str, Term | None], event: Event) -> bool:
         """Whether a filter is true; an error is false."""
-        found = self._ask(condition, "IF(({}), true, false)", values, event)
+        try:
+            return oracle_numbers.truth_of(condition, values)
+        except oracle_numbers.NotNumericError:
+            found = self._ask(condition, "IF(({}), true, false)", values, event)
         return found is not None and found.value == "true"
 
     def value(
@@ -201,7 +206,11 @@ class Graphs:
         """The value of an expression, None for an error."""
         if isinstance(expression, ast.Var):
             return values.get(expression.name)
-        found = self._ask(expression, "({})", values, event)
+        try:
+            computed = oracle_numbers.value_of(expression, values)
+            return ox.Literal(computed) if isinstance(computed, bool) else computed
+        except oracle_numbers.NotNumericError:
+            found = self._ask(expression, "({})", values, event)
         if isinstance(expression, ast.Call) and expression.name in ("IF", "COALESCE"):
             given = [term for term in values.values() if isinstance(term, ox.Literal)]
             return next((term for term in given if canonical(term) == found), found)
@@ -321,6 +330,9 @@ def ordered(terms: Sequence[Term], descending: bool = False) -> list[Term]:
     """The terms in SPARQL's ORDER BY order, equals in the order given."""
     blank = sorted((t for t in terms if isinstance(t, ox.BlankNode)), key=str)
     other = [t for t in terms if not isinstance(t, ox.BlankNode)]
+    exactly = oracle_numbers.ordered(other, descending)
+    if exactly is not None and not blank:
+        return exactly
     rows = " ".join(f"({number} {term})" for number, term in enumerate(other))
     by = "DESC(?v)" if descending else "?v"
     text = f"SELECT ?n {{ VALUES (?n ?v) {{ {rows} }} }} ORDER BY {by} ?n"
@@ -356,7 +368,10 @@ def _arithmetic(name: str, values: tuple[Term, ...]) -> Term | None:
     if (name, values) not in _SUMS:
         if any(isinstance(term, ox.BlankNode) for term in values):
             return None
-        rows = " ".join(map(str, values))
+        try:
+            return oracle_numbers.total(name, values)
+        except oracle_numbers.NotNumericError:
+            rows = " ".join(map(str, values))
         text = f"SELECT ({name}(?v) AS ?r) {{ VALUES ?v {{ {rows} }} }}"
         _SUMS[name, values] = next(ox.Store().query(text))["r"]  # type: ignore[arg-type]
     return _SUMS[name, values]

@@ -14,7 +14,7 @@ from spaseq.engine.aggregates import heeds_distinct
 from spaseq.nfa.native.register_tables import FAILED, NEVER_BOUND, OPENED
 from spaseq.nfa.state import Cell, Number
 from spaseq.plan.logical import Register
-from spaseq.rdf._values import DECIMAL, DOUBLE, FLOAT, INTEGER, decode
+from spaseq.rdf._values import DECIMAL, DOUBLE, FLOAT, INTEGER, WIDE, decode
 from spaseq.rdf.checked import listed, refuse, whole
 from spaseq.rdf.event import Term
 
@@ -22,7 +22,7 @@ _DIGITS = 8
 """Of each number in the text of a state that has several."""
 _NO_TERM = {OPENED: -1, NEVER_BOUND: -2, FAILED: -3}
 _MOST_COUNTED = 2**31
-_NUMERIC = frozenset((INTEGER, DECIMAL, FLOAT, DOUBLE))
+_NUMERIC = frozenset((INTEGER, DECIMAL, WIDE, FLOAT, DOUBLE))
 _STRING = ox.NamedNode("http://www.w3.org/2001/XMLSchema#string")
 _UNSETTLED = frozenset((_NO_TERM[OPENED], _NO_TERM[NEVER_BOUND]))
 """Of a first value."""

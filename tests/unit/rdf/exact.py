@@ -20,6 +20,21 @@ Name: TypeAlias = Literal["integer", "decimal", "float", "double"]
 Number: TypeAlias = tuple[Name, Fraction | float]
 
 RANK: dict[Name, int] = {"integer": 0, "decimal": 1, "float": 2, "double": 3}
+RANGES = {
+    "byte": (-(2**7), 2**7 - 1),
+    "short": (-(2**15), 2**15 - 1),
+    "int": (-(2**31), 2**31 - 1),
+    "long": (-(2**63), 2**63 - 1),
+    "unsignedByte": (0, 2**8 - 1),
+    "unsignedShort": (0, 2**16 - 1),
+    "unsignedInt": (0, 2**32 - 1),
+    "unsignedLong": (0, 2**64 - 1),
+    "nonNegativeInteger": (0, math.inf),
+    "positiveInteger": (1, math.inf),
+    "nonPositiveInteger": (-math.inf, 0),
+    "negativeInteger": (-math.inf, -1),
+}
+"""The least and the greatest number of each datatype derived from xsd:integer."""
 _FORM = {
     "integer": re.compile(r"[+-]?[0-9]+"),
     "decimal": re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)"),
@@ -38,14 +53,12 @@ def number_of(term: object) -> Number | None:
             return None
         real = float(term.value)
         return ("float", _single(real)) if name == "float" else ("double", real)
-    derived, name = name, {"byte": "integer", "nonNegativeInteger": "integer"}.get(name, name)
+    least, most = RANGES.get(name, (-math.inf, math.inf))
+    name = "integer" if name in RANGES else name
     if name not in _FORM or not _FORM[name].fullmatch(term.value):
         return None
-    if derived == "byte" and not -128 <= int(term.value) <= 127:
-        return None
-    if derived == "nonNegativeInteger" and int(term.value) < 0:
-        return None
-    return name, Fraction(term.value)  # type: ignore[return-value]
+    number = Fraction(term.value)
+    return (name, number) if least <= number <= most else None  # type: ignore[return-value]
 
 
 def _single(real: float) -> float:
@@ -60,7 +73,7 @@ def to_double(value: Fraction | float) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def to_float(value: Fraction | float) -> float:
