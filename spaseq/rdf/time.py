@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias
 import pyoxigraph as ox
 
 from spaseq.errors import EventError
-from spaseq.rdf import calendar
+from spaseq.rdf import calendar, unbounded
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 from spaseq.rdf.time_text import DAY, EPOCH_DAY, date_time_text, seconds_literal
 
@@ -50,6 +50,10 @@ _DATE_FORM = re.compile(_DATE_PART + _ZONE_PART)
 _DECIMAL_FORM = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE_FORM = re.compile(_DECIMAL_FORM.pattern + r"(?:[eE][+-]?[0-9]+)?")
 _INTEGER_FORM = re.compile(r"[+-]?[0-9]+")
+_LONGEST_SHOWN = 80
+_LONGEST_YEAR = 40
+_LONGEST_POWER = 15
+_HALF = Decimal("0.5")
 
 _NUMBER_FORMS: dict[str, re.Pattern[str]] = {
     XSD + "decimal": _DECIMAL_FORM,
@@ -115,6 +119,8 @@ def from_value(
     if isinstance(value, date):
         return from_micros((value.toordinal() - 1 - EPOCH_DAY) * DAY, DATE_TIME)
     if isinstance(value, int) and not isinstance(value, bool):
+        if not _LEAST <= value <= _GREATEST:
+            _in_range(int(value), format(Decimal(int(value)), "f"))
         term = ox.Literal(str(int(value)), datatype=_INTEGER)
         return Timestamp(_in_range(int(value) * MICROS_PER_UNIT[unit], str(value)), NUMBER, term)
     if isinstance(value, float):
@@ -227,13 +233,14 @@ def _from_date_time(
     end_of_day = hour == 24 and minute == second == 0 and not (fraction or "").strip("0")
     if (hour > 23 and not end_of_day) or minute > 59 or second > 59:
         raise _ill_formed(lexical, _DATE_TIME.value, "; there is no such time of day")
-    micros = _day_number(years, months, days) * DAY
+    micros = _day_number(_year_in_range(years, lexical), months, days) * DAY
     micros += (hour * 3600 + minute * 60 + second) * 1_000_000
     if fraction:
         finer = fraction[6:].rstrip("0")
         micros += int(fraction[:6].ljust(6, "0"))
         if finer:
-            micros += _cut(int(finer), int(10 ** len(finer)), lexical, precision)
+            # Its first digit, and whether there are more, say all that rounding needs.
+            micros += _cut(10 * int(finer[0]) + (len(finer) > 1), 100, lexical, precision)
             literal = None
     if zone and zone != "Z":
         micros -= _zone_micros(zone, lexical)
@@ -255,7 +262,7 @@ def _from_date(lexical: str) -> Timestamp:
     found = _DATE_FORM.fullmatch(lexical.strip(" \t\r\n"))
     if found is None:
         raise _ill_formed(lexical, XSD + "date", "; write it like 2026-01-31")
-    micros = _day_number(found[1], found[2], found[3]) * DAY
+    micros = _day_number(_year_in_range(found[1], lexical), found[2], found[3]) * DAY
     if found[4] and found[4] != "Z":
         micros -= _zone_micros(found[4], lexical)
     return from_micros(_in_range(micros, lexical), DATE_TIME)
@@ -267,6 +274,13 @@ def _zone_micros(zone: str, lexical: str) -> int:
         raise _ill_formed(lexical, _DATE_TIME.value, f"; there is no time zone {zone}")
     offset = (hours * 60 + minutes) * 60_000_000
     return -offset if zone[0] == "-" else offset
+
+
+def _year_in_range(years: str, lexical: str) -> str:
+    """The year, if it has no more digits than `int` reads at once."""
+    if len(years) > _LONGEST_YEAR:
+        _in_range(_GREATEST + 1, lexical)
+    return years
 
 
 @lru_cache(maxsize=64)
@@ -291,30 +305,40 @@ def _number_micros(text: str, unit: TimeUnit, precision: TimePrecision) -> tuple
 
 def _scaled(text: str, factor: int, shown: str, precision: TimePrecision = "error") -> int:
     """text × factor, whole as `precision` says; the text is a number of XML Schema."""
-    if _INTEGER_FORM.fullmatch(text):
-        return int(text) * factor if len(text) < 40 else _in_range(_GREATEST + 1, shown)
-    sign, digits, exponent = Decimal(text).as_tuple()
-    number = int("".join(map(str, digits)))
-    if not isinstance(exponent, int) or number == 0:
+    if len(text) < 40 and _INTEGER_FORM.fullmatch(text):
+        return int(text) * factor
+    digits, _, power = text.lower().partition("e")
+    if len(power.lstrip("+-0")) > _LONGEST_POWER:
+        # A Decimal has no such exponent; any that long is as far out of range.
+        power = f"{'-' * power.startswith('-')}{'9' * _LONGEST_POWER}"
+    number = Decimal(f"{digits}e{power or 0}")
+    if not number:
         return 0
-    if len(digits) + exponent > 40:
+    if number.adjusted() > 40:
         return _in_range(_GREATEST + 1, shown)
-    if exponent >= 0:
-        number = number * factor * int(10**exponent)
-    elif -exponent > len(digits) + 40:
-        return _cut(-1 if sign else 1, 1000, shown, precision)
-    else:
-        number *= -factor if sign else factor
-        return _cut(number, int(10**-exponent), shown, precision)
-    return -number if sign else number
+    if number.adjusted() < -40:
+        return _cut(1 if number > 0 else -1, 1000, shown, precision)
+    micros = unbounded.product(number, Decimal(factor))
+    if micros is None:
+        raise _too_fine(shown)
+    whole = unbounded.floor(micros)
+    rest = unbounded.difference(micros, whole)
+    assert rest is not None
+    # Quarters tell no rest from less than a half, a half, and more.
+    quarters = (rest > 0) + (rest >= _HALF) + (rest > _HALF)
+    return _cut(4 * int(whole) + quarters, 4, shown, precision)
 
 
 def _in_range(micros: int, shown: str) -> int:
     if _LEAST <= micros <= _GREATEST:
         return micros
     raise EventError(
-        f"{shown} is out of range: a timestamp is a signed 64-bit count of microseconds"
+        f"{_shortened(shown)} is out of range: a timestamp is a signed 64-bit count of microseconds"
     )
+
+
+def _shortened(shown: str) -> str:
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
 
 
 class _TooFineError(EventError):
@@ -323,7 +347,7 @@ class _TooFineError(EventError):
 
 def _too_fine(shown: str) -> EventError:
     return _TooFineError(
-        f"{shown} is finer than a microsecond, which is as fine as time goes here; "
+        f"{_shortened(shown)} is finer than a microsecond, which is as fine as time goes here; "
         "--time-precision truncate or round (time_precision= in Python) takes it"
     )
 
