@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pyoxigraph as ox
 
 from spaseq.parser import ast
+from spaseq.rdf._values import integer
 
 DECIMAL = ox.NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
 
@@ -56,8 +57,10 @@ def _constant(term: ox.NamedNode | ox.Literal) -> ast.Iri | ast.Literal:
 def _term(value: object) -> ox.NamedNode | ox.Literal:
     if isinstance(value, ox.NamedNode | ox.Literal):
         return value
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | float):
         return ox.Literal(value)
+    if isinstance(value, int):
+        return cast(ox.Literal, integer(value).term)
     if isinstance(value, Decimal):
         return ox.Literal(format(value, "f"), datatype=DECIMAL)
     n3 = getattr(value, "n3", None)

@@ -46,6 +46,8 @@ ODD = (
     literal("INF", "double"),
     literal("99.5", "float"),
     literal("-1", "float"),
+    literal("-" + "9" * 30, "integer"),
+    literal("9" * 400, "integer"),
     literal("2020-01-31T10:00:00Z", "dateTime"),
     None,
 )
@@ -60,6 +62,8 @@ def number(chance: random.Random, kind: str, size: int) -> ox.Literal:
             return literal(f"{value}.{chance.randint(0, 99):02}", "decimal")
         case "long":
             return literal(f"{value}.{chance.randint(0, 10**15):015}", "decimal")
+        case "wide":
+            return literal(f"{value}.{chance.randint(0, 10**25):025}", "decimal")
     return literal(repr(value / 7), "double")
 
 
@@ -68,7 +72,9 @@ def values(chance: random.Random, count: int, size: int) -> Iterator[ox.Term | N
     kinds, odd, drift = ["integer"], 0.0, 0
     for _ in range(count):
         if chance.random() < 0.02:
-            kinds = chance.sample(("integer", "decimal", "long", "double"), chance.randint(1, 3))
+            kinds = chance.sample(
+                ("integer", "decimal", "long", "wide", "double"), chance.randint(1, 3)
+            )
             odd = chance.choice((0, 0, 0, 0.03))
             drift = chance.choice((0, 0, size))
         if chance.random() < odd:
