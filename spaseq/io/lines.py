@@ -14,6 +14,7 @@ import re
 import stat
 import sys
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from typing import IO, TypeAlias, cast
 
@@ -73,6 +74,8 @@ class Lines:
         self._raw: IO[bytes] | None = None
         self._file = self._open(path) if stream is None else stream
         self._ahead: list[bytes] = []
+        self._split: deque[bytes] = deque()
+        """Lines that one read of the file gave together."""
         self._fresh = True
         self.is_live = not _is_regular(self._raw or self._file)
         """Whether a read may have to wait for somebody to write."""
@@ -130,9 +133,9 @@ class Lines:
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """(number of its first line, whole lines), each block as soon as it is there."""
-        if self._ahead:
-            ahead, self._ahead = self._ahead, []
-            yield self._numbered(b"".join(ahead))
+        ahead = self._taken_ahead()
+        if ahead:
+            yield self._numbered(ahead)
         rest: list[bytes] = []
         while data := self._read_block():
             cut = data.rfind(b"\n") + 1
@@ -148,8 +151,8 @@ class Lines:
 
         A line that two reads share is a piece of its own, so that blocks need no copy.
         """
-        if self._ahead:
-            ahead, self._ahead = b"".join(self._ahead), []
+        ahead = self._taken_ahead()
+        if ahead:
             yield [(ahead, 0, len(ahead))]
         if type(self._file) is io.BytesIO:
             yield from self._slices(self._file)
@@ -170,6 +173,13 @@ class Lines:
         if any(rest):
             line = b"".join(rest)
             yield [(line, 0, len(line))]
+
+    def _taken_ahead(self) -> bytes:
+        """The lines that have been read and not been handed out."""
+        ahead = b"".join((*self._ahead, *self._split))
+        self._ahead = []
+        self._split.clear()
+        return ahead
 
     def _slices(self, file: io.BytesIO) -> Iterator[list[Piece]]:
         """The same of what is in memory, which is not copied."""
@@ -205,11 +215,18 @@ class Lines:
         return first, block
 
     def _read_line(self) -> bytes:
+        if self._split:
+            return self._split.popleft()
         try:
             line = self._file.readline()
         except (OSError, EOFError, zlib.error) as error:
             raise self._failed(error) from error
-        return self._without_mark(line)
+        line = self._without_mark(line)
+        if b"\r" in line and line.count(b"\r") > line.count(b"\r\n"):
+            # Old Mac line ends; bytes know no others than these three.
+            self._split.extend(line.splitlines(keepends=True))
+            return self._split.popleft()
+        return line
 
     def _read_block(self) -> bytes:
         try:

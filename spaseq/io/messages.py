@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Syntax, Troubles
 from spaseq.io.statements import Document, Statement
-from spaseq.io.strings import TOKEN, long_string_end
+from spaseq.rdf.turtle_strings import TOKEN, long_string_end
 
 _SUSPECT = re.compile(rb"message|\"\"\"|'''|#", re.IGNORECASE)
 

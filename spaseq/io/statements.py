@@ -14,14 +14,15 @@ Turtle wherever the parser finds its feet again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Generator, Iterator
 from typing import IO, TypeAlias, cast
 
 import pyoxigraph as ox
 
-from spaseq.io.line_feed import LineFeed, Numbered
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Malformed, Syntax, Troubles
+from spaseq.rdf.line_feed import LineFeed, Numbered
 from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_message
 
 Statement: TypeAlias = tuple[ox.Quad | None, int]
@@ -42,6 +43,7 @@ SYNTAX_NAMES: dict[Syntax, str] = {
     "ttl": "Turtle",
 }
 
+_DEFAULT_GRAPH = ox.DefaultGraph()
 _VERSION = re.compile(rb"[ \t]*VERSION[ \t]*(?:\"[^\"]*\"|'[^']*')[ \t]*(?:#.*)?")
 _MESSAGE = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#.*)?")
 
@@ -101,17 +103,17 @@ def _plain_block(
             # A statement without its dot is only missed where the next line begins.
             said = first - 1 + max(error.lineno or 1, 1)
             bad = min(said, next(left, said))
-            after = next(filter(_has_statement, parts[bad - first + 1 :]), b"")
-            torn = bad == first + len(parts) - 1
-            troubles.malformed = Malformed(parts[bad - first], after, torn)
             failure = explained(error, syntax, bad == said)
         except BaseException as error:
             reason = parser_failure(error)
             if reason is None:
                 raise
             failure, bad = reason, next(left, first)
+        rest = parts[bad - first + 1 :]
+        after = next(filter(_has_statement, rest), b"")
+        troubles.malformed = Malformed(parts[bad - first], after, not rest)
         troubles.report(failure, file, bad)
-        block = b"\n".join(parts[bad - first + 1 :])
+        block = b"\n".join(rest)
         first = bad + 1
 
 
@@ -157,6 +159,7 @@ class Document:
         self._syntax = syntax
         self._troubles = troubles
         self._feed = LineFeed(lines)
+        self._in_block = False
         self.base = base
         self.preamble = b""
         """The prefixes in force at the end, on one line."""
@@ -164,13 +167,16 @@ class Document:
     def statements(self) -> Iterator[Statement]:
         """The statements; errors are reported, and the rest is read where the parser can go on."""
         while True:
-            self._feed = LineFeed(self._lines)
+            self._feed = LineFeed(self._lines, remembers=self._troubles.on_error == "skip")
             parser = ox.parse(
                 cast(IO[bytes], self._feed), format=FORMATS[self._syntax], base_iri=self.base
             )
+            behind: list[bytes] = []
             try:
-                yield from self._parsed(parser)
-                return
+                torn = yield from self._parsed(parser)
+                if torn is None:
+                    return
+                behind = torn
             except LimitError as error:
                 self._report(str(error))
             except BaseException as error:
@@ -182,46 +188,84 @@ class Document:
                 self.base = parser.base_iri or self.base
                 prefixes = (f"@prefix {name}: <{iri}> ." for name, iri in parser.prefixes.items())
                 self.preamble = " ".join(prefixes).encode() + b"\n" if parser.prefixes else b""
-            # A parser that has failed gives nothing more: the next line is another's first.
-            self._lines = _Resumed(self.preamble, self._lines)
+            # This parser gives nothing more that is right: the next line is another's first.
+            if not isinstance(self._lines, _Resumed):
+                self._lines = _Resumed(self._lines)
+            self._lines.read_again(self.preamble, behind, self._in_block)
+            self._in_block = False
 
     def _report(self, message: str) -> None:
         self._troubles.report(message, self._file, self._feed.began)
 
-    def _parsed(self, parser: ox.QuadParser) -> Iterator[Statement]:
-        """The statements of a parser that draws from the lines, errors in syntax reported."""
+    def _parsed(self, parser: ox.QuadParser) -> Generator[Statement, None, list[bytes] | None]:
+        """The statements of a parser that draws from the lines, errors in syntax reported.
+
+        Returns the lines behind an error that the parser would not recover from, as far as they
+        have been read; None at the end. `_in_block` says whether a graph's block is open there.
+        """
         lines, feed = self._lines, self._feed
-        before = lines.number
+        before = lines.number - bool(self.preamble)
         failed_at = (-1, -1)
+        in_graph = False
         while True:
             try:
                 for quad in parser:
                     # The number is that of the line that completed the statement.
                     feed.statement_ended()
+                    in_graph = quad.graph_name != _DEFAULT_GRAPH
                     yield feed.restored(quad), lines.number
-                return
+                return None
             except SyntaxError as error:
                 place = (error.lineno or 0, error.offset or 0)
                 if place == failed_at:
-                    return  # the parser repeats its last error at the end of the file
+                    return None  # the parser repeats its last error at the end of the file
                 failed_at = place
                 line = before + max(place[0], 1)
                 self._troubles.report(explained(error, self._syntax), self._file, line)
+                found = feed.torn(line)
+                if found is not None:
+                    front, torn, behind = found
+                    opened, closed = front.rfind(b"{"), front.rfind(b"}")
+                    in_block = in_graph if opened == closed else opened > closed
+                    self._in_block = in_block and b"{" not in torn
+                    return behind
 
 
 class _Resumed:
-    """The lines that are left, behind the prefixes in force."""
+    """Lines of which some are read again, behind the prefixes in force."""
 
-    def __init__(self, preamble: bytes, lines: Numbered):
-        self._preamble = preamble
+    def __init__(self, lines: Numbered):
         self._lines = lines
-        self.number = lines.number - bool(preamble)
+        self._ahead = deque[bytes]()
+        self._preamble = b""
+        self._is_passing = False
+        self.number = lines.number
+
+    def read_again(self, preamble: bytes, read: list[bytes], in_block: bool) -> None:
+        """Hand out the preamble, which has no number, and the last lines read.
+
+        `in_block`: what is left of a graph's block is passed over, as its graph is not known.
+        """
+        self._preamble = preamble
+        self._is_passing = in_block
+        self._ahead.extendleft(reversed(read))
+        self.number -= len(read)
 
     def readline(self) -> bytes:
-        self.number += 1
         if self._preamble:
             preamble, self._preamble = self._preamble, b""
             return preamble
+        line = self._next()
+        while self._is_passing and line:
+            text = line.strip()
+            self._is_passing = not (text.startswith(b"}") or text.endswith(b"}"))
+            line = self._next()
+        return line
+
+    def _next(self) -> bytes:
+        if self._ahead:
+            self.number += 1
+            return self._ahead.popleft()
         line = self._lines.readline()
         self.number = self._lines.number
         return line

@@ -1,7 +1,7 @@
 """RDF files → quads, with errors that name file and line.
 
-The parser tells where it is in its errors, but not in those of RDF/XML: such a file is
-handed to it line by line, and the line is the last one it asked for.
+The parser tells where it is in its errors in syntax, but not in those of RDF/XML and not where it
+cannot go on: such a file is handed to it line by line, and the line is the last one it asked for.
 """
 
 from __future__ import annotations
@@ -15,23 +15,21 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from spaseq.errors import KbError
+from spaseq.rdf.line_feed import LineFeed
 from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_message
 
 
-class LineFeed:
-    """A binary file for the parser that hands out at most one line at a time, and counts."""
+class NumberedLines:
+    """The lines of a binary file; `number` is that of the last one."""
 
     def __init__(self, file: IO[bytes]):
         self._file = file
-        self._inside = False
         self.number = 0
 
-    def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes, never beyond the end of a line; empty at the end."""
-        line = self._file.readline(size)
-        if line and not self._inside:
-            self.number += 1
-        self._inside = bool(line) and not line.endswith(b"\n")
+    def readline(self) -> bytes:
+        """The next line with its end; empty at the end of the file."""
+        line = self._file.readline()
+        self.number += bool(line)
         return line
 
 
@@ -52,8 +50,20 @@ class _Checked:
         return data
 
 
-def read_quads(path: Path) -> Iterator[ox.Quad]:
-    """The quads of a file, by its extension; `.gz` is unpacked on the way."""
+class NeedsCareError(KbError):
+    """The file has to be read again, line by line."""
+
+
+def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
+    """The quads of a file, by its extension; `.gz` is unpacked on the way.
+
+    `line_by_line` is slower. It reads strings that are longer than what the parser holds, and tells
+    the line of every error.
+
+    Raises:
+        NeedsCareError: where only that can tell what is in the file, or what is wrong with it.
+        KbError: for what cannot be read.
+    """
     packed = path.suffix == ".gz"
     extension = (path.with_suffix("") if packed else path).suffix.removeprefix(".")
     form = ox.RdfFormat.from_extension(extension)
@@ -62,29 +72,48 @@ def read_quads(path: Path) -> Iterator[ox.Quad]:
             f"{path}: no RDF format has the extension {extension!r}; name the file "
             ".ttl, .nt, .nq, .trig, .rdf, .jsonld or .n3, with .gz after it if it is packed"
         )
-    line = 0
+    lines: NumberedLines | None = None
+    feed: LineFeed | None = None
     try:
         with _open(path, packed) as file:
-            feed = LineFeed(file) if form == ox.RdfFormat.RDF_XML else None
-            try:
-                opened = cast(IO[bytes], _Checked(file) if feed is None else feed)
-                yield from ox.parse(opened, format=form, base_iri=path.resolve().as_uri())
-            finally:
-                line = 0 if feed is None else feed.number
+            if line_by_line or form == ox.RdfFormat.RDF_XML:
+                lines = NumberedLines(file)
+                feed = LineFeed(lines, form in _LINE_BASED)
+            opened = cast(IO[bytes], feed or _Checked(file))
+            for quad in ox.parse(opened, format=form, base_iri=path.resolve().as_uri()):
+                if feed is None:
+                    yield quad
+                else:
+                    feed.statement_ended()
+                    yield feed.restored(quad)
     except SyntaxError as error:
-        number = error.lineno or line
-        where = f"{path}:{number}" if number else str(path)
-        raise KbError(f"{where}: {_explained(error, form)}") from None
-    except LimitError as error:
-        raise KbError(f"{path}: {error}") from None
+        number = error.lineno or (lines.number if lines else 0)
+        raise KbError(f"{_place(path, number)}: {_explained(error, form)}") from None
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise KbError(f"{path}: cannot be read: {reason}") from None
+    except LimitError as error:
+        raise _failed(path, feed, form, str(error)) from None
     except BaseException as error:
         failure = parser_failure(error)
         if failure is None:
             raise
-        raise KbError(f"{path}: {failure}") from None
+        raise _failed(path, feed, form, failure) from None
+
+
+_LINE_BASED = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
+_DOCUMENTS = (ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG, ox.RdfFormat.N3, *_LINE_BASED)
+
+
+def _failed(path: Path, feed: LineFeed | None, form: ox.RdfFormat, reason: str) -> KbError:
+    """The error for a parser that cannot go on."""
+    if feed is None and form in _DOCUMENTS:
+        return NeedsCareError(f"{path}: {reason}")
+    return KbError(f"{_place(path, feed.began if feed else 0)}: {reason}")
+
+
+def _place(path: Path, number: int) -> str:
+    return f"{path}:{number}" if number else str(path)
 
 
 def _explained(error: SyntaxError, form: ox.RdfFormat) -> str:

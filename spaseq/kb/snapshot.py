@@ -24,7 +24,7 @@ import pyoxigraph as ox
 from spaseq.errors import KbError
 from spaseq.kb.client import Client
 from spaseq.kb.endpoint import Endpoint, is_url
-from spaseq.kb.files import read_quads
+from spaseq.kb.files import NeedsCareError, read_quads
 from spaseq.kb.folder import StoreFolder
 from spaseq.kb.relation import Relation, Respondent
 from spaseq.parser import ast
@@ -235,10 +235,15 @@ def open_source(iri: str, source: Source, prefix: str) -> Graph | Respondent:
         path = Path(unquote(text.removeprefix("file://")) if "://" in text else text)
         if path.is_dir():
             return StoreFolder(path, graph_name(iri), prefix)
-        quads: Iterable[Any] = read_quads(path)
-    else:
-        quads = source
-    return Graph(tuple(_distinct((_fact(iri, item) for item in quads), prefix)))
+        try:
+            return _graph(iri, read_quads(path), prefix)
+        except NeedsCareError:
+            return _graph(iri, read_quads(path, line_by_line=True), prefix)
+    return _graph(iri, source, prefix)
+
+
+def _graph(iri: str, items: Iterable[Any], prefix: str) -> Graph:
+    return Graph(tuple(_distinct((_fact(iri, item) for item in items), prefix)))
 
 
 def _fact(iri: str, item: Any) -> Fact:

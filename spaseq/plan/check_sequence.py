@@ -72,6 +72,10 @@ def _names(query: ast.Query, places: SequencePlaces) -> Iterator[Diagnostic]:
 # ------------------------------------------------------------------ shape
 
 
+MAX_ITERATIONS = 2**31 - 1
+"""Of one unit: registers count them in 32 bits."""
+
+
 class _Shape:
     """Walks the sequence from the outside in and collects the faults."""
 
@@ -138,7 +142,13 @@ class _Shape:
 
     def _bounds(self, quantifier: ast.Quantifier) -> None:
         least, most = quantifier.least, quantifier.most
-        if most == 0:
+        if max(least, most or 0) > MAX_ITERATIONS:
+            self._error(
+                f"a unit repeated more than {MAX_ITERATIONS:,} times is more than can be counted",
+                quantifier.span,
+                f"write `{{{min(least, MAX_ITERATIONS)},}}` for any number from there on",
+            )
+        elif most == 0:
             self._error(
                 "a unit repeated no times at all matches nothing",
                 quantifier.span,

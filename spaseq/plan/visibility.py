@@ -1,9 +1,10 @@
 """A sequence and its GPMs' scopes → which variables each place can see, and what comes next.
 
 A place sees what its own GPM binds, what the steps before it bind, and what the other
-operands of a `&` or `AND` group around it bind. A negated place sees the steps that may
-be joined next as well: it is tested in the context of both sides (docs/language.md,
-section 4, "Negation"). Cost: places times steps around them.
+operands of a `&` or `AND` group around it bind. A place of a negated or optional step sees the
+steps that may be joined next as well: that the step is absent is tested in the context of both
+sides (docs/language.md, section 4, "Negation" and "Optional steps"). Cost: places times steps
+around them.
 
 Invariant: a variable outside `Sight.bound` is unbound whenever the place is tested in the
 first iteration of every unit around it; outside `bound | again`, always.
@@ -24,7 +25,8 @@ class Sight:
     """What one place can see."""
 
     bound: frozenset[str]
-    """What its own GPM, the steps before it and its sibling operands can bind."""
+    """What its own GPM, the steps before it and its sibling operands can bind; where the step may
+    be absent, also what the steps after it can bind."""
     again: frozenset[str]
     """What an earlier iteration of a unit around it can bind besides."""
 
@@ -112,9 +114,12 @@ class _Walk:
                 self.negated.append(NegatedStep(step, operators))
                 self.unit(step.unit, seen, following, ";")
                 continue
+            seen = bound
+            if step.quantifier is not None and step.quantifier.least == 0:
+                seen = bound.union(*(self.binds(way.unit) for way in following))
             if is_iterating(step.quantifier):
                 following = (_Next(operator, step.unit), *following)
-            self.unit(step.unit, bound, following, operator)
+            self.unit(step.unit, seen, following, operator)
             bound |= self.binds(step.unit)
 
     def unit(

@@ -24,7 +24,7 @@ PARSER_ERRORS = (MemoryError, ValueError, OverflowError, RecursionError)
 def parser_failure(error: BaseException) -> str | None:
     """Why a parser cannot go on; None where the error is not the parser's own."""
     if isinstance(error, MemoryError):
-        return "a token is longer than 16 MiB, the most that the parser holds"
+        return "a token is longer than 16 MiB, the most that the parser holds, or has no end"
     if isinstance(error, PARSER_ERRORS):
         return f"the parser cannot go on: {error}"
     if type(error).__name__ == "PanicException":

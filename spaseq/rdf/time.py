@@ -16,6 +16,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
+from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 import pyoxigraph as ox
@@ -108,6 +109,8 @@ def from_value(
     if isinstance(value, ox.Literal):
         return from_literal(value, unit, precision)
     if isinstance(value, datetime):
+        if value != value:
+            raise EventError(f"{value!r} is not a timestamp: it is no time")
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         nanos = getattr(value, "nanosecond", 0)
         if nanos:
@@ -131,20 +134,32 @@ def from_value(
         datatype = value.datatype or XSD + "string"
         literal = ox.Literal(str(value), datatype=ox.NamedNode(str(datatype)))
         return from_literal(literal, unit, precision)
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return from_value(int(value), unit, precision)
+    if isinstance(value, Real) and hasattr(value, "dtype"):
+        return from_value(float(str(value)), unit, precision)  # numpy's shortest digits
     raise EventError(
         f"{value!r} is not a timestamp; give a datetime, a number of seconds, "
         "or an xsd:dateTime literal"
     )
 
 
+_FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
+"""How many of numpy's finer units a microsecond has."""
+
+
 def _from_numpy(value: Any, precision: TimePrecision) -> Timestamp:
     """The timestamp of a numpy.datetime64, whatever its unit is; it is UTC."""
-    micros = value.astype("datetime64[us]")
-    if str(micros) == "NaT":
+    if value != value:
         raise EventError(f"{value!r} is not a timestamp: it is no time")
-    rest = value - micros  # less than a microsecond; numpy cuts towards the past
-    nanos = int(rest.astype("timedelta64[ns]").astype("int64"))
-    shift = _cut(nanos, 1000, str(value), precision)
+    micros = value.astype("datetime64[us]")  # cuts towards the past, and may overflow
+    unit = value.dtype.str.partition("[")[2].rstrip("]").lstrip("0123456789")
+    if unit not in _FINER:
+        if micros.astype(value.dtype) != value:
+            _in_range(_GREATEST + 1, str(value))
+        return from_micros(int(micros.astype("int64")), DATE_TIME)
+    rest = int((value - micros).astype("int64"))
+    shift = _cut(rest, _FINER[unit], str(value), precision)
     return from_micros(int(micros.astype("int64")) + shift, DATE_TIME)
 
 

@@ -115,10 +115,36 @@ def test_times_of_numpy_and_pandas_are_treated_alike(value: object) -> None:
     assert from_value(value, "s", "round") == from_value(cut + dt.timedelta(microseconds=1))
 
 
-def test_no_time_of_numpy_is_an_error() -> None:
+@pytest.mark.parametrize("value", [np.datetime64("NaT"), pd.NaT])
+@pytest.mark.parametrize("precision", ["error", "truncate", "round"])
+def test_no_time_is_an_error(value: object, precision: TimePrecision) -> None:
     with pytest.raises(EventError, match="it is no time"):
-        from_value(np.datetime64("NaT"))
+        from_value(value, "s", precision)
+
+
+@pytest.mark.parametrize("text", ["400000-01-01", "-400000-01-01"])
+def test_times_of_numpy_out_of_range_are_errors(text: str) -> None:
+    with pytest.raises(EventError, match="out of range"):
+        from_value(np.datetime64(text, "Y"))
+    with pytest.raises(EventError, match="out of range"):
+        from_value(np.datetime64(2**62, "s"))
+
+
+@pytest.mark.parametrize("unit", ["ns", "ps", "fs", "as"])
+@pytest.mark.parametrize("number", [1, -1])
+def test_the_least_unit_of_numpy_is_finer_than_a_microsecond(unit: str, number: int) -> None:
+    with pytest.raises(EventError, match="finer than a microsecond"):
+        from_value(np.datetime64(number, unit))
+    assert from_value(np.datetime64(number, unit), "s", "round").micros == 0
+    assert from_value(np.datetime64(number, unit), "s", "truncate").micros == min(number, 0)
+
+
+def test_numbers_and_dates_of_numpy() -> None:
     assert from_value(np.datetime64("2022-05-10")) == from_value(dt.date(2022, 5, 10))
+    assert from_value(np.int64(3)) == from_value(3)
+    assert from_value(np.float32(0.1)).micros == from_value(np.float64(0.1)).micros == 100_000
+    with pytest.raises(EventError, match="is not a timestamp"):
+        from_value(np.bool_(True))
 
 
 @pytest.mark.parametrize(("precision", "micros"), [("truncate", 1), ("round", 2)])

@@ -10,14 +10,15 @@ import pytest
 
 from spaseq.engine.python_graphs import facts_of
 from spaseq.errors import EventError, InputError, KbError
-from spaseq.io import line_feed
-from spaseq.io.line_feed import LineFeed
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
-from spaseq.io.strings import LongStrings, long_string_end, tokens_of, unescaped
+from spaseq.kb import open_kb
 from spaseq.kb.files import read_quads
+from spaseq.rdf import line_feed
+from spaseq.rdf.line_feed import LineFeed
 from spaseq.rdf.syntax import LimitError, nesting, parser_failure
+from spaseq.rdf.turtle_strings import LongStrings, long_string_end, tokens_of, unescaped
 
 HEAD = "@prefix : <http://example.org/> .\n@prefix prov: <http://www.w3.org/ns/prov#> .\n"
 LONG = 17 << 20
@@ -96,7 +97,7 @@ def test_other_tokens_that_are_too_long_are_refused_by_name(tmp_path: Path, valu
     path.write_text(HEAD + event(1, '"a"') + event(2, long) + event(3, '"c"'))
     found, _, error = values(path)
     assert found == ["a"]
-    assert error == f"{path}:6: a token is longer than 16 MiB, the most that the parser holds"
+    assert error == f"{path}:6: a token is longer than 16 MiB, the most that the parser holds, or has no end"
     found, log, error = values(path, "skip")
     assert (found, len(log), error) == (["a", "c"], 1, "")
 
@@ -113,7 +114,7 @@ def test_a_line_that_is_too_long_is_refused_by_name(tmp_path: Path, name: str) -
     time = '<urn:g> <http://www.w3.org/ns/prov#generatedAtTime> "1"^^<urn:x> .\n'
     path.write_text(time + "x" * LONG + "\n")
     _, _, error = values(path)
-    assert error == f"{path}:2: a token is longer than 16 MiB, the most that the parser holds"
+    assert error == f"{path}:2: a token is longer than 16 MiB, the most that the parser holds, or has no end"
 
 
 @pytest.mark.parametrize("breaks", [" ", "\n"])
@@ -188,3 +189,95 @@ def test_where_strings_end() -> None:
     assert list(tokens_of(b"\"a\" '''b''' # c")) == [(0, 3, 1), (4, 11, 3), (12, 15, 0)]
     assert unescaped(b"a\\t\\u00e9\\U0001F600") == "a\té😀"
     assert unescaped(b"\\x") is unescaped(b"\\uD800") is unescaped(b"\xff") is None
+
+
+# ------------------------------------------------------------------ going on behind what is torn
+
+TORN = {
+    "an open string": b'"abc',
+    "an open single-quoted string": b"'abc",
+    "an open long string": b'"""abc',
+    "an open IRI": b"<urn:x",
+    "no UTF-8": b'"a\xffb"',
+}
+
+
+@pytest.mark.parametrize("value", TORN.values(), ids=TORN)
+@pytest.mark.parametrize("lines", [1, 3])
+def test_reading_goes_on_behind_a_torn_line(tmp_path: Path, value: bytes, lines: int) -> None:
+    """The rest of a graph's block is passed over: its statements would be of no graph."""
+
+    def block(number: int, term: bytes) -> bytes:
+        gap = b" " if lines == 1 else b"\n"
+        stamp = f":g{number} prov:generatedAtTime {number} .\n:g{number} {{".encode()
+        rest = b"" if lines == 1 else b" .\n:s prov:generatedAtTime 99 ."
+        return stamp + gap + b":e :v " + term + rest + gap + b"}\n"
+
+    path = tmp_path / "s.trig"
+    good = [f'"{n}"'.encode() for n in range(3, 7)]
+    texts = [block(1, b'"1"'), block(2, value)]
+    path.write_bytes(HEAD.encode() + b"".join(texts + [block(n, t) for n, t in enumerate(good, 3)]))
+    found, log, error = values(path, "skip")
+    assert [value for value in found if value != "99"] == ["1", "3", "4", "5", "6"]
+    assert (len(log), error) == (1, "")
+    assert log[0].startswith(f"skipped: {path}:{6 if lines == 1 else 10}: not TriG")
+
+
+def test_each_torn_line_is_one_error(tmp_path: Path) -> None:
+    path = tmp_path / "s.trig"
+    path.write_text(HEAD + "".join(event(n, '"abc') for n in range(1, 2001)) + event(3000, '"d"'))
+    found, log, error = values(path, "skip")
+    assert (found, len(log), error) == (["d"], 2000, "")
+
+
+def test_a_long_line_does_not_take_the_event_in_front_of_it(tmp_path: Path) -> None:
+    quads = (
+        '<urn:g{0}> <http://www.w3.org/ns/prov#generatedAtTime> "{0}"'
+        "^^<http://www.w3.org/2001/XMLSchema#integer> .\n<urn:e> <urn:v> <urn:{0}> <urn:g{0}> .\n"
+    )
+    path = tmp_path / "s.nq"
+    path.write_text(quads.format(1) + "x" * LONG + "\n" + quads.format(3))
+    found, _, error = values(path)
+    assert found == ["urn:1"]
+    assert error.startswith(f"{path}:3: ")
+    assert values(path, "skip")[0] == ["urn:1", "urn:3"]
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_lines_end_as_editors_have_it(tmp_path: Path, ends: str) -> None:
+    path = tmp_path / "s.trig"
+    text = HEAD + event(1, '"a"') + "# a comment\n" + event(2, ":broken :broken")
+    path.write_bytes(text.replace("\n", ends).encode())
+    found, _, error = values(path)
+    assert found[:1] == ["a"]
+    assert error.startswith(f"{path}:7: ")
+    first = next(iter(Source("urn:s", [str(path)])))
+    assert first.origin == f"{path}:3"
+
+
+def test_long_strings_of_the_knowledge_base_are_read(tmp_path: Path) -> None:
+    for name, text, size in (
+        ("kb.ttl", f'<urn:a> <urn:b> """{"line" * (LONG // 4)}\n""" .\n', LONG + 1),
+        ("kb.nt", f'<urn:a> <urn:b> "{"x" * LONG}" .\n', LONG),
+    ):
+        path = tmp_path / name
+        path.write_text(text)
+        graph = open_kb({"urn:kb": path}).graph(ox.NamedNode("urn:kb"))
+        assert [len(fact[2].value) for fact in graph.match(None, None, None)] == [size]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<urn:a> <urn:b> <urn:c> .\n\n<urn:a> <urn:b> <http://x/{}> .\n", ":3: a token is longer"),
+        ('<urn:a> <urn:b> "a" .\n<urn:a> <urn:b> """{}\n', ":2: not Turtle, column 17: unexpected"),
+    ],
+)
+def test_errors_of_long_files_of_the_knowledge_base_have_a_line(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "kb.ttl"
+    path.write_text(text.format("x" * LONG))
+    with pytest.raises(KbError) as error:
+        open_kb({"urn:kb": path})
+    assert f"{path}{said}" in str(error.value)

@@ -58,6 +58,8 @@ def test_sequences_that_are_right(seq: str) -> None:
         ("A; B{0}", "{0}", "no times"),
         ("A; B{0,0}", "{0,0}", "no times"),
         ("A; B{1,0}", "{1,0}", "no times"),
+        ("A{2147483648}", "{2147483648}", "more than 2,147,483,647 times"),
+        ("A; B{0,9000000000000000000}", "{0,9000000000000000000}", "more than can be counted"),
         # units that can match nothing
         ("A?", "SEQ(A?)", "match nothing at all"),
         ("A*; B?", "SEQ(A*; B?)", "match nothing at all"),

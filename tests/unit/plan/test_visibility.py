@@ -21,7 +21,11 @@ def seen(seq: str, gpms: dict[str, str] | None = None) -> Visibility:
     [
         ("A; B; C", "a ab abc"),
         ("A; !N; B; C", "a abn ab abc"),
-        ("A; !N; B?; C", "a abcn ab abc"),
+        ("A; !N; B?; C", "a abcn abc abc"),
+        ("A?; B; C", "ab ab abc"),
+        ("A; B*; C", "a abc abc"),
+        ("A; B{0,2}", "a ab"),
+        ("A; B+; C", "a ab abc"),
         ("A; !N; !M; B", "a abn abm ab"),
         ("A; !N", "a an"),
         ("A; !(N; M); B", "a abn abmn ab"),

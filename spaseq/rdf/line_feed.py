@@ -12,12 +12,13 @@ Cost: linear in the bytes; memory is that of one line or one long string.
 from __future__ import annotations
 
 import uuid
+from collections import deque
 from typing import Protocol
 
 import pyoxigraph as ox
 
-from spaseq.io.strings import COMMENT, WORD, LongStrings, tokens_of, unescaped
 from spaseq.rdf.syntax import LimitError, nesting, parser_failure
+from spaseq.rdf.turtle_strings import COMMENT, WORD, LongStrings, is_torn, tokens_of, unescaped
 
 PARSER_TOKEN_BYTES = 1 << 24
 """The longest token that pyoxigraph holds."""
@@ -37,10 +38,18 @@ class Numbered(Protocol):
 
 
 class LineFeed:
-    """A binary file for the parser. `began` is the number of the first line handed out last."""
+    """A binary file for the parser. `began` is the number of the first line handed out last.
 
-    def __init__(self, lines: Numbered):
+    Args:
+        lines: where the lines are from.
+        line_based: whether a string ends on its line, as in N-Triples.
+        remembers: whether the lines since the last statement are kept, for `torn`.
+    """
+
+    def __init__(self, lines: Numbered, line_based: bool = False, remembers: bool = False):
         self._lines = lines
+        self._line_based = line_based
+        self._recent: deque[tuple[int, bytes]] | None = deque() if remembers else None
         self._strings = LongStrings()
         self._text = b""
         self._at = 0
@@ -60,6 +69,21 @@ class LineFeed:
     def statement_ended(self) -> None:
         """The parser has given a statement, so it is inside of no triple term."""
         self._open_triples = 0
+        while self._recent is not None and len(self._recent) > 1:
+            self._recent.popleft()
+
+    def torn(self, number: int) -> tuple[bytes, bytes, list[bytes]] | None:
+        """A line that leaves a string or an IRI open, or is no UTF-8.
+
+        Returns what is in front of it since the last statement, the line, and the lines behind it
+        so far; None for any other line, since the parser finds its way behind that one.
+        """
+        recent = list(self._recent or ())
+        place = next((i for i, (known, _) in enumerate(recent) if known == number), None)
+        if place is None or not is_torn(recent[place][1]):
+            return None
+        lines = [line for _, line in recent]
+        return b"".join(lines[:place]), lines[place], lines[place + 1 :]
 
     def restored(self, quad: ox.Quad) -> ox.Quad:
         """The statement with the contents of the strings that the parser did not see."""
@@ -75,21 +99,28 @@ class LineFeed:
             literal = ox.Literal(content, language=term.language, direction=term.direction)
         return ox.Quad(quad.subject, quad.predicate, literal, quad.graph_name)
 
-    def _next(self) -> bytes:
+    def _read(self) -> bytes:
         line = self._lines.readline()
+        if self._recent is not None and line:
+            self._recent.append((self._lines.number, line))
+        return line
+
+    def _next(self) -> bytes:
+        line = self._read()
         self.began = self._lines.number
         if b"<<(" in line or self._open_triples:
             self._open_triples = nesting(line, self._open_triples)
-        self._strings.read(line)
-        if self._strings.inside is not None:
-            line = self._long_string(line)
+        if not self._line_based:
+            self._strings.read(line)
+            if self._strings.inside is not None:
+                line = self._long_string(line)
         return line if len(line) <= _CUT_BYTES else self._shortened(line)
 
     def _long_string(self, first: bytes) -> bytes:
         """A line, and those that follow it to the end of the string that is open."""
         parts, size = [first], len(first)
         while self._strings.inside is not None:
-            line = self._lines.readline()
+            line = self._read()
             if not line:
                 text = b"".join(parts)
                 # The parser names the quotes that are open, and does not need all of the rest.

@@ -94,6 +94,28 @@ def tokens_of(text: bytes) -> Iterator[tuple[int, int, int]]:
             yield token.start(), position, quotes
 
 
+def is_torn(line: bytes) -> bool:
+    """Whether a line leaves a string or an IRI open, or is not UTF-8."""
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return True
+    position = 0
+    while token := TOKEN.search(line, position):
+        position = token.end()
+        if token.lastgroup == "long":
+            position = long_string_end(line, position, token[0])
+            if position < 0:
+                return True
+        elif token[0] in (b'"', b"'"):
+            return True
+        elif token[0] == b"<":
+            if line[position : position + 1] != b"<":
+                return True
+            position += 1
+    return False
+
+
 def unescaped(content: bytes) -> str | None:
     """The value of what is between quotes; None where it is not UTF-8 or an escape is none."""
     try:
