@@ -97,7 +97,10 @@ def test_other_tokens_that_are_too_long_are_refused_by_name(tmp_path: Path, valu
     path.write_text(HEAD + event(1, '"a"') + event(2, long) + event(3, '"c"'))
     found, _, error = values(path)
     assert found == ["a"]
-    assert error == f"{path}:6: a token is longer than 16 MiB, the most that the parser holds, or has no end"
+    assert (
+        error
+        == f"{path}:6: a token is longer than 16 MiB, the most that the parser holds, or has no end"
+    )
     found, log, error = values(path, "skip")
     assert (found, len(log), error) == (["a", "c"], 1, "")
 
@@ -114,7 +117,10 @@ def test_a_line_that_is_too_long_is_refused_by_name(tmp_path: Path, name: str) -
     time = '<urn:g> <http://www.w3.org/ns/prov#generatedAtTime> "1"^^<urn:x> .\n'
     path.write_text(time + "x" * LONG + "\n")
     _, _, error = values(path)
-    assert error == f"{path}:2: a token is longer than 16 MiB, the most that the parser holds, or has no end"
+    assert (
+        error
+        == f"{path}:2: a token is longer than 16 MiB, the most that the parser holds, or has no end"
+    )
 
 
 @pytest.mark.parametrize("breaks", [" ", "\n"])
