@@ -157,6 +157,7 @@ def run(
     entail: str | None = None,
     max_groups: int | None = None,
     max_steps: int | None = None,
+    max_memory: int | None = None,
     on_limit: OnLimit = "stop",
 ) -> Iterator[Match]:
     """The matches of queries over streams: the whole package in one call.
@@ -164,7 +165,7 @@ def run(
     `streams` gives each stream, by IRI or by the name a query calls it, its file, a list
     of files, or an iterable in the order of time: of `Event`s, or of (timestamp, graph) or
     (timestamp, graph, name) as `Run.push` takes them. `options` says how files are read,
-    `entail` what patterns match by the schema of the KB, and the last three what the run may
+    `entail` what patterns match by the schema of the KB, and the last four what the run may
     hold and do (see `Program.start`).
 
     Raises:
@@ -177,7 +178,12 @@ def run(
         program = program.bind(bind)
     given = _by_iri(program, streams)
     started = program.start(
-        kb=kb, entail=entail, max_groups=max_groups, max_steps=max_steps, on_limit=on_limit
+        kb=kb,
+        entail=entail,
+        max_groups=max_groups,
+        max_steps=max_steps,
+        max_memory=max_memory,
+        on_limit=on_limit,
     )
     domain, sources = TimeDomain(), list[Iterable[Event]]()
     for number, (iri, content) in enumerate(given.items()):

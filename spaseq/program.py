@@ -57,6 +57,7 @@ class Program(CompiledQueries):
         entail: str | None = None,
         max_groups: int | None = None,
         max_steps: int | None = None,
+        max_memory: int | None = None,
         on_limit: OnLimit = "stop",
         time_precision: TimePrecision = "error",
     ) -> Run:
@@ -66,14 +67,15 @@ class Program(CompiledQueries):
         opened `Kb`; `bind` fixes query variables to terms or plain Python values; `entail`
         is `rdfs` or `owl-ql` where patterns shall match what follows from the KB's schema.
 
-        `max_groups` bounds the groups of partial matches of each query, `max_steps` what one
-        event may cost it (see `spaseq.nfa.limits`). Beyond them the run stops with
-        `LimitExceeded`, or with `on_limit="shed"` lets the oldest groups go.
+        `max_groups` bounds the groups of partial matches of each query, `max_steps` the steps
+        that one event may take, `max_memory` the bytes of the rows that a graph pattern may have
+        for one event (see `spaseq.rdf.limits`). Beyond a bound the run stops with
+        `LimitExceeded`; with `on_limit="shed"` it drops the oldest groups where it can.
 
         `time_precision` is what a pushed time finer than a microsecond becomes: an error, the
         microsecond at or before it ("truncate"), or the nearest one ("round").
         """
-        limits = limits_of(max_groups, max_steps, on_limit)
+        limits = limits_of(max_groups, max_steps, max_memory, on_limit)
         run = Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail, limits)
         run.time_precision = time_precision
         for text in unread_warnings(self.sources, run.kb.graphs):
@@ -86,6 +88,7 @@ class Program(CompiledQueries):
         kb: Mapping[str, Any] | Any = None,
         max_groups: int | None = None,
         max_steps: int | None = None,
+        max_memory: int | None = None,
         on_limit: OnLimit = "stop",
         time_precision: TimePrecision = "error",
     ) -> Run:
@@ -98,7 +101,7 @@ class Program(CompiledQueries):
         """
         saved = SavedState(blob)
         program = self if saved.fits(self) else self._as_bound(saved)
-        limits = limits_of(max_groups, max_steps, on_limit)
+        limits = limits_of(max_groups, max_steps, max_memory, on_limit)
         run = Run(program, kb, saved.bound, saved.entail, limits)
         saved.restore(run)
         run.time_precision = time_precision

@@ -1,26 +1,23 @@
 """The command line: arguments in, exit status out; no behaviour of its own.
 
 `main` is the only place where an error becomes text and a status: 0 done, 1 a failure while
-running, 2 unusable arguments, query or input, 130 Ctrl-C, 143 SIGTERM. Commands import what they
-run when they run, so that `--help` and shell completion do not wait for the engine.
+running, 2 unusable arguments, query or input, 130 Ctrl-C, 143 SIGTERM (`stopping`). Commands import
+what they run when they run, so that `--help` and shell completion do not wait for the engine.
 """
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Sequence
 
 import click
 
 from spaseq.cli.commands import check, completion, explain, generate, run
 from spaseq.cli.groups import QuietGroup
 from spaseq.cli.reports import discard_output, say
+from spaseq.cli.stopping import Stopped, stoppable
 from spaseq.errors import EventError, InputError, LimitExceeded, QueryError, SpaseqError
 
-DONE, FAILED, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+DONE, FAILED, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -60,47 +57,23 @@ for _command in (run, check, explain, generate, completion):
     command_line.add_command(_command)
 
 
-class _Terminated(BaseException):
-    """SIGTERM has come."""
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise _Terminated
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends what runs inside as Ctrl-C does: outputs are completed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status."""
-    with _terminable():
-        return _main(arguments)
-
-
-def _main(arguments: Sequence[str] | None) -> int:
     try:
-        status = command_line.main(
-            None if arguments is None else list(arguments),
-            prog_name="spaseq",
-            standalone_mode=False,
-        )
+        with stoppable():
+            status = command_line.main(
+                None if arguments is None else list(arguments),
+                prog_name="spaseq",
+                standalone_mode=False,
+            )
         return status if isinstance(status, int) else DONE
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
+        stopped = error if isinstance(error, Stopped) else error.__cause__ or error.__context__
+        if isinstance(stopped, Stopped):
+            say(str(stopped))
+            return stopped.status
         say("interrupted")
         return INTERRUPTED
-    except _Terminated:
-        say("terminated")
-        return TERMINATED
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx is not None else "spaseq"
         # A missing argument lists its choices on lines of their own.

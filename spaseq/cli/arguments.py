@@ -44,6 +44,21 @@ _PREDICATE_PREFIXES = {
 }
 
 
+_BYTES = re.compile(r"(\d+)\s*(?:([KMGT])(?:i?B)?|B)?", re.IGNORECASE)
+
+
+def byte_size(text: str) -> int:
+    """A number of bytes; K, M, G and T are powers of 1024.
+
+    Raises:
+        click.BadParameter: for other text, and for zero.
+    """
+    match = _BYTES.fullmatch(text.strip())
+    if match is None or int(match[1]) < 1:
+        raise click.BadParameter(f"{text!r} is no number of bytes, such as 65536, 512M or 2G")
+    return int(match[1]) << 10 * " KMGT".index((match[2] or " ").upper())
+
+
 @dataclass(frozen=True, slots=True)
 class QueryFile:
     """A query as it was read; `name` is what its matches are called."""

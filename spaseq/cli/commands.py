@@ -144,14 +144,21 @@ class RunOptions:
     "--max-steps",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The groups that one event may be compared with, and the matches listed at once.",
+    help="The steps that one event may take in a graph pattern or in the automaton, and the "
+    "matches listed at once.",
+)
+@click.option(
+    "--max-memory",
+    type=arguments.byte_size,
+    metavar="SIZE",
+    help="The bytes (or 512M, 2G) of the rows that a graph pattern may have for one event.",
 )
 @click.option(
     "--on-limit",
     type=click.Choice(("stop", "shed")),
     default="stop",
     show_default=True,
-    help="What happens beyond --max-groups and --max-steps: an error, or the oldest groups go.",
+    help="Beyond --max-groups and --max-steps, stop with an error or drop the oldest groups.",
 )
 @click.option("--progress", is_flag=True, help="A progress bar, where there is a terminal.")
 @click.option("--stats", is_flag=True, help="Statistics on standard error at the end.")
@@ -168,6 +175,7 @@ def run(
     stats: bool,
     max_groups: int | None,
     max_steps: int | None,
+    max_memory: int | None,
     on_limit: str,
     **reading: Any,
 ) -> None:
@@ -192,7 +200,12 @@ def run(
     for warning in kb_warnings(read, program.sources, graphs, entail is not None):
         reports.say(warning, prefix="")
     sources = file_sources(files, options, log=reports.say)
-    limits = {"max_groups": max_groups, "max_steps": max_steps, "on_limit": on_limit}
+    limits = {
+        "max_groups": max_groups,
+        "max_steps": max_steps,
+        "max_memory": max_memory,
+        "on_limit": on_limit,
+    }
     shown = RunOptions(format_, output, limit, progress, stats, entail, limits)
     _run(program, graphs, sources, shown)
 

@@ -26,11 +26,11 @@ from spaseq.engine.pattern_rows import EventRows, check_graphs
 from spaseq.engine.stream_clock import Admission, timestamp_of
 from spaseq.errors import EventError, SpaseqError
 from spaseq.kb.knowledge import Knowledge
-from spaseq.nfa.limits import NO_LIMITS, Limits
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event, fact_of
+from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.rdf.time import mixed_domains
 from spaseq.results import Match
 
@@ -56,7 +56,7 @@ class Evaluation(Admission):
         self.entail = entail
         """The regime of entailment, if there is one; saved with the state."""
         self.entailed = self._entailment.graphs(self.kb, self.kb.current)
-        self.rows = EventRows(program, self.kb, self.entailed)
+        self.rows = EventRows(program, self.kb, self.entailed, limits)
         check_limits(program, limits)
         self.queries = [
             QueryRun(

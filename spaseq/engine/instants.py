@@ -28,13 +28,13 @@ from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.counters import Holding, PlaceStanding, Standing
-from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.nfa.match_path import Path
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.state import AutomatonState, NodeState
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event, Timestamp
+from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 

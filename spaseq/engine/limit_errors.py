@@ -12,10 +12,10 @@ from typing import Literal
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.place_names import Notation
 from spaseq.errors import Diagnostic, LimitExceeded, Span
-from spaseq.nfa.limits import LimitReached, Limits
 from spaseq.nfa.native.tables import looks_back
 from spaseq.plan.places import sequence_places
 from spaseq.rdf.event import Timestamp
+from spaseq.rdf.limits import LimitReached, Limits
 from spaseq.rdf.time import json_value
 
 EXAMINED = 100_000
@@ -35,21 +35,27 @@ _CHEAPER = (
     "groups that agree with it only: `spaseq explain` tells what an event can cost; or raise "
     "--max-steps (max_steps=)"
 )
+_FEWER_ROWS = (
+    "the triples of this graph pattern join in too many ways within one event: connect them by a "
+    "shared variable, or compare their variables with = instead of another operator; or raise "
+)
 _UNLISTED = (
     "EMIT, LIMIT, DISTINCT and AFTER MATCH choose among all matches of an instant: ask for fewer, "
     "shorten WITHIN, or raise --max-steps (max_steps=)"
 )
 
 
-def limits_of(max_groups: int | None, max_steps: int | None, on_limit: OnLimit) -> Limits:
-    """The bounds that somebody asks for.
+def limits_of(
+    max_groups: int | None, max_steps: int | None, max_memory: int | None, on_limit: OnLimit
+) -> Limits:
+    """The bounds that a caller asks for.
 
     Raises:
-        ValueError: for one that is less than 1, and for a policy that there is not.
+        ValueError: for a bound that is less than 1, and for an unknown policy.
     """
     if on_limit not in ("stop", "shed"):
         raise ValueError(f'on_limit is "stop" or "shed", not {on_limit!r}')
-    return Limits(max_groups, max_steps, on_limit == "shed")
+    return Limits(max_groups, max_steps, max_memory, on_limit == "shed")
 
 
 def check_limits(program: CompiledQueries, limits: Limits) -> None:
@@ -79,6 +85,8 @@ def exceeded(
     """What to raise; `waiting` are the groups, and the number of matches that wait to the end."""
     at = "" if time is None else f" at {json_value(time)}"
     place = reached.place
+    if reached.kind in ("pattern", "memory"):
+        return _pattern_exceeded(reached, limits, notation, at)
     if reached.kind == "groups":
         place, where = _crowded(notation, *waiting)
         message = (
@@ -105,6 +113,26 @@ def exceeded(
     return LimitExceeded(
         message, Diagnostic(message, span, hint), notation.plan.source, notation.plan.name
     )
+
+
+def _pattern_exceeded(
+    reached: LimitReached, limits: Limits, notation: Notation, at: str
+) -> LimitExceeded:
+    """A bound on what one graph pattern may do with an event."""
+    plan, task = notation.plan, reached.place
+    where, span = "a graph pattern", plan.sequence.span
+    if task in notation.tasks:
+        number = notation.tasks.index(task)
+        occurrence = next(o.index for o in plan.occurrences if o.gpm == number)
+        span = sequence_places(plan.sequence).occurrences[occurrence].reference.span
+        where = f"GPM {plan.gpms[number].name}"
+    if reached.kind == "memory":
+        option, bound = "memory", f"{limits.most_memory:,} bytes for its rows"
+    else:
+        option, bound = "steps", f"{limits.most_steps:,} steps"
+    message = f"an event{at} takes more than {bound} in {where} (--max-{option})"
+    hint = f"{_FEWER_ROWS}--max-{option} (max_{option}=)"
+    return LimitExceeded(message, Diagnostic(message, span, hint), plan.source, plan.name)
 
 
 def _span(notation: Notation, place: int) -> Span:

@@ -19,12 +19,14 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.entailment import Rules
 from spaseq.rdf.event import Event
+from spaseq.rdf.limits import Limits
 
 
 class EventRows:
     """The matchers of a run, each GPM once, whoever asks."""
 
-    def __init__(self, program: CompiledQueries, kb: Knowledge, entailed: Entailed):
+    def __init__(self, program: CompiledQueries, kb: Knowledge, entailed: Entailed, limits: Limits):
+        self._limits = limits
         plans = [query.plan for query in program.queries]
         conditions = [
             condition.expression
@@ -54,6 +56,7 @@ class EventRows:
             dict.fromkeys(_behind_others(program), "a query that reads what another registers"),
             self._entailed,
             before,
+            self._limits,
         )
 
     # ------------------------------------------------------------------ the KB

@@ -38,6 +38,8 @@ class Notation:
     def __init__(self, query: CompiledQuery):
         self.plan = query.plan
         self.automaton = query.automaton
+        self.tasks = query.tasks
+        """The number of the graph pattern of each GPM."""
         self.names = tuple(self.plan.gpms[o.gpm].name for o in self.plan.occurrences)
         self.order = tuple(self._reading_order())
         """The places of the pattern itself, as a match reaches them."""

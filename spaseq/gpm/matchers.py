@@ -39,6 +39,7 @@ from spaseq.rdf._window_terms import WindowTerms
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.entailment import View
 from spaseq.rdf.event import DATE_TIME, Event, Term
+from spaseq.rdf.limits import NO_LIMITS, Limits
 
 _PLAIN: Mapping[tuple[str, ...] | None, EntailedGraphs] = {}
 
@@ -55,6 +56,7 @@ class Matchers:
         whole: patterns for which the KB is not asked by key, and why not.
         entailed: by the KB graphs that a pattern sees, those graphs under entailment.
         before: of the same patterns over other graphs, to go on from.
+        limits: the bounds on steps and memory, for each pattern by itself.
 
     Raises:
         KbError: if what the patterns need of the KB cannot be had.
@@ -70,7 +72,9 @@ class Matchers:
         whole: Mapping[int, str] | None = None,
         entailed: Mapping[tuple[str, ...] | None, EntailedGraphs] = _PLAIN,
         before: Matchers | None = None,
+        limits: Limits = NO_LIMITS,
     ):
+        self._limits = limits
         self._kb = kb
         self._others = tuple(others)
         self._entailed = entailed
@@ -88,10 +92,10 @@ class Matchers:
         for number, pattern in enumerate(self.patterns):
             self._native.append(self._matcher(number, pattern, (whole or {}).get(number, "")))
         self._evaluators = [
-            Evaluator(pattern.program, self._seen(pattern.program))
+            Evaluator(pattern.program, self._seen(pattern.program), number, limits)
             if pattern.native is None
             else None
-            for pattern in self.patterns
+            for number, pattern in enumerate(self.patterns)
         ]
         # What is entailed may have predicates that no triple of the event has.
         self._required = [
@@ -153,7 +157,7 @@ class Matchers:
             return None
         flat = flatten(native.root, native.exists)
         columns = len(program.variables)
-        matcher = self._linked(program, native, flat, native.filters, columns)
+        matcher = self._linked(number, program, native, flat, native.filters, columns)
         if flat.kb_tables:
             self._tables[number] = KbTables(
                 program,
@@ -161,7 +165,7 @@ class Matchers:
                 matcher,
                 flat,
                 lambda below, filters: self._linked(
-                    program, native, below, filters, len(native.slots)
+                    number, program, native, below, filters, len(native.slots)
                 ),
                 whole,
             )
@@ -169,6 +173,7 @@ class Matchers:
 
     def _linked(
         self,
+        number: int,
         program: GpmProgram,
         native: NativePattern,
         flat: FlatPattern,
@@ -184,6 +189,9 @@ class Matchers:
             len(native.slots),
             columns,
             -1 if program.at is None else program.variables.index(program.at),
+            number,
+            self._limits.most_steps,
+            self._limits.most_memory,
         )
 
     # ------------------------------------------------------------------ the KB

@@ -5,6 +5,10 @@ from libc.stdint cimport uint32_t, uint64_t
 cdef enum:
     SPELL = 1 << 14     # steps between two looks at the clock
 
+# The bound of what has none: more steps than a run can take.
+cdef extern from *:
+    const uint64_t ENDLESS "INT64_MAX"
+
 # The steps of one event: `left` counts down to the bound, or to the next look at the clock.
 cdef struct Effort:
     uint64_t left
@@ -19,10 +23,9 @@ cdef bint renew(Effort* effort) except -1 nogil
 cdef bint take_more(Effort* effort, uint64_t count) except -1 nogil
 
 
-cdef inline int beat(uint32_t* beats) except -1 nogil:
-    """One more turn of a loop that counts no steps: signals are looked at now and then."""
-    beats[0] += 1
-    if beats[0] & (SPELL - 1) == 0:
+cdef inline int heed_rarely(uint32_t turn) except -1 nogil:
+    """Look at signals in some turns of a loop whose rows have been counted as steps before."""
+    if turn & 0xFFF == 0xFFF:
         heed()
     return 0
 
@@ -32,6 +35,13 @@ cdef inline int resume_effort(Effort* effort, uint64_t had) noexcept nogil:
     effort.unlooked -= effort.granted - effort.left
     effort.had = had
     effort.granted = effort.left = min(effort.most - had, effort.unlooked)
+    return 0
+
+
+cdef inline int begin_event(Effort* effort) noexcept nogil:
+    """The next event has taken no step; without a bound, steps are counted across events."""
+    if effort.most < ENDLESS:
+        resume_effort(effort, 0)
     return 0
 
 

@@ -18,9 +18,9 @@ from model.buffer import Buffer, Entry
 from model.meter import Meter
 from model.registers import Registers
 from spaseq.nfa.automaton import Atom, Edge
-from spaseq.nfa.limits import NO_LIMITS
 from spaseq.nfa.match_path import Row, Step, Witnessed
 from spaseq.nfa.registers import Environment
+from spaseq.rdf.limits import NO_LIMITS
 
 Meeting = tuple[tuple[int, Entry, Row], ...]
 """(occurrence, entry, row) for each occurrence that an alternative holds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.nfa.limits import Kind, LimitReached, Limits
+from spaseq.rdf.limits import Kind, LimitReached, Limits
 
 
 class Meter:

@@ -23,10 +23,10 @@ from spaseq.errors import LimitExceeded
 from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.counters import Holding, Standing
-from spaseq.nfa.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.nfa.match_path import Path, Row
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event
+from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.results import Match
 from spaseq.runs import Run
 

@@ -30,12 +30,12 @@ from model.tecs import Accepted, Chain, Node, Waiting, chained, members_since, p
 from model.window import WindowClock
 from model.wiring import buffered_gpms, index_columns
 from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link
-from spaseq.nfa.limits import NO_LIMITS, Limits
 from spaseq.nfa.match_path import Key, Path, Row, Step, Witnessed
 from spaseq.nfa.registers import Environment
 from spaseq.nfa.wiring import dispatch, fragment_places, windows_back
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import Event
+from spaseq.rdf.limits import NO_LIMITS, Limits
 
 
 class AutomatonRun:

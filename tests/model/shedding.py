@@ -1,6 +1,6 @@
 """Too much waiting in an `AutomatonRun` → the oldest of it goes, or the run stops.
 
-See `spaseq.nfa.limits`. Cost: linear in what waits, each time an eighth of the bound goes.
+See `spaseq.rdf.limits`. Cost: linear in what waits, each time an eighth of the bound goes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from model.group import PlaceState
 from model.tecs import Waiting
-from spaseq.nfa.limits import LimitReached, Limits
+from spaseq.rdf.limits import LimitReached, Limits
 
 Closing = list[tuple[int, int, Waiting]]
 """Matches that wait for their window to close: (its time, their number, the match)."""

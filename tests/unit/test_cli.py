@@ -567,3 +567,18 @@ def test_bounds_stop_a_run_or_shed(shell: Shell) -> None:
     assert shell.out.count("\n") == 1
     assert "1 group was shed (--on-limit shed): matches may be missing" in shell.err
     assert "shed_groups" in shell.err
+
+
+def test_memory_for_the_rows_of_an_event_is_bounded(shell: Shell) -> None:
+    shell.file("q.rq", QUERY.replace("[] :a ?x", "?s :p ?x . ?t :p ?u . ?v :p ?w"))
+    many = "".join(
+        f'<e:s> <http://example.org/p> "{n}" <http://example.org/1> .\n' for n in range(50)
+    )
+    shell.file("s.nq", one("1", 0, "p", "1") + many)
+    bounded = ["run", "q.rq", "--stream", "s=s.nq", "--max-memory"]
+    assert shell(*bounded, "64K") == 1
+    assert "takes more than 65,536 bytes for its rows in GPM A (--max-memory)" in shell.err
+    assert shell(*bounded, "64 MiB") == 0
+    for wrong in ("0", "64X", "much", "-1"):
+        assert shell(*bounded, wrong) == 2
+        assert "is no number of bytes, such as 65536, 512M or 2G" in shell.err

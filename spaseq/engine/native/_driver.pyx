@@ -21,6 +21,7 @@ from spaseq.nfa.native._earliest cimport Earliest
 from spaseq.nfa.native._tecs cimport Node
 from spaseq.rdf._batch cimport EventRecord
 from spaseq.rdf._dictionary cimport text_of
+from spaseq.rdf._effort cimport SPELL, heed
 from spaseq.rdf._intervals cimport Box
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._terms cimport WINDOWED
@@ -579,7 +580,10 @@ cdef class NativeStep(Readers):
             self.core.walk.begin(
                 end, self.core.since_at(end) if self.core.apart else since_of(self.core)
             )
-            found += self.core.walk.pass_on(most - found, witnesses)
+            found += self.core.walk.pass_on(min(most - found, <uint64_t>SPELL), witnesses)
+            while found < most and self.core.walk.goes_on():
+                heed()
+                found += self.core.walk.pass_on(min(most - found, <uint64_t>SPELL), witnesses)
         if skip:
             self.core.skip_past(self.core.accepted_count)
         self.core.accepted_count = 0

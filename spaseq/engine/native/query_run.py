@@ -22,7 +22,6 @@ from spaseq.engine.stream_clock import Admission
 from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.automaton import Link
-from spaseq.nfa.limits import NO_LIMITS, Limits
 from spaseq.nfa.match_path import Key, Path, Step, Witnessed
 from spaseq.nfa.native import tables as automaton_tables
 from spaseq.nfa.native._automaton import AutomatonCore
@@ -41,6 +40,7 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._window_terms import WindowTerms
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
+from spaseq.rdf.limits import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
     from spaseq.nfa.native._snapshot import Label

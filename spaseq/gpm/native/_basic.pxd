@@ -6,6 +6,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from spaseq.gpm.native._summary_graph cimport SummaryGraph
 from spaseq.gpm.native._rows cimport Rows, row_new
 from spaseq.rdf._batch cimport Triple
+from spaseq.rdf._effort cimport Effort, take_step
 from spaseq.rdf._terms cimport term_t
 
 # One end of a triple pattern.
@@ -41,6 +42,8 @@ cdef class BasicJoin:
     cdef Cursor* cursors    # one per step
     cdef term_t* work       # the row being made
     cdef uint32_t width
+    cdef Effort effort      # the steps of the event
+    cdef int pattern        # the number of the graph pattern, for the error
 
     cdef int enter(self, uint32_t first, steps) except -1
     cdef End _end(self, end) except *
@@ -51,8 +54,23 @@ cdef class BasicJoin:
     ) except -1 nogil
     cdef bint _fits_singly(self, term_t* row, uint32_t first, uint32_t end) noexcept nogil
     cdef int _open(self, Step* step, Cursor* cursor) except -1 nogil
+    cdef int _charge_scan(self, uint32_t count) except -1 nogil
     cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil
     cdef bint _fits(self, const End* end, term_t term, bint* bound) noexcept nogil
+
+
+cdef int refuse_step(BasicJoin join) except -1 nogil
+
+
+cdef inline int spend(BasicJoin join) except -1 nogil:
+    """Count one more step of the event.
+
+    Raises:
+        LimitReached: if the bound leaves none.
+    """
+    if not take_step(&join.effort):
+        refuse_step(join)
+    return 0
 
 
 cdef inline bint agrees(const End* end, term_t term, term_t* row) noexcept nogil:

@@ -20,13 +20,20 @@ from spaseq.gpm.native._summary_graph cimport (
     end_hash,
 )
 from spaseq.gpm.native._rows cimport row_at, row_new
-from spaseq.rdf._effort cimport beat
+from spaseq.rdf._effort cimport ENDLESS, bound_effort, take_steps
 from spaseq.rdf._memory cimport give_back, zeroed
+
+from spaseq.rdf.limits import LimitReached
 
 # Views of up to this many triples are always scanned; others are scanned this many times
 # before sibling lists are built, which costs about as much.
 cdef uint32_t FEW = 4
 cdef uint32_t SCANS = 2
+
+
+cdef int refuse_step(BasicJoin join) except -1 nogil:
+    with gil:
+        raise LimitReached("pattern", join.pattern)
 
 
 cdef class BasicJoin:
@@ -36,6 +43,7 @@ cdef class BasicJoin:
         self.graph = graph
         self.views = views
         self.width = width
+        bound_effort(&self.effort, ENDLESS)
         self.count = <uint32_t>len(steps)
         self.steps = <Step*>zeroed(self.count, sizeof(Step))
         self.cursors = <Cursor*>zeroed(self.count, sizeof(Cursor))
@@ -77,7 +85,7 @@ cdef class BasicJoin:
         cdef Step* steps = &self.steps[first]
         cdef Cursor* cursors = &self.cursors[first]
         cdef int depth, last = <int>(end - first) - 1
-        cdef uint32_t i, count, most = 0, beats = 0
+        cdef uint32_t i, count, most = 0
         for depth in range(last + 1):
             count = self.graph.views[steps[depth].view].count
             if count == 0:
@@ -90,14 +98,17 @@ cdef class BasicJoin:
             depth = 0
             self._open(&steps[0], &cursors[0])
             while depth >= 0:
-                beat(&beats)
                 if not self._advance(&steps[depth], &cursors[depth]):
                     depth -= 1
-                elif depth == last:
+                    continue
+                spend(self)
+                if depth == last:
                     memcpy(row_new(out), self.work, self.width * sizeof(term_t))
-                else:
-                    depth += 1
-                    self._open(&steps[depth], &cursors[depth])
+                    continue
+                depth += 1
+                self._open(&steps[depth], &cursors[depth])
+                if cursors[depth].chain == NULL:
+                    self._charge_scan(self.graph.views[steps[depth].view].count)
         return 0
 
     cdef bint match_singly(self, uint32_t first, uint32_t end, Rows* out) except -1 nogil:
@@ -181,6 +192,12 @@ cdef class BasicJoin:
             self.graph.link(step.view, side)
         cursor.chain = view.siblings[<int>side].next
         cursor.position = view.siblings[<int>side].heads[hash & view.siblings[<int>side].mask]
+        return 0
+
+    cdef int _charge_scan(self, uint32_t count) except -1 nogil:
+        """Count the triples of a view that a later step scans, as steps of the event."""
+        if count > FEW and not take_steps(&self.effort, count):
+            refuse_step(self)
         return 0
 
     cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil:

@@ -8,7 +8,7 @@ from cpython.ref cimport PyObject
 from spaseq.gpm.native._basic cimport BasicJoin, take_both
 from spaseq.gpm.native._bytecode cimport Existence
 from spaseq.gpm.native._summary_graph cimport SummaryGraph
-from spaseq.gpm.native._rows cimport RowIndex, Rows
+from spaseq.gpm.native._rows cimport RowBudget, RowIndex, Rows
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._memory cimport Arena
 from spaseq.rdf._terms cimport term_t
@@ -68,7 +68,7 @@ cdef class NativeMatcher:
     cdef uint32_t event
     cdef uint8_t* passed                # per row: whether it passed the local filters
     cdef uint32_t passed_room
-    cdef uint32_t beats                 # turns of loops since the last look at signals, and before
+    cdef RowBudget budget               # of the tables of rows
     cdef uint64_t* untrue
     cdef readonly uint64_t tried        # events so far
     cdef readonly uint64_t found        # rows so far

@@ -18,6 +18,9 @@ class NativeMatcher:
         slots: int,
         columns: int,
         at: int,
+        pattern: int = ...,
+        steps: int = ...,
+        memory: int = ...,
     ) -> None: ...
     @property
     def graph(self) -> SummaryGraph: ...

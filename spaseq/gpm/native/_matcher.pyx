@@ -12,9 +12,10 @@ Cost: linear in the rows the steps make, intermediate ones too; joins of two ope
 hash joins on the slots both always bind. Source: SPARQL 1.1 section 18.5.
 """
 
+from libc.stdint cimport SIZE_MAX
 from libc.string cimport memcpy, memset
 
-from spaseq.gpm.native._basic cimport match_one
+from spaseq.gpm.native._basic cimport match_one, spend
 from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._summary_graph cimport bit_of
 from spaseq.gpm.native._rows cimport (
@@ -28,7 +29,7 @@ from spaseq.gpm.native._rows cimport (
     rows_free,
     rows_init,
 )
-from spaseq.rdf._effort cimport beat
+from spaseq.rdf._effort cimport ENDLESS, begin_event, bound_effort, heed_rarely
 from spaseq.rdf._batch cimport Triple
 from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, longer, zeroed
 
@@ -84,12 +85,16 @@ cdef class NativeMatcher:
         local: how many local filters there are.
         slots: how many slots rows have, and `columns` how many of them are variables.
         at: the slot of the AT variable, -1 without one.
+        pattern: the number of the graph pattern, for the errors of bounds.
+        steps: the most steps of an event.
+        memory: the most bytes of all tables of rows.
     """
 
     def __cinit__(
         self, SummaryGraph graph not None, views, flat, codes, int local, int slots, int columns,
-        int at,
+        int at, int pattern=0, uint64_t steps=ENDLESS, size_t memory=SIZE_MAX,
     ):
+        self.budget.left, self.budget.pattern = memory, pattern
         self.graph = graph
         self.views = views
         self.flat = flat
@@ -102,6 +107,8 @@ cdef class NativeMatcher:
         self.expressions = [Expression(code.code, graph.dictionary) for code in codes]
         self._take_memory(len(flat.nodes), len(flat.operands), len(codes))
         self.basic = BasicJoin(graph, views, slots, flat.steps)
+        self.basic.pattern = pattern
+        bound_effort(&self.basic.effort, steps)
         for i, operand in enumerate(flat.operands):
             self.operands[<uint32_t>i] = operand
         for i, node in enumerate(flat.nodes):
@@ -161,7 +168,7 @@ cdef class NativeMatcher:
         flat.test_end = node.test_end
         flat.slot = node.slot
         flat.flag = node.flag
-        rows_init(&flat.rows, self.width)
+        rows_init(&flat.rows, self.width, &self.budget)
         if flat.operator != TABLE:
             return 0
         slots, rows = self.flat.tables[flat.first]
@@ -362,6 +369,7 @@ cdef class NativeMatcher:
         cdef uint32_t i, kept = 0
         cdef Node* root = &self.nodes[self.node_count - 1]
         self.tried += 1
+        begin_event(&self.basic.effort)
         arena_reset(&self.scratch)
         if self.straight:
             rows.count = 0
@@ -403,7 +411,7 @@ cdef class NativeMatcher:
             )
             self.passed_room = 2 * self.result.count
         for i in range(self.result.count):
-            beat(&self.beats)
+            heed_rarely(i)
             self.passed[i] = 1
             for test in range(self.local_first, self.local_end):
                 if not self.holds(test, test + 1, row_at(self.result, i)):
@@ -454,6 +462,7 @@ cdef class NativeMatcher:
             self.evaluate(node.left)
             part = &self.nodes[node.left].rows
             for i in range(part.count):
+                heed_rarely(i)
                 if self.holds(node.test_first, node.test_end, row_at(part, i)):
                     self._copy_row(&node.rows, row_at(part, i))
         elif node.operator == UNION:
@@ -498,7 +507,7 @@ cdef class NativeMatcher:
         cdef term_t value
         cdef uint32_t i, test = node.test_first
         for i in range(rows.count):
-            beat(&self.beats)
+            heed_rarely(i)
             row = row_at(rows, i)
             seen = row
             if node.flag and self.at >= 0:
@@ -528,7 +537,7 @@ cdef class NativeMatcher:
             self.seed = outside
             before = node.rows.count
             for j in range(right.count):
-                beat(&self.beats)
+                spend(self.basic)
                 if self.holds(node.test_first, node.test_end, row_at(right, j)):
                     self._copy_row(&node.rows, row_at(right, j))
             if node.rows.count == before:
@@ -566,7 +575,7 @@ cdef class NativeMatcher:
             else:
                 j = right.count > 0
             while j:
-                beat(&self.beats)
+                spend(self.basic)
                 partner = (j & ~<uint32_t>MORE) - 1
                 if node.operator == MINUS:
                     excluded = overlap(row_at(left, i), row_at(right, partner), self.width)

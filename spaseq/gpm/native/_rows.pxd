@@ -5,9 +5,15 @@ from libc.stdint cimport uint32_t, uint64_t
 from spaseq.rdf._memory cimport Arena
 from spaseq.rdf._terms cimport term_t
 
+# The bytes that the tables of one graph pattern may still take.
+cdef struct RowBudget:
+    size_t left
+    int pattern         # its number, for the error
+
 # `count` rows of `width` terms each, 0 is unbound.
 cdef struct Rows:
     term_t* cells
+    RowBudget* budget
     uint32_t width
     uint32_t count
     uint32_t room
@@ -22,7 +28,7 @@ cdef struct RowIndex:
     uint32_t* next
     uint32_t mask
 
-cdef int rows_init(Rows* rows, uint32_t width) except -1
+cdef int rows_init(Rows* rows, uint32_t width, RowBudget* budget) except -1
 cdef void rows_free(Rows* rows) noexcept nogil
 cdef int rows_grow(Rows* rows) except -1 nogil
 cdef int index_rows(

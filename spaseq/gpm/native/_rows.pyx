@@ -9,11 +9,14 @@ from libc.string cimport memcmp, memcpy, memset
 
 from spaseq.rdf._memory cimport arena_take, give_back, resized, take
 
+from spaseq.rdf.limits import LimitReached
+
 # Up to this many rows are compared one by one: cheaper than an index.
 cdef uint32_t FEW = 8
 
 
-cdef int rows_init(Rows* rows, uint32_t width) except -1:
+cdef int rows_init(Rows* rows, uint32_t width, RowBudget* budget) except -1:
+    rows.budget = budget
     rows.width = width
     rows.count = 0
     rows.room = 16
@@ -30,13 +33,18 @@ cdef void rows_free(Rows* rows) noexcept nogil:
 
 cdef int rows_grow(Rows* rows) except -1 nogil:
     cdef size_t room = 2 * <size_t>rows.room
+    cdef size_t more = rows.room * <size_t>rows.width * sizeof(term_t)
     cdef term_t* moved = NULL
+    if more > rows.budget.left:
+        with gil:
+            raise LimitReached("memory", rows.budget.pattern)
     if room < MORE:
         moved = <term_t*>resized(rows.cells, (room * rows.width or 1) * sizeof(term_t))
     if moved == NULL:
         with gil:
             raise MemoryError("no room for the rows of a graph pattern")
     rows.cells = moved
+    rows.budget.left -= more
     rows.room = <uint32_t>room
     return 0
 

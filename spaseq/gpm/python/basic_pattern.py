@@ -11,7 +11,7 @@ Blank nodes of the pattern are variables nobody else sees; their columns are nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import pyoxigraph as ox
@@ -25,7 +25,7 @@ from spaseq.parser import ast
 from spaseq.rdf.event import Term
 from spaseq.rdf.graph import Graph
 
-Step: TypeAlias = Callable[[Graph, Rows], Rows]
+Step: TypeAlias = Callable[[Graph, Rows], Iterable[Row]]
 _LINK = ox.NamedNode("urn:spaseq:any-constant-predicate")
 FREE_PATH = 1000.0
 """Pairs that a path may join where neither end is bound."""
@@ -94,7 +94,7 @@ class BasicPattern:
             seeds = tuple(scope.outer[name] for name in self._seeds)
             rows = [row + seeds for row in rows]
         for step in self._steps:
-            rows = step(graph, rows)
+            rows = scope.collect(step(graph, rows))
             if not rows:
                 return rows
         keep = self._keep
@@ -164,19 +164,19 @@ def _constant_step(subject: End, predicate: Term, object: End) -> tuple[Step, li
 
 
 def _scan(predicate: Term) -> Step:
-    def scan(graph: Graph, rows: Rows) -> Rows:
+    def scan(graph: Graph, rows: Rows) -> Iterable[Row]:
         pairs = graph.pairs(predicate)
         if len(rows) == 1 and not rows[0]:
             return pairs
-        return [row + pair for row in rows for pair in pairs]
+        return (row + pair for row in rows for pair in pairs)
 
     return scan
 
 
 def _loops(predicate: Term) -> Step:
-    def loops(graph: Graph, rows: Rows) -> Rows:
+    def loops(graph: Graph, rows: Rows) -> Iterable[Row]:
         found = [(s,) for s, o in graph.pairs(predicate) if s == o]
-        return [row + one for row in rows for one in found]
+        return (row + one for row in rows for one in found)
 
     return loops
 
@@ -185,17 +185,17 @@ def _follow(subject: Term | int, predicate: Term) -> Step:
     if isinstance(subject, int):
         column = subject
 
-        def follow(graph: Graph, rows: Rows) -> Rows:
+        def follow(graph: Graph, rows: Rows) -> Iterable[Row]:
             objects = graph.objects
-            return [(*row, found) for row in rows for found in objects(row[column], predicate)]
+            return ((*row, found) for row in rows for found in objects(row[column], predicate))
 
         return follow
 
     start = subject
 
-    def follow_constant(graph: Graph, rows: Rows) -> Rows:
+    def follow_constant(graph: Graph, rows: Rows) -> Iterable[Row]:
         found = graph.objects(start, predicate)
-        return [(*row, one) for row in rows for one in found]
+        return ((*row, one) for row in rows for one in found)
 
     return follow_constant
 
@@ -204,17 +204,17 @@ def _follow_back(predicate: Term, object: Term | int) -> Step:
     if isinstance(object, int):
         column = object
 
-        def follow(graph: Graph, rows: Rows) -> Rows:
+        def follow(graph: Graph, rows: Rows) -> Iterable[Row]:
             subjects = graph.subjects
-            return [(*row, found) for row in rows for found in subjects(predicate, row[column])]
+            return ((*row, found) for row in rows for found in subjects(predicate, row[column]))
 
         return follow
 
     end = object
 
-    def follow_constant(graph: Graph, rows: Rows) -> Rows:
+    def follow_constant(graph: Graph, rows: Rows) -> Iterable[Row]:
         found = graph.subjects(predicate, end)
-        return [(*row, one) for row in rows for one in found]
+        return ((*row, one) for row in rows for one in found)
 
     return follow_constant
 
@@ -232,8 +232,8 @@ def _getter(end: End) -> Callable[[Row], Term | None]:
 def _check(subject: End, predicate: Term, object: End) -> Step:
     start, end = _getter(subject), _getter(object)
 
-    def check(graph: Graph, rows: Rows) -> Rows:
-        return [row for row in rows if graph.contains(start(row), predicate, end(row))]
+    def check(graph: Graph, rows: Rows) -> Iterable[Row]:
+        return (row for row in rows if graph.contains(start(row), predicate, end(row)))
 
     return check
 
@@ -254,13 +254,13 @@ def _open_step(subject: End, predicate: End, object: End) -> tuple[Step, list[st
     pick = picker(taken)
     start, link, stop = map(_getter, ends)
 
-    def step(graph: Graph, rows: Rows) -> Rows:
-        return [
+    def step(graph: Graph, rows: Rows) -> Iterable[Row]:
+        return (
             row + pick(fact)
             for row in rows
             for fact in graph.match(start(row), link(row), stop(row))
             if all(fact[i] == fact[j] for i, j in repeated)
-        ]
+        )
 
     return step, new
 
@@ -277,14 +277,12 @@ def _path_step(path: ast.Path, subject: End, object: End) -> tuple[Step, list[st
     # A variable that an empty path binds ranges over the graph's nodes only.
     inside = [x for x in (subject, object) if isinstance(x, int)] if nullable(path) else []
 
-    def step(graph: Graph, rows: Rows) -> Rows:
-        out: list[Row] = []
+    def step(graph: Graph, rows: Rows) -> Iterable[Row]:
         for row in rows:
             if inside and any(row[column] not in graph.nodes for column in inside):
                 continue
             for pair in pairs_of(graph, start(row), end(row)):
                 if not loop or pair[0] == pair[1]:
-                    out.append(row + pick(pair))
-        return out
+                    yield row + pick(pair)
 
     return step, new

@@ -20,17 +20,27 @@ from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.python.algebra import compile_group
 from spaseq.gpm.python.row_operators import Row, picker
 from spaseq.gpm.python.scope import Scope
+from spaseq.gpm.python.work import Work
 from spaseq.parser import ast
 from spaseq.rdf.event import Event
+from spaseq.rdf.limits import NO_LIMITS, Limits
 
 
 class Evaluator:
-    """Evaluates one `GpmProgram`.
+    """Evaluates one `GpmProgram`, number `number` of the run, within the bounds `limits`.
 
     `plan` is the order of evaluation, one line for each operator, for people.
     """
 
-    def __init__(self, program: GpmProgram, kb: NamedGraphs | None):
+    def __init__(
+        self,
+        program: GpmProgram,
+        kb: NamedGraphs | None,
+        number: int = 0,
+        limits: Limits = NO_LIMITS,
+    ):
+        bounded = limits.steps is not None or limits.memory is not None
+        self._work = Work(number, limits) if bounded else None
         self.program = program
         self._kb = kb
         at = program.at
@@ -59,10 +69,17 @@ class Evaluator:
         return all(predicate in present for predicate in self.required)
 
     def rows(self, event: Event) -> list[Row]:
-        """The distinct solutions, over the program's variables."""
+        """The distinct solutions, over the program's variables.
+
+        Raises:
+            LimitReached: if they take more steps or memory than the bounds allow.
+        """
         if not self.relevant(event):
             return []
         scope = Scope(event, self._kb, self.program.kb_graphs)
+        if self._work is not None:
+            self._work.begin()
+            scope.work = self._work
         at = self.program.at
         time = event.time.term
         if at is not None:

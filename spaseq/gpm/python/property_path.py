@@ -128,9 +128,9 @@ def _closure(inner: PathOf, least: int, once: bool) -> PathOf:
             return [(subject, end) for end in reached]
         if object is not None:
             return [(start, object) for start in reach(graph, object, backwards=True)]
-        return [
+        return (
             (start, end) for start in graph.nodes for end in reach(graph, start, backwards=False)
-        ]
+        )
 
     return pairs
 

@@ -12,7 +12,7 @@ certain. Source: SPARQL 1.1 section 18.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TypeAlias
@@ -159,13 +159,12 @@ def join(left: Node, right: Node) -> Node:
         if not rows:
             return rows
         table = index(scope)
-        out = []
-        for row in rows:
-            for other in table.get(key(row), ()):
-                merged = merge(row, other)
-                if merged is not None:
-                    out.append(merged)
-        return out
+        return scope.collect(
+            merged
+            for row in rows
+            for other in table.get(key(row), ())
+            if (merged := merge(row, other)) is not None
+        )
 
     lines = (*left.lines, _title("join", meeting), *indent(right.lines))
     static = left.static and right.static
@@ -209,25 +208,24 @@ def left_join(
             seeded = extend
             return lambda row: seeded(scope, [row])
         table = index(scope)
-        return lambda row: [
+        return lambda row: scope.collect(
             merged for other in table.get(key(row), ()) if (merged := merge(row, other)) is not None
-        ]
+        )
 
     def run(scope: Scope) -> Rows:
         rows = left.run(scope)
         if not rows:
             return rows
         found = partners(scope, rows)
-        out: list[Row] = []
-        for row in rows:
-            matches = found(row)
-            if condition is not None:
-                matches = [match for match in matches if condition(match, scope)]
-            if matches:
-                out.extend(matches)
-            else:
-                out.append(row + padding)
-        return out
+
+        def padded() -> Iterator[Row]:
+            for row in rows:
+                matches = found(row)
+                if condition is not None:
+                    matches = [match for match in matches if condition(match, scope)]
+                yield from matches or (row + padding,)
+
+        return scope.collect(padded())
 
     title = _title("optional" if condition is None else "optional, with a condition,", meeting)
     return Node(

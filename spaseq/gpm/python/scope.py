@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeGuard
 
 import pyoxigraph as ox
 
 from spaseq.gpm.named_graphs import NamedGraphs, seen
+from spaseq.gpm.python.work import R, Work
 from spaseq.rdf.event import Event, Term
 from spaseq.rdf.graph import EMPTY, Graph
 
@@ -24,7 +25,7 @@ class Scope:
     the `AT` variable for a GPM's own BINDs.
     """
 
-    __slots__ = ("_now", "event", "graph", "kb", "kb_graphs", "outer")
+    __slots__ = ("_now", "event", "graph", "kb", "kb_graphs", "outer", "work")
 
     def __init__(
         self,
@@ -37,6 +38,8 @@ class Scope:
         self.kb_graphs = kb_graphs
         self.graph: Graph = EMPTY if event is None else seen(event, kb)
         self.outer = _NOTHING
+        self.work: Work | None = None
+        """The bounds on what the operators do, if there are any."""
         self._now: list[ox.Literal] = []
 
     def _copy(self) -> Scope:
@@ -46,6 +49,7 @@ class Scope:
         other.kb_graphs = self.kb_graphs
         other.graph = self.graph
         other.outer = self.outer
+        other.work = self.work
         other._now = self._now
         return other
 
@@ -60,6 +64,16 @@ class Scope:
         other = self._copy()
         other.outer = outer
         return other
+
+    def collect(self, rows: Iterable[R]) -> Sequence[R]:
+        """The rows that a join makes, listed within the bounds.
+
+        Raises:
+            LimitReached: if they exceed the bounds.
+        """
+        if self.work is not None:
+            return self.work.collect(rows)
+        return rows if isinstance(rows, Sequence) else list(rows)
 
     @property
     def snapshot(self) -> object:

@@ -28,7 +28,7 @@ cdef class AutomatonCore(Chain):
     cdef bint adjacent          # strict contiguity is asked for somewhere
     cdef uint8_t* concerned     # per GPM: whether its rows concern others than those who wait
     cdef bint plain             # there is no such GPM
-    # Bounds, see spaseq.nfa.limits; and how much was there before the event at hand.
+    # Bounds, see spaseq.rdf.limits; and how much was there before the event at hand.
     cdef uint64_t most_groups, kept_groups, sweep_at
     cdef bint sheds
     cdef uint32_t pending_before, values_before, touched_before, accepted_before

@@ -27,7 +27,7 @@ from spaseq.rdf._effort cimport bound_effort
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._window_terms cimport WindowTerms
 
-from spaseq.nfa.limits import NO_LIMIT, LimitReached
+from spaseq.rdf.limits import NO_LIMIT, LimitReached
 
 cdef uint32_t FEWEST_SWEPT = 256
 

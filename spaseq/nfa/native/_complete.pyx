@@ -11,9 +11,9 @@ from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._groups cimport Group, Groups, group_at
 from spaseq.nfa.native._conjunction cimport Range
 from spaseq.nfa.native._tecs cimport instant_t
-from spaseq.rdf._effort cimport heed, resume_effort
+from spaseq.rdf._effort cimport begin_event, heed
 
-from spaseq.nfa.limits import LimitReached
+from spaseq.rdf.limits import LimitReached
 
 
 def take(AutomatonCore core not None, step_of, bint one):
@@ -63,7 +63,7 @@ def due(AutomatonCore core not None, before, step_of):
     cdef Awaited* match
     cdef Group* group
     cdef list found = []
-    resume_effort(&core.effort, 0)
+    begin_event(&core.effort)
     while core.awaited_count and i <= core.now and (
         before is None or core.times[i & core.times_mask] < opening_of(core, before)
     ):

@@ -9,7 +9,7 @@ which an index or such a filter leaves little goes before others.
 
 Invariants: a search changes nothing but its own scratch; rows are looked at newest first, so
 the first way to take an edge of one pattern is the latest. Cost: the rows looked at, counted
-in `looked`, and as steps of the event (`spaseq.nfa.limits`).
+in `looked`, and as steps of the event (`spaseq.rdf.limits`).
 """
 
 from libc.string cimport memcpy, memset
@@ -31,7 +31,7 @@ from spaseq.nfa.native._tecs cimport size_of_label
 from spaseq.rdf._effort cimport take_step
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
-from spaseq.nfa.limits import LimitReached
+from spaseq.rdf.limits import LimitReached
 
 cdef const char* LACKING = b"what a guard looks for"
 

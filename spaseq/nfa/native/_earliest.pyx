@@ -25,7 +25,7 @@ from spaseq.nfa.native._tecs cimport UNION, Cell, Label, Node, Walk, cell_of, in
 from spaseq.rdf._effort cimport heed
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
-from spaseq.nfa.limits import LimitReached
+from spaseq.rdf.limits import LimitReached
 
 cdef const char* LACKING = b"another choice among matches"
 

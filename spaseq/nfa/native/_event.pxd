@@ -6,7 +6,7 @@ from spaseq.nfa.native._window cimport Clock
 from spaseq.nfa.native._program cimport Binding, More, Occurrence, Way
 from spaseq.nfa.native._tecs cimport Label, Tecs, piece_of, size_of_label
 from spaseq.rdf._batch cimport EventBatch, EventRecord
-from spaseq.rdf._effort cimport Effort, resume_effort, take_step
+from spaseq.rdf._effort cimport Effort, begin_event, take_step
 from spaseq.rdf._terms cimport LOCAL, copy_row, term_t
 from spaseq.rdf._window_terms cimport WindowTerms
 
@@ -26,7 +26,7 @@ cdef class EventAtHand(Clock):
     cdef term_t raw_name, raw_stamp
     cdef bint event_kept
     cdef EventBatch batch
-    cdef Effort effort          # the steps of the event, see spaseq.nfa.limits
+    cdef Effort effort          # the steps of the event, see spaseq.rdf.limits
     cdef bint spent             # the event had none left
     cdef uint32_t spent_place
 
@@ -51,7 +51,7 @@ cdef inline int show_event(
     """The event whose rows are fed next."""
     cdef const EventRecord* event = batch.events + number
     hand.turn += 1
-    resume_effort(&hand.effort, 0)
+    begin_event(&hand.effort)
     hand.spent = False
     if hand.batch is not batch:
         hand.take_batch(batch)

@@ -11,7 +11,7 @@ from spaseq.rdf._effort cimport bound_effort
 from spaseq.rdf._memory cimport give_back, no_room, resized, zeroed
 from spaseq.rdf._terms cimport LOCAL, WINDOWED
 
-from spaseq.nfa.limits import NO_LIMIT
+from spaseq.rdf.limits import NO_LIMIT
 
 
 cdef class EventAtHand(Clock):

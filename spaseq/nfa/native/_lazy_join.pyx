@@ -51,7 +51,7 @@ from spaseq.rdf._intervals cimport Box
 from spaseq.rdf._memory cimport give_back, zeroed
 from spaseq.rdf._window_terms cimport WindowTerms
 
-from spaseq.nfa.limits import NO_LIMIT
+from spaseq.rdf.limits import NO_LIMIT
 
 cdef uint64_t UNLIMITED = NO_LIMIT
 

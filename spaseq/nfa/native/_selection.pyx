@@ -21,8 +21,9 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._tecs cimport UNION, Cell, Node, cell_of, instant_t
+from spaseq.rdf._effort cimport heed
 
-from spaseq.nfa.limits import LimitReached
+from spaseq.rdf.limits import LimitReached
 
 cdef object ENDLESS = float("inf")
 
@@ -117,6 +118,7 @@ cdef class Best:
                 continue
             todo.pop()
             self.looked += 1
+            heed()
             if is_node:
                 self.kept_of[address] = self._extended(address, parts)
             else:
@@ -201,6 +203,7 @@ cdef class Best:
         cdef list stack = [(end, kept, ()) for end, kept in ends]
         cdef Node* node
         while stack:
+            heed()
             address, key, after = stack.pop()
             node = <Node*><size_t>address
             path = (<size_t>node.label, *after)

@@ -55,6 +55,7 @@ from spaseq.nfa.native._program cimport (
 )
 from spaseq.nfa.native._tecs cimport Tecs, added, extended, piece_of, start_of, top_of
 from spaseq.rdf._batch cimport record_of
+from spaseq.rdf._effort cimport SPELL, heed
 from spaseq.rdf._memory cimport prefetch
 from spaseq.rdf._numerals cimport is_numeral, real_of
 from spaseq.rdf._terms cimport TermRecord
@@ -444,6 +445,8 @@ cdef class Meeting(Joins):
         while self.walk.advance():
             self.put_awaited(place, group, self.walk)
             self.waited += 1
+            if self.waited % SPELL == 0:
+                heed()
         return 0
 
     cdef int put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil:

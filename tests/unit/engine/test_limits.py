@@ -16,10 +16,10 @@ from oracle import timestamp
 
 import spaseq
 from spaseq.errors import LimitExceeded, RunFailed
-from spaseq.nfa.limits import Limits
 from spaseq.nfa.native.tables import looks_back
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import NUMBER, Event, Fact
+from spaseq.rdf.limits import Limits
 from spaseq.runs import Run
 
 KEYED = program("SEQ(A : B)")
@@ -40,6 +40,7 @@ def compiled(of: spaseq.Program, limits: Limits) -> Run:
     return of.start(
         max_groups=limits.groups,
         max_steps=limits.steps,
+        max_memory=limits.memory,
         on_limit="shed" if limits.shed else "stop",
     )
 
@@ -343,7 +344,7 @@ def test_what_is_left_matches_as_it_would_have(start: Start, seed: int) -> None:
     of = program(text, chance.choice((KEYS, VALUES)))
     limits = Limits(groups=chance.choice((3, 5, 9)), shed=True)
     if start is compiled and not looks_back(of.queries[0].automaton) and chance.random() < 0.5:
-        limits = Limits(limits.groups, chance.choice((4, 8)), True)
+        limits = Limits(limits.groups, chance.choice((4, 8)), shed=True)
     free, bound = start(of, Limits()), start(of, limits)
     ours, theirs = Counter[str](), Counter[str]()
     for time in range(80):
@@ -361,3 +362,54 @@ def test_what_is_left_matches_as_it_would_have(start: Start, seed: int) -> None:
 
 KEYS = "DEFINE GPM A ON s { ?k :a ?x } DEFINE GPM B ON s { ?k :b ?y }"
 VALUES = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y FILTER(?y > ?x + 0) }"
+
+
+# ------------------------------------------------------------------ graph patterns
+
+ONE_EVENT = f"PREFIX : <{EX}> SELECT * WITHIN 1 SECOND FROM STREAM s :s WHERE {{ SEQ(A) "
+PRODUCT = "DEFINE GPM A ON s { ?a %s ?x . ?b :p ?y . ?c :p ?z FILTER(?x + ?y + ?z < 0) } }"
+IN_C, IN_PYTHON = ONE_EVENT + PRODUCT % ":p", ONE_EVENT + PRODUCT % ":p+"
+many = ", ".join(f"k{number} p {number}" for number in range(100))
+
+
+@pytest.mark.parametrize("text", [IN_C, IN_PYTHON])
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ({"max_steps": 50_000}, "more than 50,000 steps in GPM A (--max-steps)"),
+        ({"max_memory": 200_000}, "more than 200,000 bytes for its rows in GPM A (--max-memory)"),
+    ],
+)
+def test_a_graph_pattern_is_bounded(text: str, bounds: dict[str, int], said: str) -> None:
+    run = spaseq.compile(text).start(**bounds)  # type: ignore[arg-type]
+    with pytest.raises(LimitExceeded) as raised:
+        push(run, 1, many)
+    assert said in str(raised.value)
+    assert raised.value.diagnostic is not None
+    span = raised.value.diagnostic.span
+    assert text[: span.end].endswith("SEQ(A")
+    with pytest.raises(RunFailed):
+        push(run, 2, "k0 p 0")
+
+
+@pytest.mark.parametrize("text", [IN_C, IN_PYTHON])
+def test_events_within_the_bounds_of_a_graph_pattern_count_anew(text: str) -> None:
+    """The steps of an event do not count for the next one."""
+    run = spaseq.compile(text).start(max_steps=3_000, max_memory=1_000_000)
+    for time in range(20):
+        assert push(run, time, ", ".join(f"k{number} p {number}" for number in range(10))) == []
+    assert push(run, 20, "k0 p -1") != []
+
+
+def test_a_pattern_that_scans_without_success_counts_what_it_scans() -> None:
+    text = ONE_EVENT + "DEFINE GPM A ON s { :k0 :p ?x . ?b :q ?b } }"
+    facts = ", ".join([*(f"k0 p {n}" for n in range(100)), *(f"k{n} q {n}" for n in range(100))])
+    with pytest.raises(LimitExceeded, match="more than 5,000 steps in GPM A"):
+        push(spaseq.compile(text).start(max_steps=5_000), 1, facts)
+
+
+def test_a_pattern_that_two_queries_share_names_the_gpm_of_each() -> None:
+    other = IN_C.replace("SEQ(A)", "SEQ(Much)").replace("GPM A", "GPM Much")
+    run = spaseq.compile([other]).start(max_steps=50_000)
+    with pytest.raises(LimitExceeded, match="in GPM Much"):
+        push(run, 1, many)

@@ -1,0 +1,48 @@
+"""Ctrl-C and SIGTERM: the first ends the command in order, the second one ends it at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+STATUS = 128
+"""Shells give a command that a signal ended this exit status, plus the number of the signal."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked the command to end; `status` is the exit status for it."""
+
+    def __init__(self, number: int):
+        self.status = STATUS + number
+        super().__init__("interrupted" if number == signal.SIGINT else "terminated")
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """The first SIGINT or SIGTERM raises `Stopped`; a second one takes its default action.
+
+    A signal that the parent process ignores stays ignored. Only the main thread handles signals;
+    in other threads this context does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    default = (signal.default_int_handler, signal.SIG_DFL)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handled = [number for number, handler in before.items() if handler in default]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for other in handled:
+            signal.signal(other, signal.SIG_DFL)
+        raise Stopped(number)
+
+    for number in handled:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, before[number])

@@ -1,0 +1,77 @@
+"""Bounds on what a query may hold and what one event may cost it.
+
+`groups` bounds what waits between two instants: groups of partial matches, and single matches
+that wait for their window to close. `steps` bounds the work of one event: in each graph pattern,
+the triples and rows that its joins find or scan; in the automaton, the waiting groups
+that its rows are compared with, the candidates that a conjunction or a guard tries, and the
+complete matches that are listed before results are chosen among them. `memory` bounds the bytes
+of the rows that each graph pattern has for one event.
+
+Reaching a bound raises `LimitReached`. With `shed`, the bounds on groups and on steps of the
+automaton drop the oldest groups instead, by their latest start, as long as there are any. Every
+match that is left is a match without the bound too, except for what `EMIT`, `LIMIT`, `DISTINCT`
+and `AFTER MATCH` choose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+NO_LIMIT = 2**63 - 1
+
+Kind = Literal["groups", "steps", "matches", "pattern", "memory"]
+"""`pattern`: steps of a graph pattern; the other steps are of the automaton."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of each query of a run; None: there is none.
+
+    Raises:
+        ValueError: for a bound that is less than 1.
+    """
+
+    groups: int | None = None
+    steps: int | None = None
+    memory: int | None = None
+    shed: bool = False
+
+    def __post_init__(self) -> None:
+        bounds = {"max_groups": self.groups, "max_steps": self.steps, "max_memory": self.memory}
+        for name, bound in bounds.items():
+            if bound is not None and bound < 1:
+                raise ValueError(f"{name} must be at least 1, not {bound}")
+
+    @property
+    def most_groups(self) -> int:
+        return NO_LIMIT if self.groups is None else self.groups
+
+    @property
+    def most_steps(self) -> int:
+        return NO_LIMIT if self.steps is None else self.steps
+
+    @property
+    def most_memory(self) -> int:
+        return NO_LIMIT if self.memory is None else self.memory
+
+    @property
+    def kept(self) -> int:
+        """How many groups are left when some are shed: not all, lest each event sheds one."""
+        return self.most_groups - self.most_groups // 8
+
+
+NO_LIMITS = Limits()
+
+
+class LimitReached(Exception):
+    """A bound of one query.
+
+    `place` is the place of the automaton where steps ran out, or -1; for the kinds `pattern` and
+    `memory` it is the number of the graph pattern.
+    """
+
+    def __init__(self, kind: Kind, place: int = -1):
+        self.kind = kind
+        self.place = place
+        super().__init__(kind, place)
