@@ -23,7 +23,7 @@ from streams import Happening, encoded
 from workloads import query
 
 import spaseq
-from spaseq.nfa.limits import NO_LIMIT
+from spaseq.rdf.limits import NO_LIMIT
 from spaseq.rdf._batch import EventBatch
 
 SAMPLES = 10

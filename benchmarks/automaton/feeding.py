@@ -16,7 +16,7 @@ from streams import STREAM, Happening, Triples, encoded
 
 import spaseq
 from spaseq.engine.native.query_run import NativeRun
-from spaseq.nfa.limits import NO_LIMIT
+from spaseq.rdf.limits import NO_LIMIT
 
 Events = Sequence[Happening]
 SINGLE = 500

@@ -35,7 +35,7 @@ from feeding import Fed, Feeding
 from workloads import Workload
 
 import spaseq
-from spaseq.nfa.limits import NO_LIMIT
+from spaseq.rdf.limits import NO_LIMIT
 
 
 @dataclass

@@ -99,6 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SpaseqError as error:
         say(f"error: {error}")
         return UNUSABLE
+    except MemoryError as error:
+        say(f"error: out of memory: {error or 'a part of the run'}; see --max-memory, --max-groups")
+        return FAILED
     except OSError as error:
         place = error.filename or "standard output: cannot be written"
         say(f"error: {place}: {error.strerror or error}")
