@@ -21,7 +21,10 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
 FLAGS = {
-    "release": ["-O3", "-g0", "-DCYTHON_WITHOUT_ASSERTIONS"],
+    # The inner loop of the automaton is one function only where its helpers are inlined.
+    "release": [
+        "-O3", "-g0", "-DCYTHON_WITHOUT_ASSERTIONS", "--param=max-inline-insns-single=600"
+    ],
     "debug": ["-O1", "-g"],
 }
 UTILITY_MODULE = "spaseq._cyutility"

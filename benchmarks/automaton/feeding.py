@@ -52,7 +52,7 @@ def tallied(
     run = program.start()
     batches = encoded(run, events)
     native = compiled(run)
-    native.core.join(lazily)
+    native.core.lazy_join.join(lazily)
     found = witnesses = position = 0
     gc.collect()
     started = process_time()

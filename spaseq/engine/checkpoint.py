@@ -297,7 +297,7 @@ def _queued(query: QueryRun, data: Any, reader: Reader) -> dict[int, list[Event]
 def _check_events(run: Evaluation, query: QueryRun, delayed: Sequence[Event]) -> None:
     """Events that a query has not been handed yet come after those that it has been handed."""
     core = query.native.core
-    least = core.micros + 1 if core.now >= 0 else LEAST
+    least = core.window.micros + 1 if core.window.now >= 0 else LEAST
     seen = {(event.stream, *event.instant) for event in delayed}
     if len(seen) < len(delayed):
         refuse("delayed", "an event is there twice")

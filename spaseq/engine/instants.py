@@ -130,13 +130,13 @@ class QueryRun:
         groups = Counter(place for place, _ in self.groups())
         return Standing(
             places=[
-                PlaceStanding(number, place, groups[number], **core.counters(number))
+                PlaceStanding(number, place, groups[number], **core.tables.counters(number))
                 for number, place in enumerate(automaton.places)
             ],
             waiting=len(self.native.parts.awaiting()),
-            waited=core.waited,
+            waited=core.transitions.waited,
             forbidden=self.native.parts.ended(),
-            disagreed=list(map(core.disagreed, occurrences)),
+            disagreed=list(map(core.tables.disagreed, occurrences)),
             untrue=list(map(step.untrue_counts, occurrences)),
         )
 
@@ -195,8 +195,8 @@ class QueryRun:
         """The error that says of a bound which place reached it, and why."""
         parts, core, time = self.native.parts, self.native.core, self.time
         held = self.groups(), parts.awaited_count()
-        if core.now >= 0 and self.domain:
-            time = from_micros(core.micros, self.domain)
+        if core.window.now >= 0 and self.domain:
+            time = from_micros(core.window.micros, self.domain)
         return exceeded(reached, self.limits, Notation(self.compiled), held, time)
 
     # ------------------------------------------------------------------ events

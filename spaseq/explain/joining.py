@@ -34,10 +34,10 @@ def joined_so_far(native: NativeRun) -> Data:
     """How a run joins the rows of a query now, and what that has cost."""
     core = native.core
     return {
-        "lazily": core.lazy,
-        "changes": core.turns,
-        "rows_looked_at": core.searched,
-        "rows_in_trials": core.tried,
+        "lazily": core.lazy_join.lazy,
+        "changes": core.lazy_join.turns,
+        "rows_looked_at": core.lazy_join.searched,
+        "rows_in_trials": core.lazy_join.tried,
     }
 
 

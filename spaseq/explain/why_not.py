@@ -135,11 +135,11 @@ class _Inquiry:
 
     def _joined_lazily(self) -> list[str]:
         native = self.query.native
-        if not native.core.turns:
+        if not native.core.lazy_join.turns:
             return []
         last = self.notation.names[-1]
-        rows = _counted(native.core.searched, "row")
-        now = "lazily" if native.core.lazy else "as they come"
+        rows = _counted(native.core.lazy_join.searched, "row")
+        now = "lazily" if native.core.lazy_join.lazy else "as they come"
         return [
             f"rows were joined lazily when {last} came: {rows} looked at; now {now}",
         ]

@@ -189,7 +189,7 @@ def _query(text: str) -> str:
 
 
 def _join_lazily(run: Run) -> None:
-    run.queries[0].native.core.join(True)
+    run.queries[0].native.core.lazy_join.join(True)
 
 
 def _pushes(two: bool) -> list[Push]:

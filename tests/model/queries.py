@@ -110,7 +110,7 @@ class _Automaton:
     """What a query asks of its automaton, of one in plain Python."""
 
     matches = best = None
-    core = SimpleNamespace(lazy=False, turns=0, searched=0, tried=0)
+    core = SimpleNamespace(lazy_join=SimpleNamespace(lazy=False, turns=0, searched=0, tried=0))
     """It joins rows as they come."""
 
     def __init__(self, query: PlainQueryRun, matchers: Matchers):

@@ -109,10 +109,10 @@ cdef inline uint32_t pass_by(
     """
     cdef const EventRecord* event = self.batch.events + index
     cdef const EventRecord* last = self.batch.events + self.batch.event_count
-    cdef int64_t micros = self.core.micros if self.core.now >= 0 else INT64_MIN
+    cdef int64_t micros = self.core.window.micros if self.core.window.now >= 0 else INT64_MIN
     cdef uint64_t view, found = 0
     cdef uint32_t first = index
-    if self.core.turned or not self.attentive:
+    if self.core.instant.turned or not self.attentive:
         self.attend()
     while event < last and event.domain == domain and event.ordinal == 0 and (
         event.micros > micros

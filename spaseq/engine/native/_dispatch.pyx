@@ -62,7 +62,7 @@ cdef class Readers:
                 if matcher is not None:
                     reader.matcher = <PyObject*>matcher
                     reader.needed = (<NativeMatcher>matcher).needed
-                    reader.lone = not self.core.tracked and (<NativeMatcher>matcher).lone
+                    reader.lone = not self.core.tables.tracked and (<NativeMatcher>matcher).lone
                 reader.first = listed
                 reader.those.gpms = self.awaited + listed
                 reader.those.ways = self.ways + ways
@@ -93,14 +93,14 @@ cdef class Readers:
         """Note whose rows somebody waits for, where that may have changed."""
         cdef Reader* reader = self.here.first
         cdef uint64_t bit = 1
-        cdef bint all = self.core.lazy or not self.attentive
+        cdef bint all = self.core.lazy_join.lazy or not self.attentive
         while reader < self.here.end:
-            if all or reader.places & self.core.turned:
+            if all or reader.places & self.core.instant.turned:
                 self._attend_to(reader)
                 self.here.open = self.here.open & ~bit | bit * <uint64_t>reader.open
             bit <<= 1
             reader += 1
-        self.core.turned, self.attentive = 0, True
+        self.core.instant.turned, self.attentive = 0, True
         return 0
 
     cdef int _attend_to(self, Reader* reader) noexcept nogil:
@@ -119,7 +119,7 @@ cdef class Readers:
                 reader.those.way_count += self.core.list_ways(
                     self.gpms[i], reader.those.ways + reader.those.way_count
                 )
-        reader.open = reader.those.count != 0 or self.core.tracked
+        reader.open = reader.those.count != 0 or self.core.tables.tracked
         return 0
 
     cdef int settle(self) noexcept nogil:
@@ -150,7 +150,7 @@ cdef class Readers:
     cdef int pass_time(self, int64_t micros) except -1 nogil:
         """A stretch of events has gone by, of which the last came at a time."""
         self.window.reach(micros)
-        tick(self.core, micros)
-        self.core.turn += 1
-        self.core.tecs.begin(self.core.now, self.core.reach)
+        tick(self.core.window, micros)
+        self.core.event.turn += 1
+        self.core.tecs.begin(self.core.window.now, self.core.window.reach)
         return 0

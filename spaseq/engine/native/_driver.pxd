@@ -88,6 +88,9 @@ cdef class NativeStep(Readers):
     cdef uint32_t _run(
         self, uint32_t first, uint32_t stream, uint32_t file, int64_t position
     ) except? 0xFFFFFFFF nogil
+    cdef uint64_t _count_some(
+        self, uint64_t most, uint64_t* witnesses
+    ) except? 0xFFFFFFFFFFFFFFFF nogil
     cdef uint64_t _count_accepted(
         self, bint skip, uint64_t most, uint64_t* witnesses
     ) except? 0xFFFFFFFFFFFFFFFF nogil

@@ -16,7 +16,6 @@ from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._summary_graph cimport present_in
 from spaseq.gpm.native._operators cimport ERROR, Operand, write_term
 from spaseq.gpm.native._rows cimport row_at
-from spaseq.nfa.native._window cimport since_of
 from spaseq.nfa.native._earliest cimport Earliest
 from spaseq.nfa.native._tecs cimport Node
 from spaseq.rdf._batch cimport EventRecord
@@ -202,7 +201,7 @@ cdef class NativeStep(Readers):
         self.conditions.value, self.conditions.add = _value, _add
         self.conditions.context = <void*>self
         self.conditions.instant = -1
-        core.conditions = &self.conditions
+        core.tables.conditions = &self.conditions
         self.steady = not core.unsteady() and self.graph.deriver is None
         # Guards are also decided between events.
         self.idle = EventBatch(self.graph.dictionary)
@@ -272,7 +271,7 @@ cdef class NativeStep(Readers):
         cdef uint32_t cell
         cdef term_t term
         cdef list values
-        values = [None] * self.core.cells
+        values = [None] * self.core.tables.cells
         for cell in question.cells:
             term = env[cell]
             if term & WINDOWED:
@@ -318,7 +317,7 @@ cdef class NativeStep(Readers):
 
         Events come in the order of their instants.
         """
-        while self.recalls and next(iter(self.recalls))[0] < self.core.reach:
+        while self.recalls and next(iter(self.recalls))[0] < self.core.window.reach:
             self.recalls.popitem(last=False)
         self.recalls[instant, stream] = event
 
@@ -329,12 +328,12 @@ cdef class NativeStep(Readers):
             matcher = <NativeMatcher>self.native[gpm]
             matcher.look(self.batch, self.index)
             if matcher.result.count:
-                self.recall(self.core.now, self.stream, self._event())
+                self.recall(self.core.window.now, self.stream, self._event())
             return False
         rows, kept = self.patterns.rows(self._event(), self.tasks[gpm])
         if self.manners[gpm] & Manner.RECALLED and kept:
-            self.recall(self.core.now, self.stream, self._event())
-        if self.core.tracked:
+            self.recall(self.core.window.now, self.stream, self._event())
+        if self.core.tables.tracked:
             for row in rows:
                 self.core.partitions.note(self.batch, gpm, self._encoded(row))
         if reader.those.count:
@@ -397,12 +396,12 @@ cdef class NativeStep(Readers):
         cdef const EventRecord* event = &self.batch.events[index]
         cdef bint single = present != ANY and event.end - event.first == 1
         self.index = index
-        if self.core.counted and not again:
-            self.core.count()
+        if self.core.window.counted and not again:
+            self.core.window.count()
         while True:
             presented = False
             last = self.here.first
-            if self.core.turned or self.core.lazy or not self.attentive:
+            if self.core.instant.turned or self.core.lazy_join.lazy or not self.attentive:
                 self.attend()
             while last < self.here.end:
                 first, last = last, last + min(WORD, self.here.end - last)
@@ -419,7 +418,7 @@ cdef class NativeStep(Readers):
                         self.feed_loaded(reader)
                     readers &= readers - 1
             self.unsettled += not again
-            if not presented or not self.core.spent:
+            if not presented or not self.core.event.spent:
                 return 0
             self.core.relieve()
             again = True
@@ -439,7 +438,7 @@ cdef class NativeStep(Readers):
         matcher.look(self.batch, self.index)
         for i in range(matcher.result.count):
             row = row_at(matcher.result, i)
-            if self.core.tracked:
+            if self.core.tables.tracked:
                 for j in range(reader.first, reader.end):
                     self.core.partitions.note(self.batch, self.gpms[j], row)
             if matcher.passed[i] and reader.those.count:
@@ -494,7 +493,7 @@ cdef class NativeStep(Readers):
         domain = self.batch.events[first].domain
         while index < self.batch.event_count:
             present, readers = ANY, 0
-            if steady and self.core.awaited_count == 0:
+            if steady and self.core.window.awaited_count == 0:
                 index = pass_by(self, index, domain, &present, &readers)
                 self.reached = index
                 if index == self.batch.event_count:
@@ -503,7 +502,7 @@ cdef class NativeStep(Readers):
             lone = are_lone(self, readers, event)
             if not lone and not self._follows(event, domain):
                 return index
-            if self.core.counted:
+            if self.core.window.counted:
                 position += 1
                 self.come(position)
             else:
@@ -511,7 +510,7 @@ cdef class NativeStep(Readers):
             self.core.begin_instant(event.micros)
             if lone:
                 read_lone(self, index, file, readers)
-                if self.core.spent:
+                if self.core.event.spent:
                     self.core.relieve()
                     self.event(index, stream, file, present, True)
             else:
@@ -521,7 +520,7 @@ cdef class NativeStep(Readers):
             self.core.end_instant()
             index += 1
             self.reached = index
-            if self.core.accepted_count:
+            if self.core.instant.accepted_count:
                 return index
         return index
 
@@ -529,12 +528,13 @@ cdef class NativeStep(Readers):
         """Whether the next instant may be that of an event, and no window closes before it."""
         if event.domain != domain:
             return False
-        if self.core.now >= 0 and event.micros <= self.core.micros:
-            return event.micros == self.core.micros and (
-                event.ordinal == <uint64_t>(self.core.now - self.core.timestamp_start + 1)
+        if self.core.window.now >= 0 and event.micros <= self.core.window.micros:
+            return event.micros == self.core.window.micros and (
+                event.ordinal
+                == <uint64_t>(self.core.window.now - self.core.window.timestamp_start + 1)
             )
         return event.ordinal == 0 and not (
-            self.core.awaited_count and self.core.closes(event.micros)
+            self.core.window.awaited_count and self.core.window.closes(event.micros)
         )
 
     def tally(
@@ -556,7 +556,7 @@ cdef class NativeStep(Readers):
                     index = self._run(before, stream, file, position + before - first)
                     if index == before:
                         break
-                    if self.core.accepted_count == 0:
+                    if self.core.instant.accepted_count == 0:
                         continue
                     if earliest is not None:
                         earliest.choose()
@@ -567,6 +567,12 @@ cdef class NativeStep(Readers):
             self._turn_away()
         return index, found, witnesses
 
+    cdef uint64_t _count_some(
+        self, uint64_t most, uint64_t* witnesses
+    ) except? 0xFFFFFFFFFFFFFFFF nogil:
+        """Count matches of the walk, up to `most` and to the next look at signals."""
+        return self.core.transitions.walk.pass_on(min(most, <uint64_t>SPELL), witnesses)
+
     cdef uint64_t _count_accepted(
         self, bint skip, uint64_t most, uint64_t* witnesses
     ) except? 0xFFFFFFFFFFFFFFFF nogil:
@@ -574,17 +580,15 @@ cdef class NativeStep(Readers):
         cdef uint64_t found = 0
         cdef uint32_t i
         cdef Node* end
-        self.core.turn += 1
-        for i in range(self.core.accepted_count):
-            end = self.core.accepted[i]
-            self.core.walk.begin(
-                end, self.core.since_at(end) if self.core.apart else since_of(self.core)
-            )
-            found += self.core.walk.pass_on(min(most - found, <uint64_t>SPELL), witnesses)
-            while found < most and self.core.walk.goes_on():
+        self.core.event.turn += 1
+        for i in range(self.core.instant.accepted_count):
+            end = self.core.instant.accepted[i]
+            self.core.transitions.walk.begin(end, self.core.since_at(end))
+            found += self._count_some(most - found, witnesses)
+            while found < most and self.core.transitions.walk.goes_on():
                 heed()
-                found += self.core.walk.pass_on(min(most - found, <uint64_t>SPELL), witnesses)
+                found += self._count_some(most - found, witnesses)
         if skip:
-            self.core.skip_past(self.core.accepted_count)
-        self.core.accepted_count = 0
+            self.core.skip_past(self.core.instant.accepted_count)
+        self.core.instant.accepted_count = 0
         return found

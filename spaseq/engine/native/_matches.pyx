@@ -119,17 +119,17 @@ cdef class MatchMaker:
         found.file = file
         found.position = position
         found.kb = kb
-        found.turn = self.core.turn
+        found.turn = self.core.event.turn
         return found
 
     cdef Match match(self, object version):
         """The match that the core's walk is at."""
         cdef FoundMatch match = FoundMatch.__new__(FoundMatch)
-        cdef uint32_t i, length = self.core.walk.length
+        cdef uint32_t i, length = self.core.transitions.walk.length
         cdef tuple steps = PyTuple_New(length)
         cdef Taken taken
         for i in range(length):
-            taken = self.taken(self.core.walk.path[length - 1 - i])
+            taken = self.taken(self.core.transitions.walk.path[length - 1 - i])
             Py_INCREF(taken)
             PyTuple_SET_ITEM(steps, i, taken)
         match.query = self.reading.query
@@ -167,7 +167,7 @@ cdef class MatchMaker:
             [(<Taken>step).stream for step in match.steps],
             list(map(value_key, bound)),
             list(map(order_key, bound)),
-            [self.core.edges[(<Taken>step).edge].occurrence for step in match.steps],
+            [self.core.tables.edges[(<Taken>step).edge].occurrence for step in match.steps],
             [[order_key(term) for term in (<Taken>step).read()[2:]] for step in match.steps],
         )
 
@@ -236,7 +236,7 @@ cdef class MatchMaker:
         if is_numeral(term):
             return spell(&self.numeral, term)
         if term & WINDOWED:
-            return &self.core.window.store.records[term ^ WINDOWED]
+            return &self.core.event.terms.store.records[term ^ WINDOWED]
         return &self.dictionary.permanent.records[term]
 
 
@@ -272,19 +272,19 @@ cdef class Matches:
             if self.count > earliest.best_count:
                 self.ready = self.maker.in_order(self.version)
                 self.count = <uint32_t>len(self.ready)
-            self.at, self.turn = 0, core.turn
+            self.at, self.turn = 0, core.event.turn
             return 0
-        self.count = core.accepted_count
+        self.count = core.instant.accepted_count
         # What is skipped now must not cut off what is asked for later.
-        self.since = since_of(core)
-        if core.apart:
-            self.apart = [core.since_at(core.accepted[i]) for i in range(self.count)]
+        self.since = since_of(core.window)
+        if core.tables.apart:
+            self.apart = [core.since_at(core.instant.accepted[i]) for i in range(self.count)]
         if self.skip:
             core.skip_past(self.count)
         self.at = 0
-        core.accepted_count = 0
-        core.turn += 1
-        self.turn = core.turn
+        core.instant.accepted_count = 0
+        core.event.turn += 1
+        self.turn = core.event.turn
         self._forget()
         return 0
 
@@ -296,7 +296,7 @@ cdef class Matches:
 
     def overtake(self):
         """The run goes on: no more of them can be asked for."""
-        self.maker.core.turn += 1
+        self.maker.core.event.turn += 1
 
     def __iter__(self):
         return self
@@ -305,7 +305,7 @@ cdef class Matches:
         cdef AutomatonCore core = self.maker.core
         while True:
             while self.at < self.count:
-                if core.turn != self.turn:
+                if core.event.turn != self.turn:
                     raise RuntimeError(
                         "the run has gone on: take the matches of an event before that"
                     )
@@ -313,14 +313,14 @@ cdef class Matches:
                     return self._chosen()
                 self.failed = True
                 if not self.walking:
-                    core.walk.begin(
-                        core.accepted[self.at],
-                        <instant_t>self.apart[self.at] if core.apart else self.since,
+                    core.transitions.walk.begin(
+                        core.instant.accepted[self.at],
+                        <instant_t>self.apart[self.at] if core.tables.apart else self.since,
                     )
                     self.walking = True
-                if core.walk.advance():
+                if core.transitions.walk.advance():
                     match = self.maker.match(self.version)
-                    if not core.walk.goes_on():
+                    if not core.transitions.walk.goes_on():
                         self.walking = False
                         self.at += 1
                     self.failed = False
@@ -329,7 +329,7 @@ cdef class Matches:
                     continue
                 self.walking = self.failed = False
                 self.at += 1
-            if self.batch is None or core.turn != self.turn:
+            if self.batch is None or core.event.turn != self.turn:
                 raise StopIteration
             if self.after > self.first and self.kb.changes:
                 raise StopIteration
@@ -359,8 +359,8 @@ cdef class Matches:
         except BaseException:
             self.after = self.maker.step.reached
             raise
-        if self.maker.core.accepted_count == 0:
-            self.turn = self.maker.core.turn
+        if self.maker.core.instant.accepted_count == 0:
+            self.turn = self.maker.core.event.turn
             self.batch = None
             self.failed = False
             return False

@@ -147,7 +147,9 @@ cdef class Pushing:
             return None
         self.micros = self.closed = batch.events[number].micros
         self.ordinal = batch.events[number].ordinal + 1
-        found = list(self.maker.take(self.skip, self.kb.version)) if core.accepted_count else []
+        found = []
+        if core.instant.accepted_count:
+            found = list(self.maker.take(self.skip, self.kb.version))
         self.failed = False
         return found
 

@@ -273,7 +273,7 @@ class NativeRun:
         partitions = self.core.partitions
         if partitions is not None and partitions.apart:
             return partitions.since_label(self._labels[key])
-        return self.core.skipped
+        return self.core.window.skipped
 
     def key_of(self, step: Step) -> Key:
         """The partition of a match: every row of it binds the partition variables."""

@@ -46,11 +46,11 @@ def put_back(native: NativeRun, state: AutomatonState) -> None:
 def count_on(native: NativeRun, before: NativeRun) -> None:
     """What happened in another core of the same automaton has happened here too."""
     for number in range(len(native.compiled.automaton.places)):
-        native.core.count_on(number, before.core.counters(number))
+        native.core.tables.count_on(number, before.core.tables.counters(number))
     for occurrence in range(len(native.compiled.plan.occurrences)):
-        native.core.disagreed_on(occurrence, before.core.disagreed(occurrence))
+        native.core.tables.disagreed_on(occurrence, before.core.tables.disagreed(occurrence))
         native.step.untrue_on(occurrence, before.step.untrue_counts(occurrence))
-    native.core.turns = before.core.turns
+    native.core.lazy_join.turns = before.core.lazy_join.turns
 
 
 class LiveRegisters:
@@ -85,8 +85,8 @@ class _TakingOut:
         """The same of nodes and unions. A union of one node has its address: True says the node."""
         self._state = AutomatonState(
             ClockState(*native.parts.clock()),
-            native.core.skipped,
-            native.core.waited,
+            native.core.window.skipped,
+            native.core.transitions.waited,
             native.parts.ended(),
             terms=self._terms.found,
             files=native.files,
@@ -124,7 +124,7 @@ class _TakingOut:
         state.recalled += [
             (*key, event)
             for key, event in native.step.recalls.items()
-            if key[0] >= native.core.reach
+            if key[0] >= native.core.window.reach
         ]
         state.chained = parts.chained()
         partitions = native.core.partitions
@@ -206,7 +206,7 @@ class _PuttingBack:
 
     def all(self) -> None:
         native, parts, state = self._native, self._parts, self._state
-        native.core.skipped = state.skipped
+        native.core.window.skipped = state.skipped
         for key, instants, skipped in state.partitions:
             assert native.core.partitions is not None
             native.core.partitions.put(list(map(self._numbers, key)), instants, skipped)
@@ -230,7 +230,7 @@ class _PuttingBack:
             parts.put_begun(place, self._of(registers, values), self._graph[node])
         for node in state.complete:
             parts.put_complete(self._graph[node])
-        native.core.waited, native.core.forbidden = state.waited, state.forbidden
+        native.core.transitions.waited, native.core.forbidden = state.waited, state.forbidden
 
     def _put_graph(self) -> None:
         parts, numbers = self._parts, self._numbers

@@ -3,13 +3,18 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from spaseq.nfa.native._lazy_join cimport Chain
-from spaseq.nfa.native._window cimport since_of, tick
-from spaseq.nfa.native._event cimport show_event, take_row
+from spaseq.nfa.native._conjunction cimport Conjunction
+from spaseq.nfa.native._event cimport CurrentEvent, show_event, take_row
 from spaseq.nfa.native._groups cimport Groups
-from spaseq.nfa.native._instant cimport Touched
-from spaseq.nfa.native._program cimport Occurrence, Sighting, Way
-from spaseq.nfa.native._tecs cimport Node
+from spaseq.nfa.native._instant cimport OpenInstant, Touched
+from spaseq.nfa.native._joins cimport StepJoin
+from spaseq.nfa.native._lazy_join cimport LazyJoin
+from spaseq.nfa.native._negation cimport Negation
+from spaseq.nfa.native._partitions cimport Partitions
+from spaseq.nfa.native._program cimport Occurrence, Sighting, Tables, Way
+from spaseq.nfa.native._tecs cimport Node, Tecs, instant_t
+from spaseq.nfa.native._transitions cimport Transitions
+from spaseq.nfa.native._window cimport Window, since_of, tick
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 
@@ -23,7 +28,19 @@ cdef struct Audience:
 
 
 @cython.final
-cdef class AutomatonCore(Chain):
+cdef class AutomatonCore:
+    # The parts, each of which knows only those above it.
+    cdef readonly Tables tables
+    cdef readonly Window window
+    cdef readonly CurrentEvent event
+    cdef readonly Tecs tecs
+    cdef readonly Partitions partitions # None without PARTITION BY
+    cdef readonly Conjunction conjunction
+    cdef readonly Negation negation
+    cdef readonly OpenInstant instant
+    cdef readonly StepJoin joins
+    cdef readonly Transitions transitions
+    cdef readonly LazyJoin lazy_join
     cdef bint passes            # some place only waits for the next instant
     cdef bint adjacent          # strict contiguity is asked for somewhere
     cdef uint8_t* concerned     # per GPM: whether its rows concern others than those who wait
@@ -39,7 +56,9 @@ cdef class AutomatonCore(Chain):
 
         That holds until places turn that concern it; where rows are joined lazily, until the next.
         """
-        return self.may_follow(gpm) if self.lazy else self._is_awaited(gpm)
+        return self.lazy_join.may_follow(gpm) if self.lazy_join.lazy else self._is_awaited(gpm)
+    cdef bint _is_looked_at(self, uint32_t gpm) noexcept nogil
+    cdef instant_t since_at(self, const Node* node) noexcept nogil
     cdef bint _is_awaited(self, uint32_t gpm) noexcept nogil
     cdef uint64_t places_of(self, uint32_t gpm) noexcept nogil
     cdef int came_early(self, uint32_t gpm, uint64_t events) noexcept nogil
@@ -48,35 +67,38 @@ cdef class AutomatonCore(Chain):
         self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
     ) except -1 nogil:
         """The event whose rows are fed next; how much there is before it is known to `relieve`."""
-        self.pending_before, self.values_before = self.pending_count, self.value_count
-        self.touched_before, self.accepted_before = self.touched_count, self.accepted_count
-        if self.accepted_count == 0:
-            self.passing.clear()
-        return show_event(self, batch, event, stream, file)
+        self.pending_before = self.instant.pending_count
+        self.values_before = self.instant.value_count
+        self.touched_before = self.instant.touched_count
+        self.accepted_before = self.instant.accepted_count
+        if self.instant.accepted_count == 0:
+            self.event.passing.clear()
+        return show_event(self.event, batch, event, stream, file)
     cdef inline int feed(
         self, const Audience* those, const term_t* row, uint32_t width
     ) except -1 nogil:
         """One row of the presented event, for those who wait for it."""
-        take_row(self, row, width)
+        take_row(self.event, row, width)
         if not self.plain:
             return self._feed_each(those, row, width)
-        self.since, self.measured = since_of(self), -1
-        return self.meet_all(those.ways, those.way_count, width, NULL)
+        self.event.since, self.transitions.measured = since_of(self.window), -1
+        return self.transitions.meet_all(those.ways, those.way_count, width, NULL)
     cdef int _feed_each(
         self, const Audience* those, const term_t* row, uint32_t width
     ) except -1 nogil
     cdef inline uint32_t way_count(self, uint32_t gpm) noexcept nogil:
         """How many places the rows of a GPM may be taken in."""
-        return self.way_first[gpm + 1] - self.way_first[gpm]
+        return self.tables.way_first[gpm + 1] - self.tables.way_first[gpm]
     cdef uint32_t list_ways(self, uint32_t gpm, Way** ways) noexcept nogil
     cdef int _feed_one(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef inline int begin_instant(self, int64_t micros) except -1 nogil:
         """The next instant begins, at a time not before the last one's."""
-        self.turn += 1
-        tick(self, micros)
-        assert self.reach <= self.bound and self.timestamp_start <= self.now
-        return self.tecs.begin(self.now, self.reach)
+        self.event.turn += 1
+        tick(self.window, micros)
+        assert self.window.reach <= self.window.bound
+        assert self.window.timestamp_start <= self.window.now
+        return self.tecs.begin(self.window.now, self.window.reach)
     cdef int end_instant(self) except -1 nogil
     cdef int _take_leave(self, Groups groups, const Touched* touched) except -1 nogil
     cdef int _pass_over_place(self, Groups groups, uint32_t place) except -1 nogil

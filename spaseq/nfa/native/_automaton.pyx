@@ -18,9 +18,17 @@ from spaseq.nfa.native._window cimport since_of
 from spaseq.nfa.native._event cimport compare_row, spend
 from spaseq.nfa.native._groups cimport NOBODY, Group, drop, group_at, latest_of
 from spaseq.nfa.native._instant cimport Touched, bit_of_place, touch
-from spaseq.nfa.native._partitions cimport Partitions
+from spaseq.nfa.native._partitions cimport Partitions, since_at
 from spaseq.nfa.native._shedding cimport held, shed
-from spaseq.nfa.native._program cimport CLOSING, CONJOINED, More, assign, bind
+from spaseq.nfa.native._program cimport (
+    CLOSING,
+    CONJOINED,
+    More,
+    assign,
+    bind,
+    filters_hold,
+    place_at,
+)
 from spaseq.nfa.native._tecs cimport instant_t
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._effort cimport bound_effort
@@ -32,31 +40,47 @@ from spaseq.rdf.limits import NO_LIMIT, LimitReached
 cdef uint32_t FEWEST_SWEPT = 256
 
 
-cdef class AutomatonCore(Chain):
-    """The state of one automaton; `tables` come from `spaseq.nfa.native.tables`."""
+cdef class AutomatonCore:
+    """The state of one automaton in one run: the owner of its parts.
+
+    Args:
+        rows: the `CoreTables` of `spaseq.nfa.native.tables`.
+        terms: the terms of the window.
+        dictionary: the permanent terms.
+        truth, falsehood: the numbers of the two boolean literals.
+    """
 
     def __cinit__(
-        self, tables, WindowTerms window not None, Dictionary dictionary not None, term_t truth,
+        self, rows, WindowTerms terms not None, Dictionary dictionary not None, term_t truth,
         term_t falsehood,
     ):
-        self.truth = truth
-        self.falsehood = falsehood
+        self.tables = Tables(rows)
+        self.tables.truth, self.tables.falsehood = truth, falsehood
+        self.window = Window(rows)
+        self.event = CurrentEvent(self.tables, self.window, terms)
+        self.tecs = self.event.tecs
+        if rows.width:
+            self.partitions = Partitions(rows, self.window, terms, dictionary)
+        self.conjunction = Conjunction(rows, self.tables, self.window, self.event)
+        self.negation = Negation(rows, self.conjunction, self.partitions)
+        self.instant = OpenInstant(rows, self.event, dictionary)
+        self.joins = StepJoin(self.negation, self.instant)
+        self.transitions = Transitions(self.joins)
+        self.lazy_join = LazyJoin(rows, self.transitions, dictionary)
         self.most_groups = self.kept_groups = NO_LIMIT
         self.sweep_at = FEWEST_SWEPT
-        self.tracked, self.apart = tables.tracked, tables.apart
-        self.adjacent = tables.adjacent
-        self.passes = not self.tracked and any(place[0] == "," for place in tables.places)
-        self.concerned = <uint8_t*>zeroed(self.gpm_count, sizeof(uint8_t))
+        self.adjacent = rows.adjacent
+        self.passes = not self.tables.tracked and any(place[0] == "," for place in rows.places)
+        self.concerned = <uint8_t*>zeroed(self.conjunction.gpm_count, sizeof(uint8_t))
         self.plain = True
-        for gpm in range(self.gpm_count):
+        for gpm in range(self.conjunction.gpm_count):
             self.concerned[<uint32_t>gpm] = (
-                self.looking or self.tracked or self.apart or self.chain_length
-                or self.required_first[gpm] < self.required_first[gpm + 1]
-                or self.sighting_first[gpm] < self.sighting_first[gpm + 1]
+                self.conjunction.looking or self.lazy_join.chain_length
+                or self.tables.tracked or self.tables.apart
+                or self.tables.required_first[gpm] < self.tables.required_first[gpm + 1]
+                or self.tables.sighting_first[gpm] < self.tables.sighting_first[gpm + 1]
             )
             self.plain &= not self.concerned[<uint32_t>gpm]
-        if tables.width:
-            self.partitions = Partitions(tables, self, window, dictionary)
 
     def __dealloc__(self):
         give_back(self.concerned)
@@ -66,23 +90,25 @@ cdef class AutomatonCore(Chain):
     cdef int end_instant(self) except -1 nogil:
         """Nothing more comes at the open instant: what it brought becomes visible."""
         cdef uint32_t i
-        if self.beginning_count:
-            self.begin_put_off()
-        for i in range(self.touched_count):
-            self._take_leave(<Groups>self.groups_at[self.touched[i].place], &self.touched[i])
-        self.touched_count = 0
+        cdef const Touched* touched
+        if self.joins.beginning_count:
+            self.joins.begin_put_off()
+        for i in range(self.instant.touched_count):
+            touched = &self.instant.touched[i]
+            self._take_leave(<Groups>self.instant.groups_at[touched.place], touched)
+        self.instant.touched_count = 0
         if self.passes:
-            for i in range(self.place_count):
-                if self.places[i].operator == c",":
-                    self._pass_over_place(<Groups>self.groups_at[i], i)
-        self.show(0)
-        if self.chain_length:
-            self.grow_old()
-            if self.prefers_lazy():
-                self.turn_lazy()
-        if self.most_living > self.sweep_at:
-            self.most_living = self._living()
-            if self.most_living > self.sweep_at:
+            for i in range(self.tables.place_count):
+                if self.tables.places[i].operator == c",":
+                    self._pass_over_place(<Groups>self.instant.groups_at[i], i)
+        self.transitions.show(0)
+        if self.lazy_join.chain_length:
+            self.lazy_join.grow_old()
+            if self.lazy_join.prefers_lazy():
+                self.lazy_join.turn_lazy()
+        if self.transitions.most_living > self.sweep_at:
+            self.transitions.most_living = self._living()
+            if self.transitions.most_living > self.sweep_at:
                 self._sweep()
         return 0
 
@@ -91,21 +117,21 @@ cdef class AutomatonCore(Chain):
         cdef Group* group = group_at(groups, touched.group)
         if not group.alive:  # it has been shed
             return 0
-        self.places[touched.place].expired += latest_of(group) < self.bound
+        place_at(self.tables, touched.place).expired += latest_of(group) < self.window.bound
         return drop(groups, touched.group)
 
     cdef int _pass_over_place(self, Groups groups, uint32_t place) except -1 nogil:
-        if self.places[place].manner & CONJOINED:
-            return self.pass_over(groups)
+        if self.tables.places[place].manner & CONJOINED:
+            return self.joins.pass_over(groups)
         return self._pass_over(groups)
 
     cdef uint64_t _living(self) noexcept nogil:
         """How many groups and waiting matches there are, even if the window has passed them."""
-        cdef uint64_t found = self.awaited_count
+        cdef uint64_t found = self.window.awaited_count
         cdef uint32_t i
-        for i in range(self.place_count):
-            if self.places[i].operator and self.places[i].operator != CLOSING:
-                found += (<Groups>self.groups_at[i]).living
+        for i in range(self.tables.place_count):
+            if self.tables.places[i].operator and self.tables.places[i].operator != CLOSING:
+                found += (<Groups>self.instant.groups_at[i]).living
         return found
 
     cdef int _pass_over(self, Groups groups) except -1 nogil:
@@ -132,17 +158,17 @@ cdef class AutomatonCore(Chain):
         """Drop the groups that the window has passed over, and more if there are too many."""
         cdef uint32_t i
         cdef uint64_t living
-        for i in range(self.place_count):
-            if self.places[i].operator:
-                self._sweep_place(<Groups>self.groups_at[i], i)
-        living = held(self, self.groups, -1)
+        for i in range(self.tables.place_count):
+            if self.tables.places[i].operator:
+                self._sweep_place(<Groups>self.instant.groups_at[i], i)
+        living = held(self.tables, self.window, self.instant.groups, -1)
         if living > self.most_groups:
             if not self.sheds:
                 with gil:
                     raise LimitReached("groups")
-            shed(self, self.groups, living - self.kept_groups, -1)
+            shed(self.tables, self.window, self.instant.groups, living - self.kept_groups, -1)
             living = self.kept_groups
-        self.most_living = living
+        self.transitions.most_living = living
         self.sweep_at = min(2 * living + FEWEST_SWEPT, self.most_groups)
         return 0
 
@@ -150,36 +176,38 @@ cdef class AutomatonCore(Chain):
         cdef uint32_t i = groups.living
         while i:
             i -= 1
-            if group_at(groups, groups.alive[i]).latest < self.bound:
+            if group_at(groups, groups.alive[i]).latest < self.window.bound:
                 drop(groups, groups.alive[i])
-                self.places[place].expired += 1
+                place_at(self.tables, place).expired += 1
         return 0
 
     def limit(self, uint64_t groups, uint64_t kept, uint64_t steps, bint sheds):
         """Set the bounds: groups, those that are left when some are shed, steps of an event."""
         self.most_groups, self.kept_groups, self.sheds = groups, kept, sheds
-        bound_effort(&self.effort, steps)
+        bound_effort(&self.event.effort, steps)
         self.sweep_at = min(self.sweep_at, groups)
         if groups < NO_LIMIT or steps < NO_LIMIT:
             # Bounds speak of groups; and rows of an event that is taken back would stay.
-            self.bounded = True
-            self.join(False)
+            self.lazy_join.bounded = True
+            self.lazy_join.join(False)
 
     cdef int relieve(self) except -1 nogil:
         """The event at hand ran out of steps: undo it, and let half of the groups go it met."""
-        cdef uint64_t waiting = held(self, self.groups, self.spent_place)
+        cdef uint32_t place = self.event.spent_place
+        cdef uint64_t waiting = held(self.tables, self.window, self.instant.groups, place)
         cdef Touched* undone
         # What is looked back at cannot be taken back.
-        if not self.sheds or self.looking or not waiting:
+        if not self.sheds or self.conjunction.looking or not waiting:
             with gil:
-                raise LimitReached("steps", self.spent_place)
-        while self.touched_count > self.touched_before:
-            self.touched_count -= 1
-            undone = &self.touched[self.touched_count]
-            group_at(<Groups>self.groups_at[undone.place], undone.group).taken = -1
-        self.pending_count, self.value_count = self.pending_before, self.values_before
-        self.accepted_count = self.accepted_before
-        shed(self, self.groups, (waiting + 1) // 2, self.spent_place)
+                raise LimitReached("steps", place)
+        while self.instant.touched_count > self.touched_before:
+            self.instant.touched_count -= 1
+            undone = &self.instant.touched[self.instant.touched_count]
+            group_at(<Groups>self.instant.groups_at[undone.place], undone.group).taken = -1
+        self.instant.pending_count = self.pending_before
+        self.instant.value_count = self.values_before
+        self.instant.accepted_count = self.accepted_before
+        shed(self.tables, self.window, self.instant.groups, (waiting + 1) // 2, place)
         return 0
 
     # ---------------------------------------------------------------- one event
@@ -188,47 +216,62 @@ cdef class AutomatonCore(Chain):
         """The places where those wait who may wait for rows of a GPM, see `bit_of_place`."""
         cdef uint32_t i
         cdef uint64_t found = 0
-        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            found |= bit_of_place(self.ways[i].place)
-        for i in range(self.sighting_first[gpm], self.sighting_first[gpm + 1]):
-            found |= bit_of_place(self.sightings[i].place)
-        for i in range(self.looks[gpm].first, self.looks[gpm].end):
-            found |= bit_of_place(self.lookers[i])
+        for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
+            found |= bit_of_place(self.tables.ways[i].place)
+        for i in range(self.tables.sighting_first[gpm], self.tables.sighting_first[gpm + 1]):
+            found |= bit_of_place(self.tables.sightings[i].place)
+        for i in range(self.conjunction.looks[gpm].first, self.conjunction.looks[gpm].end):
+            found |= bit_of_place(self.conjunction.lookers[i])
         return found
+
+    cdef bint _is_looked_at(self, uint32_t gpm) noexcept nogil:
+        """Whether a partial match waits that may look back at rows of a GPM."""
+        cdef uint32_t i, place
+        for i in range(self.conjunction.looks[gpm].first, self.conjunction.looks[gpm].end):
+            place = self.conjunction.lookers[i]
+            if not self.tables.places[place].operator or (
+                (<Groups>self.instant.groups_at[place]).living
+            ):
+                return True
+        return False
+
+    cdef instant_t since_at(self, const Node* node) noexcept nogil:
+        """The least start of the matches that end in a node."""
+        return since_at(self.window, self.partitions, node)
 
     cdef bint _is_awaited(self, uint32_t gpm) noexcept nogil:
         cdef uint32_t i
-        if self.looking and self.is_looked_at(gpm):
+        if self.conjunction.looking and self._is_looked_at(gpm):
             return True
-        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            if not self.places[self.ways[i].place].operator:
+        for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
+            if not self.tables.places[self.tables.ways[i].place].operator:
                 return True
-            if (<Groups>self.groups_at[self.ways[i].place]).living:
+            if (<Groups>self.instant.groups_at[self.tables.ways[i].place]).living:
                 return True
-        for i in range(self.sighting_first[gpm], self.sighting_first[gpm + 1]):
-            if (<Groups>self.groups_at[self.sightings[i].place]).living:
+        for i in range(self.tables.sighting_first[gpm], self.tables.sighting_first[gpm + 1]):
+            if (<Groups>self.instant.groups_at[self.tables.sightings[i].place]).living:
                 return True
         return False
 
     cdef int came_early(self, uint32_t gpm, uint64_t events) noexcept nogil:
         """Events came when nobody waited for rows of a GPM."""
         cdef uint32_t i
-        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            self.places[self.ways[i].place].early += events
+        for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
+            place_at(self.tables, self.tables.ways[i].place).early += events
         return 0
 
     cdef bint unsteady(self) noexcept nogil:
         """Whether an event without rows may change more than the time."""
-        return self.adjacent or self.counted or self.chain_length != 0
+        return self.adjacent or self.window.counted or self.lazy_join.chain_length != 0
 
     cdef uint32_t list_ways(self, uint32_t gpm, Way** ways) noexcept nogil:
         """List the ways of a GPM to places where anybody waits, or may begin; how many."""
         cdef uint32_t i, found = 0
-        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            if not self.ways[i].at.operator or (
-                (<Groups>self.groups_at[self.ways[i].place]).living
+        for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
+            if not self.tables.ways[i].at.operator or (
+                (<Groups>self.instant.groups_at[self.tables.ways[i].place]).living
             ):
-                ways[found] = &self.ways[i]
+                ways[found] = &self.tables.ways[i]
                 found += 1
         return found
 
@@ -244,47 +287,47 @@ cdef class AutomatonCore(Chain):
             for i in range(those.count):
                 self._feed_one(those.gpms[i], row, width)
             return 0
-        self.since, self.measured = since_of(self), -1
-        return self.meet_all(those.ways, those.way_count, width, NULL)
+        self.event.since, self.transitions.measured = since_of(self.window), -1
+        return self.transitions.meet_all(those.ways, those.way_count, width, NULL)
 
     cdef int _feed_one(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
         """The row at hand, where it may concern others than those who wait for it."""
         cdef uint32_t i
         cdef Way* way
-        if not self.row_kept:
-            compare_row(self, gpm)
-        self.since = since_of(self)
+        if not self.event.row_kept:
+            compare_row(self.event, gpm)
+        self.event.since = since_of(self.window)
         if not self._concern(gpm, row, width):
             return 0
-        self.measured = -1
-        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            way = &self.ways[i]
-            if self.chain_length:
-                self.take_chained(way, width)
+        self.transitions.measured = -1
+        for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
+            way = &self.tables.ways[i]
+            if self.lazy_join.chain_length:
+                self.lazy_join.take_chained(way, width)
             else:
-                self.meet_all(&way, 1, width, NULL)
+                self.transitions.meet_all(&way, 1, width, NULL)
         return 0
 
     cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
         """Who looks back, guards and partitions are told of a row; False: no step may take it."""
         cdef uint32_t i
+        cdef Sighting* sighting
         cdef bint keyed = True
-        for i in range(self.required_first[gpm], self.required_first[gpm + 1]):
-            keyed &= row[self.required[i]] != 0
-        if self.looking and self.is_looked_at(gpm):
-            self.keep(gpm, width, keyed)
-        for i in range(self.sighting_first[gpm], self.sighting_first[gpm + 1]):
-            if keyed or self.sightings[i].negated:
-                self._see(
-                    &self.sightings[i], width, <Groups>self.groups_at[self.sightings[i].place]
-                )
+        for i in range(self.tables.required_first[gpm], self.tables.required_first[gpm + 1]):
+            keyed &= row[self.tables.required[i]] != 0
+        if self.conjunction.looking and self._is_looked_at(gpm):
+            self.conjunction.keep(gpm, width, keyed)
+        for i in range(self.tables.sighting_first[gpm], self.tables.sighting_first[gpm + 1]):
+            if keyed or self.tables.sightings[i].negated:
+                sighting = &self.tables.sightings[i]
+                self._see(sighting, width, <Groups>self.instant.groups_at[sighting.place])
         if not keyed:
-            for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-                self.places[self.ways[i].place].unkeyed += 1
+            for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
+                place_at(self.tables, self.tables.ways[i].place).unkeyed += 1
             return False
-        if self.tracked or self.apart:
-            self.partitions.meet(self.batch, gpm, row)
-            self.since = self.partitions.since
+        if self.tables.tracked or self.tables.apart:
+            self.partitions.meet(self.event.batch, gpm, row)
+            self.event.since = self.partitions.since
         return True
 
     cdef int _see(self, Sighting* sighting, uint32_t width, Groups groups) except -1 nogil:
@@ -292,11 +335,11 @@ cdef class AutomatonCore(Chain):
         cdef uint32_t i, group
         if sighting.index:
             for i in range(sighting.key_first, sighting.key_end):
-                self.key[i - sighting.key_first] = self.row[self.numbers[i]]
-            group = groups.first(sighting.index, self.key)
+                self.event.key[i - sighting.key_first] = self.event.row[self.tables.numbers[i]]
+            group = groups.first(sighting.index, self.event.key)
             while group != NOBODY:
                 self._end(sighting, groups, group, width)
-                group = groups.next_of(sighting.index, group, self.key)
+                group = groups.next_of(sighting.index, group, self.event.key)
         else:
             for i in range(groups.living):
                 self._end(sighting, groups, groups.alive[i], width)
@@ -307,40 +350,40 @@ cdef class AutomatonCore(Chain):
     ) except -1 nogil:
         """The partial matches of a group end with the instant, if a guard's row fits them."""
         cdef Group* group = group_at(groups, number)
-        cdef Occurrence* occurrence = &self.occurrences[sighting.occurrence]
+        cdef Occurrence* occurrence = &self.tables.occurrences[sighting.occurrence]
         cdef int status
-        if group.taken == self.now or group.latest < since_of(self):
+        if group.taken == self.window.now or group.latest < since_of(self.window):
             return 0
-        if not spend(self, sighting.place):
+        if not spend(self.event, sighting.place):
             return 0
-        self.remember(self.env, &self.places[sighting.place], groups, number)
-        if occurrence.more & More.KEEPS and not self.row_kept:
-            self.keep_row(width)
-        status = bind(self, occurrence, self.row, self.env)
+        self.instant.remember(self.event.env, &self.tables.places[sighting.place], groups, number)
+        if occurrence.more & More.KEEPS and not self.event.row_kept:
+            self.event.keep_row(width)
+        status = bind(self.tables, occurrence, self.event.row, self.event.env)
         if status <= 0:
             return _raised() if status < 0 else 0
         if occurrence.more & More.ASSIGNS and not assign(
-            self, sighting.occurrence, self.env, self.row + width
+            self.tables, sighting.occurrence, self.event.env, self.event.row + width
         ):
             return 0
-        status = self.conditions.hold(self.conditions.context, sighting.occurrence, self.env)
+        status = filters_hold(self.tables, sighting.occurrence, self.event.env)
         if status <= 0:
             return _raised() if status < 0 else 0
-        self.places[sighting.place].ended += 1
-        return touch(self, sighting.place, number, group)
+        place_at(self.tables, sighting.place).ended += 1
+        return touch(self.instant, sighting.place, number, group)
 
     cdef int skip_past(self, uint32_t count) except -1 nogil:
         """Only what starts after the first so many complete matches may still match."""
         cdef Node* node
         cdef uint32_t i
         for i in range(count):
-            node = self.accepted[i]
+            node = self.instant.accepted[i]
             if node.latest < self.since_at(node):
                 continue
-            if self.apart:
-                self.partitions.skip_at(node.label, self.now + 1)
+            if self.tables.apart:
+                self.partitions.skip_at(node.label, self.window.now + 1)
             else:
-                self.skipped = self.now + 1
+                self.window.skipped = self.window.now + 1
         return 0
 
     # ---------------------------------------------------------------- for Python
@@ -355,12 +398,16 @@ cdef class AutomatonCore(Chain):
 
     def skip(self, instant_t first):
         """Only what starts at an instant or later may still match."""
-        self.skipped = max(self.skipped, first)
+        self.window.skipped = max(self.window.skipped, first)
+
+    def shed(self):
+        """How many groups and waiting matches were dropped because there were too many."""
+        return self.tables.shed() + self.window.shed_matches
 
     @property
     def complete(self):
         """How many last steps of complete matches there are to `take`."""
-        return self.accepted_count
+        return self.instant.accepted_count
 
 
 cdef int _raised() except -1 nogil:

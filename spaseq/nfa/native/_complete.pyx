@@ -6,11 +6,11 @@ Cost: linear in the steps of what is taken.
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from spaseq.nfa.native._window cimport Awaited, opening_of
+from spaseq.nfa.native._window cimport Awaited, Window, opening_of
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._groups cimport Group, Groups, group_at
 from spaseq.nfa.native._conjunction cimport Range
-from spaseq.nfa.native._tecs cimport instant_t
+from spaseq.nfa.native._tecs cimport Node, Walk, instant_t
 from spaseq.rdf._effort cimport begin_event, heed
 
 from spaseq.rdf.limits import LimitReached
@@ -22,34 +22,37 @@ def take(AutomatonCore core not None, step_of, bint one):
     `one` for each last step is enough; `step_of` makes a step of the addresses of its labels.
     """
     cdef uint32_t i, j, parts
-    cdef uint64_t left = core.effort.most
+    cdef uint64_t left = core.event.effort.most
     cdef dict steps = {}
     cdef list found = []
-    core.turn += 1
-    for i in range(core.accepted_count):
-        core.walk.begin(core.accepted[i], core.since_at(core.accepted[i]))
-        while core.walk.advance():
+    cdef Walk walk = core.transitions.walk
+    cdef Node* node
+    core.event.turn += 1
+    for i in range(core.instant.accepted_count):
+        node = core.instant.accepted[i]
+        walk.begin(node, core.since_at(node))
+        while walk.advance():
             if left == 0:
                 raise LimitReached("matches")
             left -= 1
             if not left & 0xFFF:
                 heed()
             match = []
-            j = core.walk.length
+            j = walk.length
             while j:
-                parts = core.walk.path[j - 1].parts
+                parts = walk.path[j - 1].parts
                 j -= parts
-                key = <size_t>core.walk.path[j + parts - 1]
+                key = <size_t>walk.path[j + parts - 1]
                 step = steps.get(key)
                 if step is None:
                     step = steps[key] = step_of(tuple([
-                        <size_t>core.walk.path[j + parts - 1 - k] for k in range(parts)
+                        <size_t>walk.path[j + parts - 1 - k] for k in range(parts)
                     ]))
                 match.append(step)
-            found.append((core.walk.start, tuple(match), <size_t>core.walk.path[0]))
+            found.append((walk.start, tuple(match), <size_t>walk.path[0]))
             if one:
                 break
-    core.accepted_count = 0
+    core.instant.accepted_count = 0
     return found
 
 
@@ -58,22 +61,23 @@ def due(AutomatonCore core not None, before, step_of):
 
     That is (time of the start, [(start, steps, a label) of each]).
     """
-    cdef instant_t i = core.bound
+    cdef Window window = core.window
+    cdef instant_t i = window.bound
     cdef instant_t start
     cdef Awaited* match
     cdef Group* group
     cdef list found = []
-    begin_event(&core.effort)
-    while core.awaited_count and i <= core.now and (
-        before is None or core.times[i & core.times_mask] < opening_of(core, before)
+    begin_event(&core.event.effort)
+    while window.awaited_count and i <= window.now and (
+        before is None or window.times[i & window.times_mask] < opening_of(window, before)
     ):
         start, i = i, i + 1
-        match = core.awaited[start & core.times_mask]
-        core.awaited[start & core.times_mask] = NULL
+        match = window.awaited[start & window.times_mask]
+        window.awaited[start & window.times_mask] = NULL
         some = []
         while match != NULL:
-            core.awaited_count -= 1
-            group = group_at(<Groups>core.groups_at[match.place], match.group)
+            window.awaited_count -= 1
+            group = group_at(<Groups>core.instant.groups_at[match.place], match.group)
             if not group.alive or group.serial != match.serial or _forbidden(core, match):
                 core.forbidden += 1
             else:
@@ -82,21 +86,22 @@ def due(AutomatonCore core not None, before, step_of):
             match = match.next
         if some:
             some.reverse()
-            found.append((core.times[start & core.times_mask], some))
+            found.append((window.times[start & window.times_mask], some))
     return found
 
 
 cdef bint _forbidden(AutomatonCore core, Awaited* match) except -1:
     """Whether a guard that is not decided on sight forbids a match whose window is over."""
-    cdef Range checks = core.place_checks[match.place]
+    cdef Range checks = core.negation.place_checks[match.place]
     if checks.first == checks.end:
         return False
-    core.begin()
-    core.remember(
-        core.env, &core.places[match.place], <Groups>core.groups_at[match.place], match.group
+    core.negation.begin()
+    core.instant.remember(
+        core.event.env, &core.tables.places[match.place],
+        <Groups>core.instant.groups_at[match.place], match.group,
     )
-    return core.forbids(
-        checks, core.env, match.labels[match.length - 1].instant, core.now + 1
+    return core.negation.forbids(
+        checks, core.event.env, match.labels[match.length - 1].instant, core.window.now + 1
     )
 
 

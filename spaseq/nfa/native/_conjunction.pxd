@@ -1,11 +1,13 @@
 """What an edge may consume of the rows of the window; see _conjunction.pyx."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from spaseq.nfa.native._event cimport EventAtHand
+from spaseq.nfa.native._event cimport CurrentEvent
 from spaseq.nfa.native._row_buffer cimport KeptRows
-from spaseq.nfa.native._program cimport Edge, Occurrence, Place
-from spaseq.nfa.native._tecs cimport Label, instant_t
+from spaseq.nfa.native._program cimport Edge, Occurrence, Place, Tables
+from spaseq.nfa.native._tecs cimport Label, Tecs, instant_t
+from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._terms cimport term_t
 
 cdef struct Range:
@@ -26,10 +28,9 @@ cdef struct Early:
     uint32_t read_end
 
 cdef struct Seek
-cdef class Search(EventAtHand)
 
-# What to do with a way to take an edge: 1: there need not be another one.
-ctypedef int (*Found)(Search search, Seek* seek) except -1 nogil
+# What to do with a way to take an edge, by the task of the search. 1: the search may stop.
+ctypedef int (*Found)(void* task, Seek* seek) except -1 nogil
 
 # The part of a search for ways to take an edge that its callback may look at.
 cdef struct Seek:
@@ -54,7 +55,12 @@ cdef struct Seek:
     instant_t last
 
 
-cdef class Search(EventAtHand):
+@cython.final
+cdef class Conjunction:
+    cdef Tables tables
+    cdef Window window
+    cdef CurrentEvent event
+    cdef Tecs tecs
     cdef KeptRows** kept_rows   # per GPM; NULL where nobody looks back
     cdef uint32_t gpm_count
     cdef uint32_t* gpms         # per occurrence

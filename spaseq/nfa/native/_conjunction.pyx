@@ -26,7 +26,15 @@ from spaseq.nfa.native._row_buffer cimport (
     rows_free,
     rows_new,
 )
-from spaseq.nfa.native._program cimport Occurrence, assign, bind, enter, numbers_of
+from spaseq.nfa.native._program cimport (
+    Occurrence,
+    assign,
+    bind,
+    enter,
+    filter_holds,
+    filters_hold,
+    numbers_of,
+)
 from spaseq.nfa.native._tecs cimport size_of_label
 from spaseq.rdf._effort cimport take_step
 from spaseq.rdf._memory cimport give_back, longer, zeroed
@@ -41,12 +49,15 @@ cdef uint64_t LEAVES = 8
 cdef uint32_t NEITHER = 1 << 16
 
 
-cdef class Search(EventAtHand):
+cdef class Conjunction:
     """`rows` are `CoreTables`, with their `search`."""
 
-    def __cinit__(self, rows, *others):
+    def __cinit__(
+        self, rows, Tables tables not None, Window window not None, CurrentEvent event not None
+    ):
         cdef uint32_t i
         found = rows.search
+        self.tables, self.window, self.event, self.tecs = tables, window, event, event.tecs
         self.kept_rows = <KeptRows**>zeroed(len(found.kept), sizeof(KeptRows*))
         self.gpm_count = <uint32_t>len(found.kept)
         for i, columns in enumerate(found.kept):
@@ -74,8 +85,6 @@ cdef class Search(EventAtHand):
         for i, (number, first, end) in enumerate(found.early_tests):
             self.early_tests[i] = Early(number, first, end)
         self.early_read = numbers_of(found.early_read)
-        for i, manner in enumerate(found.manners):
-            self.places[i].manner = manner
 
     def __dealloc__(self):
         cdef uint32_t i
@@ -111,19 +120,20 @@ cdef class Search(EventAtHand):
         cdef KeptRows* rows = self.kept_rows[gpm]
         cdef Label* label = self.tecs.label(width)
         cdef uint32_t i, j
-        if self.whole[gpm] and not self.row_kept:
-            self.keep_row(width)
-        memcpy(label, &self.event, size_of_label(0))
+        if self.whole[gpm] and not self.event.row_kept:
+            self.event.keep_row(width)
+        memcpy(label, &self.event.label, size_of_label(0))
         label.width = width
         if self.whole[gpm]:
-            memcpy(label.row, self.row, width * sizeof(term_t))
+            memcpy(label.row, self.event.row, width * sizeof(term_t))
         else:
             label.name = label.stamp = 0
             for i in range(self.columns[gpm].first, self.columns[gpm].end):
                 j = self.column_numbers[i]
-                if self.given[j]:
-                    self.row[j] = label.row[j] = self.window.keep(self.batch, self.given[j])
-        rows_forget(rows, self.reach)
+                if self.event.given[j]:
+                    label.row[j] = self.event.terms.keep(self.event.batch, self.event.given[j])
+                    self.event.row[j] = label.row[j]
+        rows_forget(rows, self.window.reach)
         self.kept, self.kept_gpm = label, gpm
         return rows_add(rows, label, keyed)
 
@@ -134,8 +144,8 @@ cdef class Search(EventAtHand):
         cdef int stopped
         self.deepen()
         entered = self.levels[level]
-        memcpy(entered, env, self.cells * sizeof(term_t))
-        enter(self, &self.edges[seek.edge], entered)
+        memcpy(entered, env, self.tables.cells * sizeof(term_t))
+        enter(self.tables, &self.tables.edges[seek.edge], entered)
         seek.start = entered
         seek.choices = self.edge_choices[seek.edge]
         stopped = self.each(seek)
@@ -146,17 +156,17 @@ cdef class Search(EventAtHand):
         """Every way to meet one of the choices of a seek, until one will do: then 1."""
         cdef uint32_t i, level = self.depth
         cdef int stopped = 0
-        if seek.low < self.reach - 1:
-            seek.low = self.reach - 1
+        if seek.low < self.window.reach - 1:
+            seek.low = self.window.reach - 1
         self.deepen()
         seek.cells = self.levels[level]
         seek.labels = self.level_labels[level]
         for i in range(seek.choices.first, seek.choices.end):
             seek.parts = self.parts + self.choices[i].first
             seek.count = self.choices[i].end - self.choices[i].first
-            seek.env = seek.cells + seek.count * self.cells
-            seek.assigned = seek.cells + (self.most_parts + 1) * self.cells
-            memcpy(seek.cells, seek.start, self.cells * sizeof(term_t))
+            seek.env = seek.cells + seek.count * self.tables.cells
+            seek.assigned = seek.cells + (self.most_parts + 1) * self.tables.cells
+            memcpy(seek.cells, seek.start, self.tables.cells * sizeof(term_t))
             memset(seek.labels, 0, seek.count * sizeof(Label*))
             stopped = self._choose(seek)
             if stopped:
@@ -170,7 +180,7 @@ cdef class Search(EventAtHand):
         cdef KeptRows* rows
         for i in range(seek.count):
             rows = self.kept_rows[seek.parts[i].gpm]
-            rows_forget(rows, self.reach)
+            rows_forget(rows, self.window.reach)
             if rows.first == rows.end:
                 return 0
         if seek.fresh == NULL:
@@ -189,31 +199,29 @@ cdef class Search(EventAtHand):
         if depth < seek.count:
             return self._look(seek, depth, self._next_part(seek, depth))
         seek.first = seek.last = seek.labels[0].instant
-        if self.most_assigned:
+        if self.tables.most_assigned:
             for i in range(seek.count):
-                self.conditions.instant = seek.labels[i].instant
-                self.conditions.stream = seek.labels[i].stream
+                self.tables.conditions.instant = seek.labels[i].instant
+                self.tables.conditions.stream = seek.labels[i].stream
                 status = assign(
-                    self, seek.parts[i].occurrence, seek.env,
-                    seek.assigned + i * self.most_assigned,
+                    self.tables, seek.parts[i].occurrence, seek.env,
+                    seek.assigned + i * self.tables.most_assigned,
                 )
-                self.conditions.instant = -1
+                self.tables.conditions.instant = -1
                 if not status:
                     return 0
         for i in range(seek.count):
-            self.conditions.instant = seek.labels[i].instant
-            self.conditions.stream = seek.labels[i].stream
-            status = self.conditions.hold(
-                self.conditions.context, seek.parts[i].occurrence, seek.env
-            )
-            self.conditions.instant = -1
+            self.tables.conditions.instant = seek.labels[i].instant
+            self.tables.conditions.stream = seek.labels[i].stream
+            status = filters_hold(self.tables, seek.parts[i].occurrence, seek.env)
+            self.tables.conditions.instant = -1
             if status <= 0:
                 return _raised() if status < 0 else 0
             if seek.labels[i].instant < seek.first:
                 seek.first = seek.labels[i].instant
             if seek.labels[i].instant > seek.last:
                 seek.last = seek.labels[i].instant
-        return seek.found(self, seek)
+        return seek.found(seek.task, seek)
 
     cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept nogil:
         """The part with the fewest rows, of those that may fit by what is known of them."""
@@ -232,13 +240,14 @@ cdef class Search(EventAtHand):
 
     cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept nogil:
         """Whether an index, or a filter that can be asked then, tells some rows of a part apart."""
-        cdef const term_t* env = seek.cells + depth * self.cells
-        cdef Occurrence* occurrence = &self.occurrences[seek.parts[part].occurrence]
+        cdef const term_t* env = seek.cells + depth * self.tables.cells
+        cdef Occurrence* occurrence = &self.tables.occurrences[seek.parts[part].occurrence]
         cdef KeptRows* rows = self.kept_rows[seek.parts[part].gpm]
         cdef uint32_t i, j, k, missing
         cdef Early* test
         for i in range(rows.index_count):
-            if env[self.bindings[occurrence.binding_first + rows.indexes[i].column].register]:
+            j = occurrence.binding_first + rows.indexes[i].column
+            if env[self.tables.bindings[j].register]:
                 return True
         for i in range(seek.count):
             for j in range(
@@ -257,16 +266,16 @@ cdef class Search(EventAtHand):
         """Whether rows of an occurrence may bind a register."""
         cdef uint32_t i
         for i in range(occurrence.binding_first, occurrence.binding_end):
-            if self.bindings[i].register == number:
+            if self.tables.bindings[i].register == number:
                 return True
         return False
 
     cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1 nogil:
         """Meet one part with each of its rows."""
         cdef KeptRows* rows = self.kept_rows[seek.parts[part].gpm]
-        cdef const term_t* env = seek.cells + depth * self.cells
+        cdef const term_t* env = seek.cells + depth * self.tables.cells
         cdef uint32_t i, index = UNINDEXED, slot
-        cdef uint32_t columns = self.occurrences[seek.parts[part].occurrence].binding_first
+        cdef uint32_t columns = self.tables.occurrences[seek.parts[part].occurrence].binding_first
         cdef uint64_t number = 0
         cdef int64_t micros = 0
         cdef bint timed = False
@@ -276,7 +285,7 @@ cdef class Search(EventAtHand):
             if seek.labels[i] != NULL and seek.parts[i].operand == seek.parts[part].operand:
                 timed, micros = True, seek.labels[i].micros
         for i in range(rows.index_count):
-            term = env[self.bindings[columns + rows.indexes[i].column].register]
+            term = env[self.tables.bindings[columns + rows.indexes[i].column].register]
             if term:
                 index, number = i, newest_like(rows, i, term)
                 break
@@ -286,7 +295,7 @@ cdef class Search(EventAtHand):
             slot = number & (rows.room - 1)
             if rows.instants[slot] <= seek.low or (timed and rows.labels[slot].micros < micros):
                 break
-            if not take_step(&self.effort):
+            if not take_step(&self.event.effort):
                 with gil:
                     raise LimitReached("steps")
             self.looked += 1
@@ -306,14 +315,14 @@ cdef class Search(EventAtHand):
 
     cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1 nogil:
         """Meet one part with a row, and go on from there."""
-        cdef const term_t* env = seek.cells + depth * self.cells
-        cdef term_t* joined = seek.cells + (depth + 1) * self.cells
-        cdef Occurrence* occurrence = &self.occurrences[seek.parts[part].occurrence]
+        cdef const term_t* env = seek.cells + depth * self.tables.cells
+        cdef term_t* joined = seek.cells + (depth + 1) * self.tables.cells
+        cdef Occurrence* occurrence = &self.tables.occurrences[seek.parts[part].occurrence]
         cdef int stopped
         if self._shared(seek, label):
             return 0
-        memcpy(joined, env, self.cells * sizeof(term_t))
-        stopped = bind(self, occurrence, label.row, joined)
+        memcpy(joined, env, self.tables.cells * sizeof(term_t))
+        stopped = bind(self.tables, occurrence, label.row, joined)
         if stopped <= 0:
             occurrence.disagreed += 1
             return _raised() if stopped < 0 else 0
@@ -340,7 +349,7 @@ cdef class Search(EventAtHand):
                     ready &= joined[self.early_read[k]] != 0
                     fresh |= env[self.early_read[k]] == 0
                 if ready and fresh:
-                    status = self.conditions.test(self.conditions.context, test.number, joined)
+                    status = filter_holds(self.tables, test.number, joined)
                     if status <= 0:
                         return _raised() if status < 0 else True
         return False
@@ -364,7 +373,8 @@ cdef class Search(EventAtHand):
             self.level_labels = <Label***>longer(self.level_labels, room, sizeof(Label**), LACKING)
             while self.level_room < room:
                 self.levels[self.level_room] = <term_t*>zeroed(
-                    (self.most_parts + 1) * self.cells + self.most_parts * self.most_assigned,
+                    (self.most_parts + 1) * self.tables.cells
+                    + self.most_parts * self.tables.most_assigned,
                     sizeof(term_t),
                 )
                 self.level_labels[self.level_room] = NULL

@@ -43,7 +43,7 @@ cdef class Earliest:
 
     def __cinit__(self, AutomatonCore core not None, uint32_t most, bint apart):
         self.core = core
-        core.lasting = True
+        core.event.lasting = True
         self.most = most
         self.apart = apart
         self.known_room = 64
@@ -79,22 +79,22 @@ cdef class Earliest:
         for members in self._partitions():
             count = 0
             for number in members:
-                self.ends[count] = self.core.accepted[<uint32_t>number]
+                self.ends[count] = self.core.instant.accepted[<uint32_t>number]
                 count += 1
             self._choose(self.ends, count)
             found += self._taken()
-        self.core.accepted_count = 0
+        self.core.instant.accepted_count = 0
         return found
 
     def _partitions(self):
         """The numbers of the complete matches' last nodes, by partition."""
-        cdef uint32_t i, count = self.core.accepted_count
+        cdef uint32_t i, count = self.core.instant.accepted_count
         cdef dict groups = {}
         if count > self.end_room:
             self.end_room = 2 * count
             self.ends = <Node**>longer(self.ends, self.end_room, sizeof(Node*), LACKING)
         for i in range(count):
-            key = self.core.partitions.key_at(self.core.accepted[i].label)
+            key = self.core.partitions.key_at(self.core.instant.accepted[i].label)
             groups.setdefault(key, []).append(i)
         return groups.values()
 
@@ -117,14 +117,14 @@ cdef class Earliest:
     cdef int choose(self) except -1 nogil:
         """Choose among the matches completed since the last call; `chosen` are in order."""
         self._begin()
-        self._choose(self.core.accepted, self.core.accepted_count)
-        self.core.accepted_count = 0
+        self._choose(self.core.instant.accepted, self.core.instant.accepted_count)
+        self.core.instant.accepted_count = 0
         return 0
 
     cdef int _begin(self) noexcept nogil:
         """The next choice: no more matches than this may be listed."""
-        self.core.turn += 1
-        self.left = self.core.effort.most
+        self.core.event.turn += 1
+        self.left = self.core.event.effort.most
         return 0
 
     cdef int _choose(self, Node** ends, uint32_t count) except -1 nogil:
@@ -150,7 +150,7 @@ cdef class Earliest:
 
     cdef int turn_to(self, uint32_t number) except -1 nogil:
         """Have the core's walk stand at one of the chosen matches."""
-        return self._stand(self.core.walk, &self.chosen[number])
+        return self._stand(self.core.transitions.walk, &self.chosen[number])
 
     cdef int _stand(self, Walk walk, const Chosen* match) except -1 nogil:
         while walk.path_room < match.length:

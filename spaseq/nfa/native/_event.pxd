@@ -1,34 +1,40 @@
 """The event and the row at hand; see _event.pyx."""
 
+cimport cython
 from libc.stdint cimport uint32_t, uint64_t
 
-from spaseq.nfa.native._window cimport Clock
-from spaseq.nfa.native._program cimport Binding, More, Occurrence, Way
-from spaseq.nfa.native._tecs cimport Label, Tecs, piece_of, size_of_label
+from spaseq.nfa.native._window cimport Window
+from spaseq.nfa.native._program cimport Binding, More, Occurrence, Tables, Way
+from spaseq.nfa.native._tecs cimport Label, Tecs, instant_t, piece_of, size_of_label
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._effort cimport Effort, begin_event, take_step
 from spaseq.rdf._terms cimport LOCAL, copy_row, term_t
 from spaseq.rdf._window_terms cimport WindowTerms
 
 
-cdef class EventAtHand(Clock):
+@cython.final
+cdef class CurrentEvent:
+    cdef Tables tables
+    cdef Window window
     cdef readonly Tecs tecs
     cdef readonly Tecs passing  # what ends matches, and has no part in others
-    cdef bint lasting           # that is in `tecs` too, for somebody remembers addresses
-    cdef WindowTerms window
+    cdef bint lasting           # that is in `tecs` too, as addresses are remembered
+    cdef WindowTerms terms
     cdef uint64_t turn          # changes whenever what has been accepted may go
     cdef const term_t* given    # the row at hand, and a copy of it whose terms
     cdef term_t* row            # are kept for the window, once `row_kept`; then its BINDs' values
     cdef bint row_kept
     cdef uint32_t row_room
     cdef term_t* env            # what the partial match at hand remembers
-    cdef Label event
+    cdef Label label            # what a label of the event says
     cdef term_t raw_name, raw_stamp
     cdef bint event_kept
     cdef EventBatch batch
     cdef Effort effort          # the steps of the event, see spaseq.rdf.limits
     cdef bint spent             # the event had none left
     cdef uint32_t spent_place
+    cdef instant_t since        # no match of the row at hand may start before it
+    cdef term_t* key            # scratch: what an index is asked for
 
     cdef int take_batch(self, EventBatch batch) except -1 with gil
     cdef int widen(self, uint32_t width) except -1 nogil
@@ -37,70 +43,70 @@ cdef class EventAtHand(Clock):
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1 nogil
 
 
-cdef inline bint spend(EventAtHand hand, uint32_t place) except -1 nogil:
+cdef inline bint spend(CurrentEvent current, uint32_t place) except -1 nogil:
     """One more step of the event, for a group of a place; False where it has none left."""
-    if not take_step(&hand.effort):
-        hand.spent, hand.spent_place = True, place
+    if not take_step(&current.effort):
+        current.spent, current.spent_place = True, place
         return False
     return True
 
 
 cdef inline int show_event(
-    EventAtHand hand, EventBatch batch, uint32_t number, uint32_t stream, uint32_t file
+    CurrentEvent current, EventBatch batch, uint32_t number, uint32_t stream, uint32_t file
 ) except -1 nogil:
     """The event whose rows are fed next."""
     cdef const EventRecord* event = batch.events + number
-    hand.turn += 1
-    begin_event(&hand.effort)
-    hand.spent = False
-    if hand.batch is not batch:
-        hand.take_batch(batch)
-    hand.event.micros = event.micros
-    hand.event.line = event.line
-    hand.event.ordinal = event.ordinal
-    hand.event.domain = event.domain
-    hand.event.parts = 1
-    hand.event.instant = hand.now
-    hand.event.stream = stream
-    hand.event.file = file
-    hand.raw_name = event.name
-    hand.raw_stamp = 0 if event.domain else event.stamp
-    hand.event_kept = False
+    current.turn += 1
+    begin_event(&current.effort)
+    current.spent = False
+    if current.batch is not batch:
+        current.take_batch(batch)
+    current.label.micros = event.micros
+    current.label.line = event.line
+    current.label.ordinal = event.ordinal
+    current.label.domain = event.domain
+    current.label.parts = 1
+    current.label.instant = current.window.now
+    current.label.stream = stream
+    current.label.file = file
+    current.raw_name = event.name
+    current.raw_stamp = 0 if event.domain else event.stamp
+    current.event_kept = False
     return 0
 
 
-cdef inline int take_row(EventAtHand hand, const term_t* row, uint32_t width) except -1 nogil:
+cdef inline int take_row(CurrentEvent current, const term_t* row, uint32_t width) except -1 nogil:
     """The next row of the event, with the numbers of its batch."""
-    if width + hand.most_assigned > hand.row_room:
-        hand.widen(width + hand.most_assigned)
-    hand.given, hand.row_kept = row, False
-    copy_row(hand.row, row, width)
+    if width + current.tables.most_assigned > current.row_room:
+        current.widen(width + current.tables.most_assigned)
+    current.given, current.row_kept = row, False
+    copy_row(current.row, row, width)
     return 0
 
 
-cdef inline int compare_row(EventAtHand hand, uint32_t gpm) except -1 nogil:
+cdef inline int compare_row(CurrentEvent current, uint32_t gpm) except -1 nogil:
     """What is compared of the row has the window's numbers; the rest gets them with a label.
 
     To be asked for as long as the row is not kept.
     """
     cdef uint32_t i, j
-    for i in range(hand.compared_first[gpm], hand.compared_first[gpm + 1]):
-        j = hand.compared[i]
-        if hand.row[j] & LOCAL:
-            hand.row[j] = hand.window.seek(hand.batch, hand.row[j])
+    for i in range(current.tables.compared_first[gpm], current.tables.compared_first[gpm + 1]):
+        j = current.tables.compared[i]
+        if current.row[j] & LOCAL:
+            current.row[j] = current.terms.seek(current.batch, current.row[j])
     return 0
 
 
 cdef inline int label_straight(
-    EventAtHand hand, Tecs tecs, const Way* way, uint32_t width, Label** label
+    CurrentEvent current, Tecs tecs, const Way* way, uint32_t width, Label** label
 ) except -1 nogil:
     """As `label_row`, where no register has been bound and the row is its pattern's alone."""
-    if not hand.row_kept:
-        hand.keep_row(width)
+    if not current.row_kept:
+        current.keep_row(width)
     if label[0] == NULL:
         # At least as much as a whole one, which is copied.
         label[0] = <Label*>piece_of(tecs, size_of_label(max(width, 2)))
-        label[0][0] = hand.event
+        label[0][0] = current.label
         label[0].edge, label[0].width = way.edge, width
-        copy_row(label[0].row, hand.row, width)
+        copy_row(label[0].row, current.row, width)
     return 0

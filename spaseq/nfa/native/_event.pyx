@@ -14,19 +14,23 @@ from spaseq.rdf._terms cimport LOCAL, WINDOWED
 from spaseq.rdf.limits import NO_LIMIT
 
 
-cdef class EventAtHand(Clock):
-    """`window` keeps the terms."""
+cdef class CurrentEvent:
+    """`terms` are those of the window."""
 
-    def __cinit__(self, rows, WindowTerms window not None, *others):
+    def __cinit__(
+        self, Tables tables not None, Window window not None, WindowTerms terms not None
+    ):
+        self.tables, self.window, self.terms = tables, window, terms
         self.tecs, self.passing = Tecs(), Tecs()
-        self.window = window
         bound_effort(&self.effort, NO_LIMIT)
-        self.env = <term_t*>zeroed(self.cells, sizeof(term_t))
+        self.env = <term_t*>zeroed(tables.cells, sizeof(term_t))
+        self.key = <term_t*>zeroed(tables.cells, sizeof(term_t))
         self.widen(8)
 
     def __dealloc__(self):
         give_back(self.row)
         give_back(self.env)
+        give_back(self.key)
 
     cdef int take_batch(self, EventBatch batch) except -1 with gil:
         """Events of a batch are at hand from now on."""
@@ -49,14 +53,14 @@ cdef class EventAtHand(Clock):
             if not self.given[i] & LOCAL:
                 continue
             if self.row[i] & WINDOWED:
-                self.window.keep_on(self.row[i])
+                self.terms.keep_on(self.row[i])
             else:
-                self.row[i] = self.window.keep(self.batch, self.given[i])
+                self.row[i] = self.terms.keep(self.batch, self.given[i])
         self.row_kept = True
         if self.event_kept:
             return 0
-        self.event.name = self.window.keep(self.batch, self.raw_name) if self.raw_name else 0
-        self.event.stamp = self.window.keep(self.batch, self.raw_stamp) if self.raw_stamp else 0
+        self.label.name = self.terms.keep(self.batch, self.raw_name) if self.raw_name else 0
+        self.label.stamp = self.terms.keep(self.batch, self.raw_stamp) if self.raw_stamp else 0
         self.event_kept = True
         return 0
 
@@ -67,17 +71,17 @@ cdef class EventAtHand(Clock):
         if occurrence.more & More.KEEPS:
             return 0
         for i in range(occurrence.binding_first, occurrence.binding_end):
-            binding = &self.bindings[i]
+            binding = &self.tables.bindings[i]
             if self.env[binding.register] & LOCAL:
                 self.env[binding.register] = self.row[binding.column]
             for j in range(binding.follower_first, binding.follower_end):
-                if self.env[self.followers[j].register] & LOCAL:
-                    self.env[self.followers[j].register] = self.row[binding.column]
+                if self.env[self.tables.followers[j].register] & LOCAL:
+                    self.env[self.tables.followers[j].register] = self.row[binding.column]
         return 0
 
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1 nogil:
         """The row at hand and its event, kept as long as the window may need them."""
-        cdef Occurrence* occurrence = &self.occurrences[way.taken.occurrence]
+        cdef Occurrence* occurrence = &self.tables.occurrences[way.taken.occurrence]
         if not self.row_kept:
             self.keep_row(width)
             self.settle(occurrence)

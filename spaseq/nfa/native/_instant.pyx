@@ -16,11 +16,18 @@ from spaseq.rdf._memory cimport give_back, longer, zeroed
 cdef const char* LACKING = b"another partial match"
 
 
-cdef class OpenInstant(Guards):
-    """`window` and `dictionary` have the terms of registers."""
+cdef class OpenInstant:
+    """The groups of each place, and what the open instant adds to them.
 
-    def __cinit__(self, rows, WindowTerms window not None, Dictionary dictionary not None, *others):
-        kept = Registers(window, dictionary)
+    Args:
+        rows: the `CoreTables`.
+        event: its terms and those of `dictionary` are those of registers.
+    """
+
+    def __cinit__(self, rows, CurrentEvent event not None, Dictionary dictionary not None):
+        kept = Registers(event.terms, dictionary)
+        self.tables, self.window, self.event = event.tables, event.window, event
+        self.cells = event.tables.cells
         self.groups = [
             None if operator is None else Groups(end - first, indexes, kept, manner & DATED)
             for (operator, first, end, indexes, _), manner in zip(
@@ -41,15 +48,6 @@ cdef class OpenInstant(Guards):
         give_back(self.touched)
         give_back(self.accepted)
 
-    cdef bint is_looked_at(self, uint32_t gpm) noexcept nogil:
-        """Whether somebody waits who may look back at rows of a GPM."""
-        cdef uint32_t i, place
-        for i in range(self.looks[gpm].first, self.looks[gpm].end):
-            place = self.lookers[i]
-            if not self.places[place].operator or (<Groups>self.groups_at[place]).living:
-                return True
-        return False
-
     cdef int remember(
         self, term_t* env, const Place* place, Groups groups, uint32_t number
     ) noexcept nogil:
@@ -58,7 +56,7 @@ cdef class OpenInstant(Guards):
         cdef uint32_t i
         memset(env, 0, self.cells * sizeof(term_t))
         for i in range(place.live_first, place.live_end):
-            env[self.numbers[i]] = values[i - place.live_first]
+            env[self.tables.numbers[i]] = values[i - place.live_first]
         return 0
 
     cdef int more_touched(self) except -1 nogil:

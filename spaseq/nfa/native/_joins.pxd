@@ -1,12 +1,17 @@
 """Steps that guards or several events have a say in; see _joins.pyx."""
 
+cimport cython
 from libc.stdint cimport uint32_t
 
 from spaseq.nfa.native._groups cimport Groups
 from spaseq.nfa.native._instant cimport OpenInstant
-from spaseq.nfa.native._conjunction cimport Seek
-from spaseq.nfa.native._program cimport Place, Way
-from spaseq.nfa.native._tecs cimport Label, Node, instant_t, union_t
+from spaseq.nfa.native._conjunction cimport Conjunction, Seek
+from spaseq.nfa.native._event cimport CurrentEvent
+from spaseq.nfa.native._negation cimport Negation
+from spaseq.nfa.native._partitions cimport Partitions
+from spaseq.nfa.native._program cimport Place, Tables, Way
+from spaseq.nfa.native._tecs cimport Label, Node, Tecs, instant_t, union_t
+from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._terms cimport term_t
 
 # A way to begin a match that can be decided only when all events of its instant are counted.
@@ -16,12 +21,19 @@ cdef struct Beginning:
     Node* node          # of its step
 
 
-cdef class Joins(OpenInstant):
-    cdef term_t* key            # what an index is asked for
+@cython.final
+cdef class StepJoin:
+    cdef Tables tables
+    cdef Window window
+    cdef CurrentEvent event
+    cdef Tecs tecs
+    cdef Conjunction conjunction
+    cdef Negation negation
+    cdef Partitions partitions  # None without PARTITION BY
+    cdef OpenInstant instant
     cdef term_t* before         # what a partial match remembered before a step was joined
     cdef Label** step           # the labels of the step at hand, by instant
     cdef uint32_t step_count    # 0: they are not made yet
-    cdef instant_t since        # no match of the row at hand may start before it
     cdef Beginning* beginnings
     cdef term_t* beginning_values   # their environments
     cdef uint32_t beginning_count, beginning_room
@@ -44,4 +56,3 @@ cdef class Joins(OpenInstant):
     cdef int _label_step(self, Way* way, Seek* seek) except -1 nogil
     cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1 nogil
     cdef int put_off(self, Way* way, Node* node) except -1 nogil
-    cdef instant_t since_at(self, const Node* node) noexcept nogil

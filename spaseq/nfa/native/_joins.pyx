@@ -11,6 +11,7 @@ with one label, in the order of their instants. Cost: the rows looked at (`_conj
 constant for each group, or for each instant at which those of its members came that are joined.
 """
 
+from cpython.ref cimport PyObject
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
@@ -19,8 +20,8 @@ from spaseq.nfa.native._event cimport spend
 from spaseq.nfa.native._groups cimport NOBODY, Dates, Group, Stretch, drop, floor_of, group_at
 from spaseq.nfa.native._negation cimport NEVER, earlier
 from spaseq.nfa.native._instant cimport arrive, touch
-from spaseq.nfa.native._conjunction cimport Search
-from spaseq.nfa.native._program cimport Edge, Manner, Occurrence
+from spaseq.nfa.native._partitions cimport since_at
+from spaseq.nfa.native._program cimport Edge, Manner, Occurrence, place_at
 from spaseq.nfa.native._tecs cimport added, extended, size_of_label
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
@@ -29,21 +30,24 @@ cdef const char* LACKING = b"another beginning"
 
 # Whose step of several events is looked for.
 cdef struct Task:
+    PyObject* join
     Way* way
     uint32_t number
 
 
-cdef class Joins(OpenInstant):
-    """What of a core looks back."""
+cdef class StepJoin:
+    """The steps whose rows lie in the window already, joined to the groups that wait for them."""
 
-    def __cinit__(self, rows, *others):
-        self.before = <term_t*>zeroed(self.cells, sizeof(term_t))
-        self.key = <term_t*>zeroed(self.cells, sizeof(term_t))
-        self.step = <Label**>zeroed(self.most_parts, sizeof(Label*))
+    def __cinit__(self, Negation negation not None, OpenInstant instant not None):
+        self.negation, self.conjunction = negation, negation.conjunction
+        self.partitions, self.instant = negation.partitions, instant
+        self.tables, self.window, self.event = instant.tables, instant.window, instant.event
+        self.tecs = instant.event.tecs
+        self.before = <term_t*>zeroed(self.tables.cells, sizeof(term_t))
+        self.step = <Label**>zeroed(self.conjunction.most_parts, sizeof(Label*))
 
     def __dealloc__(self):
         give_back(self.before)
-        give_back(self.key)
         give_back(self.step)
         give_back(self.beginnings)
         give_back(self.beginning_values)
@@ -57,26 +61,28 @@ cdef class Joins(OpenInstant):
         cdef Group* group
         cdef bint conjoined = place.manner & Manner.CONJOINED
         memset(&seek, 0, sizeof(Seek))
-        self.begin()
-        if number == NOBODY and not self.counted and (
-            self._preceded(way.edge, place, self.now)
+        self.negation.begin()
+        if number == NOBODY and not self.window.counted and (
+            self._preceded(way.edge, place, self.window.now)
         ):
             return 0
-        self.label_row(way, width, label)
-        seek.edge, seek.count, seek.labels, seek.env = way.edge, 1, label, self.env
-        seek.first = seek.last = self.now
+        self.event.label_row(way, width, label)
+        seek.edge, seek.count, seek.labels, seek.env = way.edge, 1, label, self.event.env
+        seek.first = seek.last = self.window.now
         self.step[0], self.step_count = label[0], 1
         if number != NOBODY:
-            group = group_at(<Groups>self.groups_at[way.place], number)
-            self.remember(self.before, place, <Groups>self.groups_at[way.place], number)
-            if place.operator == c";" and not conjoined and group.taken != self.now:
-                touch(self, way.place, number, group)
+            group = group_at(<Groups>self.instant.groups_at[way.place], number)
+            self.instant.remember(
+                self.before, place, <Groups>self.instant.groups_at[way.place], number
+            )
+            if place.operator == c";" and not conjoined and group.taken != self.window.now:
+                touch(self.instant, way.place, number, group)
             return self._join(way, number, &seek)
-        if self.counted and place.manner & Manner.GUARDED:
-            return self.put_off(way, extended(self.tecs, label[0], 0, self.now))
+        if self.window.counted and place.manner & Manner.GUARDED:
+            return self.put_off(way, extended(self.tecs, label[0], 0, self.window.now))
         place.joined += 1
         return arrive(
-            self, way.taken, extended(self.tecs, label[0], 0, self.now)
+            self.instant, way.taken, extended(self.tecs, label[0], 0, self.window.now)
         )
 
     cdef int conjoin(self, Way* way) except -1 nogil:
@@ -85,16 +91,16 @@ cdef class Joins(OpenInstant):
         cdef Seek seek
         cdef Task task
         memset(&seek, 0, sizeof(Seek))
-        seek.edge, seek.fresh, seek.high = way.edge, self.kept, self.now + 1
-        seek.fresh_gpm, seek.found, seek.task = self.kept_gpm, _met, &task
-        task.way, task.number = way, NOBODY
-        self.begin()
+        seek.edge, seek.fresh, seek.high = way.edge, self.conjunction.kept, self.window.now + 1
+        seek.fresh_gpm, seek.found, seek.task = self.conjunction.kept_gpm, _met, &task
+        task.join, task.way, task.number = <PyObject*>self, way, NOBODY
+        self.negation.begin()
         if not place.operator:
             place.visited += 1
-            seek.low = self.bound - 1
-            memset(self.before, 0, self.cells * sizeof(term_t))
-            return self.each_edge(&seek, self.before)
-        return self._conjoin_each(<Groups>self.groups_at[way.place], way, &seek)
+            seek.low = self.window.bound - 1
+            memset(self.before, 0, self.tables.cells * sizeof(term_t))
+            return self.conjunction.each_edge(&seek, self.before)
+        return self._conjoin_each(<Groups>self.instant.groups_at[way.place], way, &seek)
 
     cdef int _conjoin_each(self, Groups groups, Way* way, Seek* seek) except -1 nogil:
         """Those who wait may lack but the row at hand."""
@@ -107,56 +113,56 @@ cdef class Joins(OpenInstant):
                 self._conjoin_with(groups, seek)
             return 0
         for i in range(way.key_first, way.key_end):
-            self.key[i - way.key_first] = self.row[self.numbers[i]]
-        i = groups.first(way.index, self.key)
+            self.event.key[i - way.key_first] = self.event.row[self.tables.numbers[i]]
+        i = groups.first(way.index, self.event.key)
         way.at.unjoined += i == NOBODY and groups.living > 0
         while i != NOBODY:
             task.number = i
             # It may go.
-            i = groups.next_of(way.index, i, self.key)
+            i = groups.next_of(way.index, i, self.event.key)
             self._conjoin_with(groups, seek)
         return 0
 
     cdef int _conjoin_with(self, Groups groups, Seek* seek) except -1 nogil:
         """The steps of several events that the row at hand completes for one group."""
         cdef Task* task = <Task*>seek.task
-        cdef Place* place = &self.places[task.way.place]
+        cdef Place* place = &self.tables.places[task.way.place]
         cdef Dates* dates = &groups.dates[task.number]
-        if group_at(groups, task.number).latest < self.since:
+        if group_at(groups, task.number).latest < self.event.since:
             place.outside += 1
             return 0
-        if dates.newest.last < floor_of(dates, self.timestamp_start):
+        if dates.newest.last < floor_of(dates, self.window.timestamp_start):
             return drop(groups, task.number)
-        if not spend(self, task.way.place):
+        if not spend(self.event, task.way.place):
             return 0
         place.visited += 1
         seek.low = dates.oldest
-        self.remember(self.before, place, groups, task.number)
-        return self.each_edge(seek, self.before)
+        self.instant.remember(self.before, place, groups, task.number)
+        return self.conjunction.each_edge(seek, self.before)
 
     cdef int _begin(self, Way* way, Seek* seek) except -1 nogil:
         """A match may begin with a step of several events."""
         cdef Place* place = way.at
-        if seek.first < self.since:
+        if seek.first < self.event.since:
             return 0
-        memcpy(self.env, seek.env, self.cells * sizeof(term_t))
+        memcpy(self.event.env, seek.env, self.tables.cells * sizeof(term_t))
         self.step_count = 0
         if place.manner & Manner.GUARDED:
-            if self.counted:
+            if self.window.counted:
                 return self.put_off(way, self._node(way, seek, 0, seek.first))
             if self._preceded(way.edge, place, seek.first):
                 return 0
         place.joined += 1
-        return arrive(self, way.taken, self._node(way, seek, 0, seek.first))
+        return arrive(self.instant, way.taken, self._node(way, seek, 0, seek.first))
 
     cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1 nogil:
         """A step fits a group: it is joined to those members that nothing keeps away."""
         cdef Place* place = way.at
-        cdef Dates* dates = &(<Groups>self.groups_at[way.place]).dates[number]
+        cdef Dates* dates = &(<Groups>self.instant.groups_at[way.place]).dates[number]
         cdef instant_t needed = self._taken_before(way, number, seek), found
         cdef instant_t passed = needed
         if not place.manner & Manner.RELATIVE:
-            found = self.forbidden_until(
+            found = self.negation.forbidden_until(
                 way.edge, self.before, seek.env, dates.oldest, seek.first, False
             )
             needed = max(needed, found)
@@ -164,28 +170,31 @@ cdef class Joins(OpenInstant):
             place.passed_over += passed == needed
             place.forbidden += passed != needed
             return 0
-        if seek.env != self.env:
-            memcpy(self.env, seek.env, self.cells * sizeof(term_t))
-        return self._follow(way, number, seek, needed, <Groups>self.groups_at[way.place])
+        if seek.env != self.event.env:
+            memcpy(self.event.env, seek.env, self.tables.cells * sizeof(term_t))
+        return self._follow(way, number, seek, needed, <Groups>self.instant.groups_at[way.place])
 
     cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2 nogil:
         """The operator's own condition: members whose last event is older are not joined."""
         cdef Place* place = way.at
-        cdef Dates* dates = &(<Groups>self.groups_at[way.place]).dates[number]
-        cdef instant_t needed = floor_of(dates, self.timestamp_start)
-        if place.operator == c"," and (place.manner & Manner.CONJOINED or self.tracked):
-            return max(needed, self.before_in(seek.env, seek.first))
+        cdef Dates* dates = &(<Groups>self.instant.groups_at[way.place]).dates[number]
+        cdef instant_t needed = floor_of(dates, self.window.timestamp_start)
+        if place.operator == c"," and (place.manner & Manner.CONJOINED or self.tables.tracked):
+            return max(needed, self.negation.before_in(seek.env, seek.first))
         if place.operator != c";" or not place.manner & Manner.CONJOINED:
             return needed
         if place.manner & Manner.LOOKS_BACK:
-            return earlier(self, way.place, seek, self.before, dates.oldest)
+            return earlier(self.negation, way.place, seek, self.before, dates.oldest)
         if place.manner & Manner.RIVALS:
             needed = max(
-                needed, earlier(self, way.place, seek, self.before, self.timestamp_start - 1)
+                needed,
+                earlier(
+                    self.negation, way.place, seek, self.before, self.window.timestamp_start - 1
+                ),
             )
-        if dates.taken_in < self.timestamp_start:
+        if dates.taken_in < self.window.timestamp_start:
             dates.taken = -1
-        dates.taken_in = self.timestamp_start
+        dates.taken_in = self.window.timestamp_start
         dates.taken = max(dates.taken, seek.first)
         return needed
 
@@ -195,7 +204,7 @@ cdef class Joins(OpenInstant):
         """Join a step to the members of a group whose last event is no older than `needed`."""
         cdef Place* place = way.at
         cdef Edge* edge = way.taken
-        cdef instant_t bound = self.since, latest = group_at(groups, number).latest
+        cdef instant_t bound = self.event.since, latest = group_at(groups, number).latest
         cdef Stretch* stretch = groups.dates[number].newest
         cdef bint joined = False, asked = place.manner & Manner.RELATIVE
         if seek.count > 1:
@@ -203,16 +212,16 @@ cdef class Joins(OpenInstant):
         if needed <= groups.dates[number].oldest and stretch.last < seek.first and not asked:
             place.joined += 1
             return arrive(
-                self, edge, self._node(way, seek, group_at(groups, number).members, latest)
+                self.instant, edge, self._node(way, seek, group_at(groups, number).members, latest)
             )
         while stretch != NULL and latest >= bound and stretch.last >= needed:
             if stretch.latest >= bound and stretch.last < seek.first and not (
-                asked and self.forbidden_until(
-                    way.edge, self.before, self.env, stretch.last, seek.first, False
+                asked and self.negation.forbidden_until(
+                    way.edge, self.before, self.event.env, stretch.last, seek.first, False
                 ) != NEVER
             ):
                 joined = True
-                arrive(self, edge, self._node(way, seek, stretch.members, stretch.latest))
+                arrive(self.instant, edge, self._node(way, seek, stretch.members, stretch.latest))
             latest = stretch.older_latest
             stretch = stretch.older
         place.joined += joined
@@ -228,7 +237,8 @@ cdef class Joins(OpenInstant):
         node = extended(self.tecs, self.step[0], before, start)
         for i in range(1, self.step_count):
             node = extended(
-                self.tecs, self.step[i], added(self.tecs, 0, -1, node, self.bound), node.latest
+                self.tecs, self.step[i],
+                added(self.tecs, 0, -1, node, self.window.bound), node.latest,
             )
         return node
 
@@ -240,14 +250,14 @@ cdef class Joins(OpenInstant):
         cdef uint32_t i, j, assigned
         for i in range(seek.count):
             kept = seek.labels[i]
-            occurrence = &self.occurrences[seek.parts[i].occurrence]
+            occurrence = &self.tables.occurrences[seek.parts[i].occurrence]
             assigned = occurrence.assigned_end - occurrence.binding_end
             label = self.tecs.label(kept.width + assigned)
             memcpy(label, kept, size_of_label(kept.width))
             if assigned:
                 label.width += assigned
                 memcpy(
-                    label.row + kept.width, seek.assigned + i * self.most_assigned,
+                    label.row + kept.width, seek.assigned + i * self.tables.most_assigned,
                     assigned * sizeof(term_t),
                 )
             label.edge = way.edge
@@ -262,15 +272,17 @@ cdef class Joins(OpenInstant):
 
     cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1 nogil:
         """Whether a step skipped in front of a start has occurred inside its window."""
-        cdef instant_t low = bound_at(self, first) - 1
-        if self.forbidden_until(edge, self.env, self.env, low, first, True) == NEVER:
+        cdef instant_t low = bound_at(self.window, first) - 1
+        cdef const term_t* env = self.event.env
+        if self.negation.forbidden_until(edge, env, env, low, first, True) == NEVER:
             return False
         place.forbidden += 1
         return True
 
     cdef int put_off(self, Way* way, Node* node) except -1 nogil:
         """The window is known when all events of the instant are counted."""
-        cdef size_t size = self.cells * sizeof(term_t)
+        cdef size_t size = self.tables.cells * sizeof(term_t)
+        cdef term_t* values
         if self.beginning_count == self.beginning_room:
             self.beginning_room = 2 * self.beginning_room + 16
             self.beginnings = <Beginning*>longer(
@@ -282,7 +294,8 @@ cdef class Joins(OpenInstant):
         self.beginnings[self.beginning_count].edge = way.edge
         self.beginnings[self.beginning_count].place = way.place
         self.beginnings[self.beginning_count].node = node
-        memcpy(self.beginning_values + self.beginning_count * self.cells, self.env, size)
+        values = self.beginning_values + self.beginning_count * self.tables.cells
+        memcpy(values, self.event.env, size)
         self.beginning_count += 1
         return 0
 
@@ -293,38 +306,35 @@ cdef class Joins(OpenInstant):
         for i in range(self.beginning_count):
             begun = &self.beginnings[i]
             memcpy(
-                self.env, self.beginning_values + i * self.cells, self.cells * sizeof(term_t)
+                self.event.env, self.beginning_values + i * self.tables.cells,
+                self.tables.cells * sizeof(term_t),
             )
-            self.begin()
-            if begun.node.latest >= self.since_at(begun.node) and not (
-                self._preceded(begun.edge, &self.places[begun.place], begun.node.latest)
+            self.negation.begin()
+            if begun.node.latest >= since_at(self.window, self.partitions, begun.node) and not (
+                self._preceded(begun.edge, &self.tables.places[begun.place], begun.node.latest)
             ):
-                self.places[begun.place].joined += 1
-                arrive(self, &self.edges[begun.edge], begun.node)
+                place_at(self.tables, begun.place).joined += 1
+                arrive(self.instant, &self.tables.edges[begun.edge], begun.node)
         self.beginning_count = 0
         return 0
-
-    cdef instant_t since_at(self, const Node* node) noexcept nogil:
-        """The least start of the matches that end in a node."""
-        return self.partitions.since_at(node.label) if self.apart else since_of(self)
 
     cdef int pass_over(self, Groups groups) except -1 nogil:
         """The groups of a `,` place that no step can follow any more, one of this timestamp too."""
         cdef uint32_t i = groups.living
         while i:
             i -= 1
-            if group_at(groups, groups.alive[i]).latest < self.bound or (
-                groups.dates[groups.alive[i]].newest.last < self.timestamp_start - 1
+            if group_at(groups, groups.alive[i]).latest < self.window.bound or (
+                groups.dates[groups.alive[i]].newest.last < self.window.timestamp_start - 1
             ):
                 drop(groups, groups.alive[i])
         return 0
 
 
-cdef int _met(Search search, Seek* seek) except -1 nogil:
+cdef int _met(void* context, Seek* seek) except -1 nogil:
     """A step of several events has been found."""
-    cdef Task* task = <Task*>seek.task
+    cdef Task* task = <Task*>context
     if task.number == NOBODY:
-        (<Joins>search)._begin(task.way, seek)
+        (<StepJoin>task.join)._begin(task.way, seek)
     else:
-        (<Joins>search)._join(task.way, task.number, seek)
+        (<StepJoin>task.join)._join(task.way, task.number, seek)
     return 0

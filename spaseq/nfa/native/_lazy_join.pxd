@@ -1,13 +1,18 @@
 """Chains that are joined when their last row comes; see _lazy_join.pyx."""
 
+cimport cython
 from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa.native._row_buffer cimport KeptRows
-from spaseq.nfa.native._transitions cimport Meeting
+from spaseq.nfa.native._event cimport CurrentEvent
+from spaseq.nfa.native._instant cimport OpenInstant
+from spaseq.nfa.native._partitions cimport Partitions
+from spaseq.nfa.native._transitions cimport Transitions
 from spaseq.nfa.native._range_index cimport Registers
 from spaseq.nfa.native._ranges cimport Ranges
-from spaseq.nfa.native._program cimport Way
-from spaseq.nfa.native._tecs cimport Label, instant_t
+from spaseq.nfa.native._program cimport Tables, Way
+from spaseq.nfa.native._tecs cimport Label, Tecs, instant_t
+from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._terms cimport term_t
 
 
@@ -34,7 +39,15 @@ cdef struct Weights:
     instant_t settled   # the instant of the last change to joining eagerly
 
 
-cdef class Chain(Meeting):
+@cython.final
+cdef class LazyJoin:
+    cdef Tables tables
+    cdef Window window
+    cdef CurrentEvent event
+    cdef Tecs tecs
+    cdef OpenInstant instant
+    cdef Transitions transitions
+    cdef Partitions partitions  # None without PARTITION BY
     cdef uint32_t chain_length  # 0: nothing is ever joined lazily
     cdef ChainStep* chain
     cdef ChainTest* chain_tests

@@ -13,7 +13,7 @@ Which of the two is cheaper depends on how often which rows come. So both are we
 look at: of the one that is at work it is counted; of the other it is tried, within an eighth of
 the work that is done anyway, or taken from what it was when it was at work last. Lazily, a search
 that comes to look at more than the groups would have been is given up, and the groups are made
-(`AutomatonCore.turn_eager`).
+(`turn_eager`).
 
 Invariants: the rows of the window are kept either way; a search changes nothing but its own scratch
 before it has found something. Cost: keeping a row is constant, searching is the rows looked at.
@@ -43,13 +43,12 @@ from spaseq.nfa.native._ranges cimport (
     ranges_free,
     ranges_new,
 )
-from spaseq.nfa.native._program cimport Occurrence, bind
+from spaseq.nfa.native._program cimport Occurrence, bind, filter_holds, place_at
 from spaseq.nfa.native._tecs cimport Node, added, extended, size_of_label
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._effort cimport resume_effort, spent_of, take_step
 from spaseq.rdf._intervals cimport Box
 from spaseq.rdf._memory cimport give_back, zeroed
-from spaseq.rdf._window_terms cimport WindowTerms
 
 from spaseq.rdf.limits import NO_LIMIT
 
@@ -67,17 +66,22 @@ cdef double FADING = 63.0 / 64
 cdef uint32_t LEAVES = 8
 
 
-cdef class Chain(Meeting):
-    """What of a core is joined lazily."""
+cdef class LazyJoin:
+    """The steps of a chain, and the choice between joining them eagerly and lazily."""
 
-    def __cinit__(self, rows, WindowTerms window not None, Dictionary dictionary not None, *others):
+    def __cinit__(self, rows, Transitions transitions not None, Dictionary dictionary not None):
         cdef uint32_t i
         found = rows.chain
+        self.transitions, self.instant = transitions, transitions.instant
+        self.partitions, self.tecs = transitions.partitions, transitions.tecs
+        self.tables, self.window, self.event = (
+            transitions.tables, transitions.window, transitions.event
+        )
         self.chain_length = <uint32_t>len(found.steps)
         if not self.chain_length:
             return
         self.chain = <ChainStep*>zeroed(self.chain_length, sizeof(ChainStep))
-        self.step_at = <uint32_t*>zeroed(self.place_count, sizeof(uint32_t))
+        self.step_at = <uint32_t*>zeroed(self.tables.place_count, sizeof(uint32_t))
         for i, (place, occurrence) in enumerate(found.steps):
             way = [taken[0] for taken in rows.ways].index(place)
             self.chain[i] = ChainStep(place, occurrence, way)
@@ -87,17 +91,19 @@ cdef class Chain(Meeting):
         for i, (number, needs) in enumerate(found.tests):
             self.chain_tests[i] = ChainTest(number, needs)
         self.step_rows = <KeptRows**>zeroed(self.chain_length, sizeof(KeptRows*))
-        self.registers = Registers(window, dictionary)
+        self.registers = Registers(self.event.terms, dictionary)
         self.step_ranges = <Ranges**>zeroed(self.chain_length, sizeof(Ranges*))
         for i, columns in enumerate(found.ranged[: self.chain_length - 1]):
             if columns:
-                first = self.occurrences[self.chain[i].occurrence].binding_first
-                registers = [self.bindings[<uint32_t>(first + c)].register for c in columns]
+                first = self.tables.occurrences[self.chain[i].occurrence].binding_first
+                registers = [self.tables.bindings[<uint32_t>(first + c)].register for c in columns]
                 self.step_ranges[i] = ranges_new(columns, registers)
         self.chain_taken = <uint64_t*>zeroed(self.chain_length, sizeof(uint64_t))
         for i, columns in enumerate(found.columns[: self.chain_length - 1]):
             self.step_rows[i] = rows_new(columns)
-        self.chain_env = <term_t*>zeroed((self.chain_length + 1) * self.cells, sizeof(term_t))
+        self.chain_env = <term_t*>zeroed(
+            (self.chain_length + 1) * self.tables.cells, sizeof(term_t)
+        )
         self.chain_labels = <Label**>zeroed(self.chain_length, sizeof(Label*))
         self.one, self.match_worth = found.one, found.match_worth
         self.weights.settled, self.worth = -1, 1024
@@ -125,8 +131,8 @@ cdef class Chain(Meeting):
         """Whether a row of a GPM may be part of a match: some row of the step before is there."""
         cdef uint32_t i, step
         cdef KeptRows* before
-        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            step = self.step_at[self.ways[i].place]
+        for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
+            step = self.step_at[self.tables.ways[i].place]
             if step == 0:
                 return True
             before = self.rows_before(step)
@@ -137,24 +143,24 @@ cdef class Chain(Meeting):
     cdef KeptRows* rows_before(self, uint32_t step) noexcept nogil:
         """The rows of the window of the step before one."""
         cdef KeptRows* rows = self.step_rows[step - 1]
-        rows_forget(rows, self.bound)
+        rows_forget(rows, self.window.bound)
         return rows
 
     cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1 nogil:
         """The row at hand may be part of a match: it is kept with those of its step."""
         cdef uint32_t step = self.step_at[way.place]
         cdef KeptRows* rows
-        if not self.row_kept:
-            self.keep_row(width)
+        if not self.event.row_kept:
+            self.event.keep_row(width)
         label[0] = self.tecs.label(width)
-        memcpy(label[0], &self.event, size_of_label(0))
+        memcpy(label[0], &self.event.label, size_of_label(0))
         label[0].edge, label[0].width = way.edge, width
-        memcpy(label[0].row, self.row, width * sizeof(term_t))
+        memcpy(label[0].row, self.event.row, width * sizeof(term_t))
         rows = self.step_rows[step]
-        rows_forget(rows, self.bound)
+        rows_forget(rows, self.window.bound)
         if self.lazy and step == 0:
-            self.places[way.place].joined += 1
-            self.places[self.chain[1].place].reached += 1
+            place_at(self.tables, way.place).joined += 1
+            place_at(self.tables, self.chain[1].place).reached += 1
         return self._add_row(step, label[0])
 
     cdef int _add_row(self, uint32_t step, Label* label) except -1 nogil:
@@ -167,12 +173,12 @@ cdef class Chain(Meeting):
         """Put a row back that `step_rows` had, of an instant not before that of the last one."""
         cdef uint32_t i, step
         cdef Label* copy
-        for i in range(self.way_first[gpm], self.way_first[gpm + 1]):
-            step = self.step_at[self.ways[i].place]
+        for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
+            step = self.step_at[self.tables.ways[i].place]
             if step + 1 < self.chain_length:
                 copy = self.tecs.label(label.width)
                 memcpy(copy, label, size_of_label(label.width))
-                copy.edge = self.ways[i].edge
+                copy.edge = self.tables.ways[i].edge
                 self._add_row(step, copy)
         return 0
 
@@ -185,34 +191,34 @@ cdef class Chain(Meeting):
         """
         cdef uint64_t charged = self.charged
         cdef uint32_t i, last = self.chain_length - 1
-        cdef uint32_t accepted = self.accepted_count
-        cdef Occurrence* occurrence = &self.occurrences[self.chain[last].occurrence]
-        cdef term_t* env = self.chain_env + self.cells
+        cdef uint32_t accepted = self.instant.accepted_count
+        cdef Occurrence* occurrence = &self.tables.occurrences[self.chain[last].occurrence]
+        cdef term_t* env = self.chain_env + self.tables.cells
         cdef int status
         for i in range(1, self.chain_length):
             if self.rows_before(i).first == self.rows_before(i).end:
                 return 1
-        if not self.row_kept:
-            self.keep_row(width)
+        if not self.event.row_kept:
+            self.event.keep_row(width)
         self.chain_way, self.chain_width = way, width
         self.trial, self.left = trial, most
         memset(self.chain_labels, 0, self.chain_length * sizeof(Label*))
-        memset(env, 0, self.cells * sizeof(term_t))
-        status = bind(self, occurrence, self.row, env)
+        memset(env, 0, self.tables.cells * sizeof(term_t))
+        status = bind(self.tables, occurrence, self.event.row, env)
         if status <= 0:
             return _raised() if status < 0 else 1
-        self.conditions.uncounted = trial
+        self.tables.conditions.uncounted = trial
         try:
             if self._agrees(<uint64_t>1 << last, last, env):
                 status = self._join_more(1, <uint64_t>1 << last)
         finally:
-            self.conditions.uncounted = False
+            self.tables.conditions.uncounted = False
             if trial:
                 self.tried += most - self.left - (self.charged - charged)
             else:
                 self.searched += most - self.left - (self.charged - charged)
         if status == 0:
-            self.accepted_count = accepted
+            self.instant.accepted_count = accepted
         return status != 0
 
     cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1 nogil:
@@ -229,7 +235,7 @@ cdef class Chain(Meeting):
         step = self._next_step(joined)
         rows = self.step_rows[step]
         self._between(step, &low, &high)
-        index = self._index(step, self.chain_env + depth * self.cells, &term)
+        index = self._index(step, self.chain_env + depth * self.tables.cells, &term)
         if index == <uint32_t>UNINDEXED:
             return self._join_between(depth, joined, step, low, high)
         number = newest_like(rows, index, term)
@@ -241,7 +247,7 @@ cdef class Chain(Meeting):
                 if self.left == 0:
                     return 0
                 self.left -= 1
-                take_step(&self.effort)
+                take_step(&self.event.effort)
                 status = self._try_row(depth, joined, step, rows.labels[slot])
                 if status != 1:
                     return status
@@ -261,7 +267,7 @@ cdef class Chain(Meeting):
             if self.left == 0:
                 return 0
             self.left -= 1
-            take_step(&self.effort)
+            take_step(&self.event.effort)
             if first or (ranged and ends_block(number, 0)):
                 passed = self._passed(depth, joined, step, number, last, first)
                 first = False
@@ -295,9 +301,9 @@ cdef class Chain(Meeting):
             for i in range(self.chain_test_count):
                 test = &self.chain_tests[i]
                 if test.needs & own and not test.needs & ~(joined | own) and (
-                    not self.conditions.may(
-                        self.conditions.context, test.number,
-                        self.chain_env + depth * self.cells, &box, rows,
+                    not self.tables.conditions.may(
+                        self.tables.conditions.context, test.number,
+                        self.chain_env + depth * self.tables.cells, &box, rows,
                     )
                 ):
                     return rows
@@ -323,7 +329,7 @@ cdef class Chain(Meeting):
             rows = self.step_rows[step]
             self._between(step, &low, &high)
             count = row_before(rows, high) - row_before(rows, low + 1)
-            if self._index(step, self.chain_env + depth * self.cells, &term) != (
+            if self._index(step, self.chain_env + depth * self.tables.cells, &term) != (
                 <uint32_t>UNINDEXED
             ) or self._filtered(joined, step):
                 count //= LEAVES
@@ -345,8 +351,8 @@ cdef class Chain(Meeting):
     cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept nogil:
         """The instants that a row of a step must lie strictly between."""
         cdef uint32_t i = step
-        low[0] = self.since - 1
-        high[0] = self.now
+        low[0] = self.event.since - 1
+        high[0] = self.window.now
         while i:
             i -= 1
             if self.chain_labels[i] != NULL:
@@ -361,10 +367,10 @@ cdef class Chain(Meeting):
     cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept nogil:
         """An index of a step's rows by a term that is bound already, or none."""
         cdef KeptRows* rows = self.step_rows[step]
-        cdef uint32_t columns = self.occurrences[self.chain[step].occurrence].binding_first
+        cdef uint32_t columns = self.tables.occurrences[self.chain[step].occurrence].binding_first
         cdef uint32_t i
         for i in range(rows.index_count):
-            term[0] = env[self.bindings[columns + rows.indexes[i].column].register]
+            term[0] = env[self.tables.bindings[columns + rows.indexes[i].column].register]
             if term[0]:
                 return i
         return UNINDEXED
@@ -373,12 +379,12 @@ cdef class Chain(Meeting):
         self, uint32_t depth, uint64_t joined, uint32_t step, Label* label
     ) except -1 nogil:
         """Join one row, if it fits, and go on from there; as `_join_more`."""
-        cdef const term_t* env = self.chain_env + depth * self.cells
-        cdef term_t* after = self.chain_env + (depth + 1) * self.cells
-        cdef Occurrence* occurrence = &self.occurrences[self.chain[step].occurrence]
+        cdef const term_t* env = self.chain_env + depth * self.tables.cells
+        cdef term_t* after = self.chain_env + (depth + 1) * self.tables.cells
+        cdef Occurrence* occurrence = &self.tables.occurrences[self.chain[step].occurrence]
         cdef int status
-        memcpy(after, env, self.cells * sizeof(term_t))
-        status = bind(self, occurrence, label.row, after)
+        memcpy(after, env, self.tables.cells * sizeof(term_t))
+        status = bind(self.tables, occurrence, label.row, after)
         if status <= 0:
             occurrence.disagreed += not self.trial
             return _raised() if status < 0 else 1
@@ -399,7 +405,7 @@ cdef class Chain(Meeting):
         for i in range(self.chain_test_count):
             test = &self.chain_tests[i]
             if test.needs & own and not test.needs & ~joined:
-                status = self.conditions.test(self.conditions.context, test.number, env)
+                status = filter_holds(self.tables, test.number, env)
                 if status <= 0:
                     return _raised() if status < 0 else False
         return True
@@ -414,19 +420,19 @@ cdef class Chain(Meeting):
         if self.trial:
             return 2 if self.one else 1
         if self.chain_labels[last] == NULL:
-            self.label_row(self.chain_way, self.chain_width, &self.chain_labels[last])
+            self.event.label_row(self.chain_way, self.chain_width, &self.chain_labels[last])
         node = extended(self.tecs, self.chain_labels[0], 0, self.chain_labels[0].instant)
         for i in range(1, self.chain_length):
             node = extended(
                 self.tecs,
                 self.chain_labels[i],
-                added(self.tecs, 0, -1, node, self.bound),
+                added(self.tecs, 0, -1, node, self.window.bound),
                 node.latest,
             )
-        self.accept(node)
+        self.instant.accept(node)
         for i in range(self.chain_length):
-            self.places[self.chain[i].place].reached += i > 1
-            self.places[self.chain[i].place].joined += i > 0
+            place_at(self.tables, self.chain[i].place).reached += i > 1
+            place_at(self.tables, self.chain[i].place).joined += i > 0
         return 2 if self.one else 1
 
     # ---------------------------------------------------------------- turning
@@ -451,27 +457,27 @@ cdef class Chain(Meeting):
             self.turn_eager(width)
         elif last and not self.fixed:
             self.try_lazily(way, width)
-        seen = self.places[way.place].visited
-        self.meet(way, width, &label)
+        seen = self.tables.places[way.place].visited
+        self.transitions.meet(way, width, &label)
         if step:
             self.weights.rows += before
-            self.weights.eager += self.places[way.place].visited - seen
+            self.weights.eager += self.tables.places[way.place].visited - seen
         return 0
 
     cdef int turn_eager(self, uint32_t width) except -1 nogil:
         """Make the groups of the rows of the window; the row at hand is none of them yet."""
-        cdef instant_t now = self.now, since = self.since
-        cdef const term_t* given = self.given
-        cdef uint64_t steps = spent_of(&self.effort), most = self.effort.most
-        self.lazy, self.effort.most = False, UNLIMITED
-        self.turned = ~<uint64_t>0
+        cdef instant_t now = self.window.now, since = self.event.since
+        cdef const term_t* given = self.event.given
+        cdef uint64_t steps = spent_of(&self.event.effort), most = self.event.effort.most
+        self.lazy, self.event.effort.most = False, UNLIMITED
+        self.instant.turned = ~<uint64_t>0
         self._make_groups()
-        if self.now != now:
-            self.show(0)
-        self.now, self.since, self.effort.most = now, since, most
-        resume_effort(&self.effort, steps)
-        take_row(self, given, width)
-        self.keep_row(width)
+        if self.window.now != now:
+            self.transitions.show(0)
+        self.window.now, self.event.since, self.event.effort.most = now, since, most
+        resume_effort(&self.event.effort, steps)
+        take_row(self.event, given, width)
+        self.event.keep_row(width)
         self.turns += 1
         self.weights.settled = now
         self.weights.eager = self.weights.lazy = self.weights.rows = self.weights.trial = 0
@@ -497,26 +503,28 @@ cdef class Chain(Meeting):
                     instant, step = rows.instants[number & (rows.room - 1)], i
             if instant < 0:
                 return 0
-            if instant != self.now:
-                self.show(0)
-                self.now = instant
+            if instant != self.window.now:
+                self.transitions.show(0)
+                self.window.now = instant
             rows, number = self.step_rows[step], taken[step]
             taken[step] = number + 1
-            if instant < self.bound:
+            if instant < self.window.bound:
                 continue
             label = rows.labels[number & (rows.room - 1)]
-            take_row(self, label.row, label.width)
-            self.row_kept = True
-            self.since = self.partitions.since_at(label) if self.apart else since_of(self)
-            self.meet(&self.ways[self.chain[step].way], label.width, &label)
+            take_row(self.event, label.row, label.width)
+            self.event.row_kept = True
+            self.event.since = since_of(self.window)
+            if self.tables.apart:
+                self.event.since = self.partitions.since_at(label)
+            self.transitions.meet(&self.tables.ways[self.chain[step].way], label.width, &label)
 
     cdef int turn_lazy(self) except -1 nogil:
         """Forget the groups: the rows of the window are kept."""
         cdef uint32_t i
         for i in range(1, self.chain_length):
-            (<Groups>self.groups_at[self.chain[i].place]).clear()
-        self.pending_count = self.value_count = 0
-        self.lazy, self.turned = True, ~<uint64_t>0
+            (<Groups>self.instant.groups_at[self.chain[i].place]).clear()
+        self.instant.pending_count = self.instant.value_count = 0
+        self.lazy, self.instant.turned = True, ~<uint64_t>0
         self.turns += 1
         if self.weights.rows:
             self.weights.each = self.weights.eager / self.weights.rows
@@ -558,16 +566,16 @@ cdef class Chain(Meeting):
         """Whether it is time to join lazily."""
         cdef Weights* weights = &self.weights
         return (
-            not self.fixed and not self.lazy and weights.settled < self.bound
+            not self.fixed and not self.lazy and weights.settled < self.window.bound
             and weights.eager >= self.worth and MARGIN * weights.lazy <= weights.eager
         )
 
     cdef int grow_old(self) noexcept nogil:
         """With each window that passes, what was counted before is worth less."""
         cdef Weights* weights = &self.weights
-        if self.bound <= weights.since:
+        if self.window.bound <= weights.since:
             return 0
-        weights.since = self.now
+        weights.since = self.window.now
         weights.eager *= LASTING
         weights.lazy *= LASTING
         weights.rows *= LASTING

@@ -1,12 +1,15 @@
 """Whether a unit occurs where it must not; see _negation.pyx."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t
 
 from spaseq.nfa.native._frontier cimport Frontier
 from spaseq.nfa.native._partitions cimport Partitions
-from spaseq.nfa.native._conjunction cimport Range, Search, Seek
-from spaseq.nfa.native._program cimport Edge, Place
+from spaseq.nfa.native._conjunction cimport Conjunction, Range, Seek
+from spaseq.nfa.native._program cimport Edge, Place, Tables
+from spaseq.nfa.native._event cimport CurrentEvent
 from spaseq.nfa.native._tecs cimport instant_t
+from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._terms cimport term_t
 
 cdef enum:
@@ -23,7 +26,13 @@ cdef struct Check:
     Range restored
 
 
-cdef class Guards(Search):
+@cython.final
+cdef class Negation:
+    cdef Tables tables
+    cdef Window window
+    cdef CurrentEvent event
+    cdef Conjunction conjunction
+    cdef Partitions partitions  # None without PARTITION BY
     cdef Guard* guards
     cdef uint32_t* starts
     cdef Check* checks
@@ -33,9 +42,6 @@ cdef class Guards(Search):
     cdef Range* place_checks    # per place where matches wait for the end
     cdef Frontier** frontiers
     cdef uint32_t frontier_count, frontier_depth
-    cdef readonly Partitions partitions
-    cdef readonly bint tracked  # events are noted in their partitions
-    cdef bint apart             # each partition skips for itself
 
     cdef int begin(self) noexcept nogil
     cdef instant_t forbidden_until(
@@ -56,5 +62,5 @@ cdef class Guards(Search):
 
 
 cdef instant_t earlier(
-    Guards search, uint32_t place, Seek* candidate, const term_t* before, instant_t low
+    Negation negation, uint32_t place, Seek* candidate, const term_t* before, instant_t low
 ) except -2 nogil

@@ -7,6 +7,7 @@ at which an occurrence begins; whoever waits with an older last event is forbidd
 are not. Cost: the rows looked at; a unit costs no more than its rows by its places.
 """
 
+from cpython.ref cimport PyObject
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa.native._window cimport bound_at
@@ -19,6 +20,7 @@ from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 # What `latest` remembers while it looks.
 cdef struct Watch:
+    PyObject* negation
     Check* check
     const term_t* context
     instant_t low
@@ -32,6 +34,7 @@ cdef struct Watch:
 
 # One more step of a guarded unit.
 cdef struct Advance:
+    PyObject* negation
     Frontier* frontier
     uint32_t place
     const term_t* before
@@ -39,12 +42,16 @@ cdef struct Advance:
     instant_t high
 
 
-cdef class Guards(Search):
+cdef class Negation:
     """`rows` are `CoreTables`, with their `search`."""
 
-    def __cinit__(self, rows, *others):
+    def __cinit__(self, rows, Conjunction conjunction not None, Partitions partitions):
         cdef uint32_t i
         found = rows.search
+        self.conjunction, self.partitions = conjunction, partitions
+        self.tables, self.window, self.event = (
+            conjunction.tables, conjunction.window, conjunction.event
+        )
         self.starts = numbers_of(found.starts)
         self.restored = numbers_of(found.restored)
         self.edge_checks = ranges_of(found.edge_checks)
@@ -75,7 +82,7 @@ cdef class Guards(Search):
 
     cdef int begin(self) noexcept nogil:
         """A new question."""
-        self.depth = self.frontier_depth = 0
+        self.conjunction.depth = self.frontier_depth = 0
         return 0
 
     cdef instant_t forbidden_until(
@@ -112,19 +119,21 @@ cdef class Guards(Search):
     ) except -2 nogil:
         """The latest start of an occurrence of one guard, or NEVER."""
         cdef Guard* guard = &self.guards[check.guard]
-        cdef uint32_t i, place, level = self.depth
+        cdef uint32_t i, place, level = self.conjunction.depth
         cdef term_t* context
+        cdef Range edges
         cdef Watch watch
         cdef Seek seek
         if high - low < 2:
             return NEVER
+        watch.negation = <PyObject*>self
         watch.check, watch.context, watch.best = check, after, NEVER
         watch.low, watch.high = low, high
         watch.negated, watch.starting, watch.frontier = guard.negated, starting, NULL
         if check.restored.first < check.restored.end:
-            self.deepen()
-            context = self.levels[level]
-            memcpy(context, after, self.cells * sizeof(term_t))
+            self.conjunction.deepen()
+            context = self.conjunction.levels[level]
+            memcpy(context, after, self.tables.cells * sizeof(term_t))
             for i in range(check.restored.first, check.restored.end):
                 context[self.restored[i]] = before[self.restored[i]]
             watch.context = context
@@ -132,19 +141,20 @@ cdef class Guards(Search):
         seek.negated, seek.found, seek.task = guard.negated, _begun, &watch
         for i in range(guard.starts.first, guard.starts.end):
             place = watch.place = self.starts[i]
-            for seek.edge in range(self.place_edges[place].first, self.place_edges[place].end):
+            edges = self.conjunction.place_edges[place]
+            for seek.edge in range(edges.first, edges.end):
                 seek.low, seek.high = low, high
                 if watch.best > low:
                     seek.low = watch.best
-                self.each_edge(&seek, watch.context)
-        self.depth = level
+                self.conjunction.each_edge(&seek, watch.context)
+        self.conjunction.depth = level
         self.frontier_depth -= watch.frontier != NULL
         return watch.best
 
     cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept nogil:
         """The latest instant before one with an event, of an environment's partition if any."""
-        if self.tracked:
-            return self.partitions.before_in(self.batch, env, instant)
+        if self.tables.tracked:
+            return self.partitions.before_in(self.event.batch, env, instant)
         return instant - 1
 
     cdef int completes(self, Seek* begun, void* watched) except -1 nogil:
@@ -157,37 +167,40 @@ cdef class Guards(Search):
         cdef Watch* watch = <Watch*>watched
         cdef Frontier* frontier
         cdef Advance task
+        cdef Range edges
         cdef Seek seek
-        cdef uint32_t level = self.depth
+        cdef term_t* env
+        cdef uint32_t level = self.conjunction.depth
         cdef int done
         if watch.frontier == NULL:
             watch.frontier = self.frontier()
         frontier = watch.frontier
         done = self.go_on(begun, watch.high, frontier)
         memset(&seek, 0, sizeof(Seek))
+        task.negation = <PyObject*>self
         task.frontier, task.high = watch.frontier, watch.high
         while not done and frontier.next < frontier.count:
-            self.depth = level
-            self.deepen()
+            self.conjunction.depth = level
+            self.conjunction.deepen()
+            env = self.conjunction.levels[level]
             memcpy(
-                self.levels[level], frontier.values + <size_t>frontier.next * self.cells,
-                self.cells * sizeof(term_t),
+                env, frontier.values + <size_t>frontier.next * self.tables.cells,
+                self.tables.cells * sizeof(term_t),
             )
             task.before, task.last, task.place = (
-                self.levels[level], frontier.lasts[frontier.next], frontier.places[frontier.next]
+                env, frontier.lasts[frontier.next], frontier.places[frontier.next]
             )
             frontier.next += 1
             seek.negated, seek.found, seek.task = watch.negated, _followed, &task
-            for seek.edge in range(
-                self.place_edges[task.place].first, self.place_edges[task.place].end
-            ):
+            edges = self.conjunction.place_edges[task.place]
+            for seek.edge in range(edges.first, edges.end):
                 seek.low, seek.high = task.last, watch.high
-                if self.each_edge(&seek, task.before):
+                if self.conjunction.each_edge(&seek, task.before):
                     done = 1
                     break
         if done:
             frontier_clear(frontier)
-        self.depth = level
+        self.conjunction.depth = level
         return done
 
     cdef Frontier* frontier(self) except NULL nogil:
@@ -199,7 +212,7 @@ cdef class Guards(Search):
                 b"what a guard looks for",
             )
             made = <Frontier*>zeroed(1, sizeof(Frontier))
-            made.cells = self.cells
+            made.cells = self.tables.cells
             self.frontiers[self.frontier_count] = made
             self.frontier_count += 1
         made = self.frontiers[self.frontier_depth]
@@ -209,73 +222,73 @@ cdef class Guards(Search):
 
     cdef int go_on(self, Seek* seek, instant_t high, Frontier* frontier) except -1 nogil:
         """Follow the links of an edge inside a guard: 1 where the unit is over."""
-        cdef const Edge* edge = &self.edges[seek.edge]
+        cdef const Edge* edge = &self.tables.edges[seek.edge]
         cdef const Link* link
         cdef const Place* place
         cdef uint32_t i
         for i in range(<uint32_t>(edge.link_end - edge.link)):
             link = edge.link + i
-            if not open_to(self, link, seek.env):
+            if not open_to(self.tables, link, seek.env):
                 continue
             if link.target == DONE:
                 if not self.forbids(
-                    self.link_checks[link - self.links], seek.env, seek.last, high
+                    self.link_checks[link - self.tables.links], seek.env, seek.last, high
                 ):
                     return 1
                 continue
-            place = &self.places[link.target]
+            place = &self.tables.places[link.target]
             frontier_push(
                 frontier, link.target, seek.last, seek.env,
-                self.numbers + place.live_first, place.live_end - place.live_first,
+                self.tables.numbers + place.live_first, place.live_end - place.live_first,
             )
         return 0
 
 
-cdef int _begun(Search search, Seek* seek) except -1 nogil:
-    return _begin(<Guards>search, seek)
+cdef int _begun(void* watch, Seek* seek) except -1 nogil:
+    return _begin(<Negation>(<Watch*>watch).negation, seek)
 
 
-cdef int _begin(Guards search, Seek* seek) except -1 nogil:
+cdef int _begin(Negation negation, Seek* seek) except -1 nogil:
     """A way to begin a guarded unit."""
     cdef Watch* watch = <Watch*>seek.task
     cdef bint lone = seek.count == 1
-    cdef instant_t low = bound_at(search, seek.first) - 1 if watch.starting else watch.low
+    cdef instant_t low = bound_at(negation.window, seek.first) - 1 if watch.starting else watch.low
     if seek.first <= watch.best:
         return lone
-    if search.places[watch.place].operator == c";" and not watch.starting and (
-        earlier(search, watch.place, seek, watch.context, watch.low) > watch.low
+    if negation.tables.places[watch.place].operator == c";" and not watch.starting and (
+        earlier(negation, watch.place, seek, watch.context, watch.low) > watch.low
     ):
         return 0
-    if search.edge_checks[seek.edge].first < search.edge_checks[seek.edge].end and (
-        search.forbidden_until(
+    if negation.edge_checks[seek.edge].first < negation.edge_checks[seek.edge].end and (
+        negation.forbidden_until(
             seek.edge, watch.context, seek.env, low, seek.first, watch.starting
         ) != NEVER
     ):
         return 0
-    if not search.completes(seek, watch):
+    if not negation.completes(seek, watch):
         return 0
     watch.best = seek.first
     return lone
 
 
-cdef int _followed(Search search, Seek* seek) except -1 nogil:
-    return _follow(<Guards>search, seek)
+cdef int _followed(void* task, Seek* seek) except -1 nogil:
+    return _follow(<Negation>(<Advance*>task).negation, seek)
 
 
-cdef int _follow(Guards search, Seek* seek) except -1 nogil:
+cdef int _follow(Negation negation, Seek* seek) except -1 nogil:
     """A way to go on inside a guarded unit."""
     cdef Advance* task = <Advance*>seek.task
-    cdef char mark = search.places[task.place].operator
-    cdef instant_t needed = search.forbidden_until(
+    cdef char mark = negation.tables.places[task.place].operator
+    cdef instant_t needed = negation.forbidden_until(
         seek.edge, task.before, seek.env, task.last, seek.first, False
     )
     if mark == c",":
-        needed = max(needed, search.before_in(seek.env, seek.first))
+        needed = max(needed, negation.before_in(seek.env, seek.first))
     elif mark == c";" and needed <= task.last:
-        needed = earlier(search, task.place, seek, task.before, task.last)
+        needed = earlier(negation, task.place, seek, task.before, task.last)
     if needed > task.last:
         return 0
-    return search.go_on(seek, task.high, task.frontier)
+    return negation.go_on(seek, task.high, task.frontier)
 
 
 # What a `;` place would have taken before a candidate.
@@ -289,48 +302,48 @@ cdef struct Rival:
 
 
 cdef instant_t earlier(
-    Guards search, uint32_t place, Seek* candidate, const term_t* before, instant_t low
+    Negation negation, uint32_t place, Seek* candidate, const term_t* before, instant_t low
 ) except -2 nogil:
     """The latest instant at which a `;` place would have taken something before a candidate.
 
     Partial matches whose last event is older than that do not reach the candidate. An
     any-order group stands for its side of a disjunction by one operand that is acceptable.
     """
-    cdef Range edges = search.place_edges[place]
+    cdef Range edges = negation.conjunction.place_edges[place]
     cdef Rival rival
     cdef Seek seek
     memset(&seek, 0, sizeof(Seek))
     memset(&rival, 0, sizeof(Rival))
     rival.candidate, rival.best, rival.micros = candidate, NEVER, _micros(candidate)
-    rival.together = candidate.count > 1 and not search.any_order[candidate.edge]
+    rival.together = candidate.count > 1 and not negation.conjunction.any_order[candidate.edge]
     seek.found, seek.task = _rivals, &rival
     for seek.edge in range(edges.first, edges.end):
         seek.low, seek.high = low, candidate.first
-        rival.alone = search.any_order[seek.edge]
+        rival.alone = negation.conjunction.any_order[seek.edge]
         if not rival.alone:
-            search.each_edge(&seek, before)
+            negation.conjunction.each_edge(&seek, before)
             continue
         if seek.edge == candidate.edge:
-            _operands(search, &seek, before, low, candidate)
+            _operands(negation, &seek, before, low, candidate)
         if seek.edge != candidate.edge or edges.end - edges.first > 1:
-            _operands(search, &seek, before, low, NULL)
+            _operands(negation, &seek, before, low, NULL)
     return rival.best
 
 
 cdef int _operands(
-    Guards search, Seek* seek, const term_t* before, instant_t low, Seek* candidate
+    Negation negation, Seek* seek, const term_t* before, instant_t low, Seek* candidate
 ) except -1 nogil:
     """What one operand of an any-order group accepts, alone or beside those of a candidate."""
-    cdef Range operands = search.edge_operands[seek.edge]
+    cdef Range choices, operands = negation.conjunction.edge_operands[seek.edge]
     cdef Rival* rival = <Rival*>seek.task
-    cdef uint32_t i, j, level = search.depth
+    cdef uint32_t i, j, level = negation.conjunction.depth
     cdef term_t* env
     cdef instant_t high = rival.candidate.first
-    search.deepen()
-    env = search.levels[level]
+    negation.conjunction.deepen()
+    env = negation.conjunction.levels[level]
     for i in range(operands.first, operands.end):
-        memcpy(env, before, search.cells * sizeof(term_t))
-        enter(search, &search.edges[seek.edge], env)
+        memcpy(env, before, negation.tables.cells * sizeof(term_t))
+        enter(negation.tables, &negation.tables.edges[seek.edge], env)
         rival.operand = NOBODY
         if candidate != NULL:
             rival.operand = i - operands.first
@@ -338,7 +351,8 @@ cdef int _operands(
             for j in range(candidate.count):
                 if candidate.parts[j].operand != rival.operand:
                     if bind(
-                        search, &search.occurrences[candidate.parts[j].occurrence],
+                        negation.tables,
+                        &negation.tables.occurrences[candidate.parts[j].occurrence],
                         candidate.labels[j].row, env,
                     ) < 0:
                         return _raised()
@@ -346,16 +360,17 @@ cdef int _operands(
                     high = candidate.labels[j].instant
         seek.start, seek.low, seek.high = env, low, high
         # The latest row of one alternative says nothing of the others.
-        for j in range(search.operand_choices[i].first, search.operand_choices[i].end):
+        choices = negation.conjunction.operand_choices[i]
+        for j in range(choices.first, choices.end):
             seek.choices.first, seek.choices.end = j, j + 1
-            search.each(seek)
-    search.depth = level
+            negation.conjunction.each(seek)
+    negation.conjunction.depth = level
     return 0
 
 
-cdef int _rivals(Search search, Seek* seek) except -1 nogil:
+cdef int _rivals(void* task, Seek* seek) except -1 nogil:
     """Something else that a `;` place would have taken."""
-    cdef Rival* rival = <Rival*>seek.task
+    cdef Rival* rival = <Rival*>task
     cdef Seek* candidate = rival.candidate
     cdef uint32_t i, j
     # Of two conjunctions of one timestamp neither comes first.

@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport uint32_t
 
-from spaseq.nfa.native._window cimport Clock
+from spaseq.nfa.native._window cimport Window, since_of
 from spaseq.nfa.native._groups cimport Groups
 from spaseq.nfa.native._tecs cimport Label, Node, instant_t
 from spaseq.rdf._batch cimport EventBatch
@@ -25,15 +25,15 @@ cdef class Partitions:
     cdef readonly bint tracked      # events are noted, for strict contiguity
     cdef bint recorded              # with all their instants: somebody looks back
     cdef readonly bint apart        # each skips for itself
-    cdef Clock clock
-    cdef WindowTerms window
+    cdef Window window
+    cdef WindowTerms terms
     cdef Groups keys                # numbers of partitions, by their keys
     cdef Partition* partitions      # by number
     cdef uint32_t room
     cdef uint32_t sweep_at
     cdef uint32_t* column_first     # per GPM and one more, into `columns`
     cdef uint32_t* columns          # of its rows that hold a key; none: not all are bound there
-    cdef uint32_t* gpm_first        # per edge of the clock's tables, into `gpm_of`
+    cdef uint32_t* gpm_first        # per edge of the automaton, into `gpm_of`
     cdef uint32_t* gpm_of           # per graph pattern of its step
     cdef uint32_t* registers        # where an environment holds a key
     cdef term_t* key
@@ -56,3 +56,12 @@ cdef class Partitions:
     cdef int _come(self, Partition* partition, instant_t instant) except -1 nogil
     cdef int _widen(self, Partition* partition) except -1 nogil
     cdef int _sweep(self) except -1 nogil
+
+
+cdef inline instant_t since_at(
+    Window window, Partitions partitions, const Node* node
+) noexcept nogil:
+    """The least start of the matches that end in a node; `partitions` may be None."""
+    if partitions is not None and partitions.apart:
+        return partitions.since_at(node.label)
+    return since_of(window)

@@ -31,15 +31,15 @@ cdef class Partitions:
     """`tables` are `CoreTables`."""
 
     def __cinit__(
-        self, tables, Clock clock not None, WindowTerms window not None,
+        self, tables, Window window not None, WindowTerms terms not None,
         Dictionary dictionary not None,
     ):
         cdef uint32_t i
         self.tracked, self.apart = tables.tracked, tables.apart
         self.recorded = tables.recorded
-        self.clock = clock
         self.window = window
-        self.keys = Groups(tables.width, [], Registers(window, dictionary))
+        self.terms = terms
+        self.keys = Groups(tables.width, [], Registers(terms, dictionary))
         self.sweep_at = FEWEST_SWEPT
         self.key = <term_t*>zeroed(tables.width, sizeof(term_t))
         self.column_first = <uint32_t*>zeroed(len(tables.partition), sizeof(uint32_t))
@@ -79,8 +79,8 @@ cdef class Partitions:
             if row[columns[i]] == 0:
                 return 0
         for i in range(self.keys.width):
-            self.key[i] = self.window.keep(batch, row[columns[i]])
-        return self._come(&self.partitions[self._made()], self.clock.now)
+            self.key[i] = self.terms.keep(batch, row[columns[i]])
+        return self._come(&self.partitions[self._made()], self.window.now)
 
     cdef int meet(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept nogil:
         """Come to a row: `before` and `since` are those of its partition, if it has one."""
@@ -88,16 +88,16 @@ cdef class Partitions:
         cdef uint32_t i, number
         cdef Partition* partition
         self.before = -1
-        self.since = self.clock.bound
+        self.since = self.window.bound
         if self.column_first[gpm] == NOBODY:
             return 0
         for i in range(self.keys.width):
-            self.key[i] = self.window.seek(batch, row[columns[i]])
+            self.key[i] = self.terms.seek(batch, row[columns[i]])
         number = self._find()
         if number == NOBODY:
             return 0
         partition = &self.partitions[number]
-        self.before = partition.before if partition.last == self.clock.now else partition.last
+        self.before = partition.before if partition.last == self.window.now else partition.last
         if partition.skipped > self.since:
             self.since = partition.skipped
         return 0
@@ -108,7 +108,7 @@ cdef class Partitions:
         """The latest instant before one with an event of an environment's partition; or -1."""
         cdef uint32_t i, number
         for i in range(self.keys.width):
-            self.key[i] = self.window.seek(batch, env[self.registers[i]])
+            self.key[i] = self.terms.seek(batch, env[self.registers[i]])
         number = self._find()
         return -1 if number == NOBODY else self._before(&self.partitions[number], instant)
 
@@ -138,7 +138,7 @@ cdef class Partitions:
         if not self.recorded:
             return 0
         while partition.count and (
-            partition.instants[partition.first & (partition.room - 1)] < self.clock.reach
+            partition.instants[partition.first & (partition.room - 1)] < self.window.reach
         ):
             partition.first += 1
             partition.count -= 1
@@ -162,11 +162,11 @@ cdef class Partitions:
         """The least start of a match that a label is part of."""
         cdef uint32_t number
         if not self.apart:
-            return self.clock.bound
+            return self.window.bound
         self._key_of(label)
         number = self._find()
-        if number == NOBODY or self.partitions[number].skipped < self.clock.bound:
-            return self.clock.bound
+        if number == NOBODY or self.partitions[number].skipped < self.window.bound:
+            return self.window.bound
         return self.partitions[number].skipped
 
     cdef int skip_at(self, const Label* label, instant_t first) except -1 nogil:
@@ -194,7 +194,7 @@ cdef class Partitions:
     cdef bint _gone(self, uint32_t number) noexcept nogil:
         """Whether nobody can look back to anything that is known of a partition."""
         cdef Partition* partition = &self.partitions[number]
-        return partition.last < self.clock.reach and partition.skipped <= self.clock.bound
+        return partition.last < self.window.reach and partition.skipped <= self.window.bound
 
     cdef uint32_t _find(self) noexcept nogil:
         """The partition of `key`, or NOBODY."""
@@ -267,7 +267,7 @@ cdef class Partitions:
                     some = [
                         at.instants[(at.first + j) & (at.room - 1)] for j in range(at.count)
                     ]
-                yield key, [instant for instant in some if instant >= self.clock.reach], at.skipped
+                yield key, [instant for instant in some if instant >= self.window.reach], at.skipped
 
     def put(self, key, instants, instant_t skipped):
         """What `known` says of one partition; 0 is for what is not known."""

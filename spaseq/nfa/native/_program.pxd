@@ -1,5 +1,6 @@
 """The tables of an automaton as the compiled core reads them; see _program.pyx."""
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from spaseq.rdf._intervals cimport Box
@@ -166,6 +167,7 @@ cdef struct Place:
     uint32_t live_end
     uint32_t edge_first
     uint32_t manner     # Manner: what `spaseq.nfa.native._conjunction` has a say in
+    bint contiguous     # `,` within a partition: another event of it passes over the groups
     uint64_t reached    # counters for people, as in spaseq.nfa.counters.PlaceStanding
     uint64_t early
     uint64_t unkeyed
@@ -191,6 +193,7 @@ cdef struct Way:
     uint32_t key_end
 
 
+@cython.final
 cdef class Tables:
     cdef Place* places
     cdef uint32_t place_count
@@ -219,13 +222,30 @@ cdef class Tables:
     cdef uint32_t* required         # columns that a row must bind
     cdef uint32_t* compared_first   # per GPM and one more, into `compared`
     cdef uint32_t* compared         # columns that are compared with what registers hold
+    cdef readonly bint tracked  # events are noted in their partitions
+    cdef bint apart             # each partition skips for itself
 
 cdef uint32_t* numbers_of(numbers) except NULL
+
+
+
+cdef inline Place* place_at(Tables tables, uint32_t number) noexcept nogil:
+    return tables.places + number
 
 
 # 0, or -1 with a Python exception set.
 cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) noexcept nogil
 cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) except -1 nogil
+
+
+cdef inline int filters_hold(Tables tables, uint32_t occurrence, term_t* env) noexcept nogil:
+    """Whether the residual filters of an occurrence are true: 1, 0, or -1 with an exception."""
+    return tables.conditions.hold(tables.conditions.context, occurrence, env)
+
+
+cdef inline int filter_holds(Tables tables, uint32_t number, term_t* env) noexcept nogil:
+    """Whether one residual filter is true, by its number among all: 1, 0, or -1 likewise."""
+    return tables.conditions.test(tables.conditions.context, number, env)
 
 
 cdef inline int enter(Tables tables, const Edge* edge, term_t* env) noexcept nogil:

@@ -16,8 +16,9 @@ cdef enum:
 cdef class Tables:
     """`rows` are `CoreTables`."""
 
-    def __cinit__(self, rows, *others):
+    def __cinit__(self, rows):
         self.cells = rows.cells
+        self.tracked, self.apart = rows.tracked, rows.apart
         self.numbers = numbers_of(rows.numbers)
         self.way_first = numbers_of(rows.way_first)
         self.required_first = numbers_of(rows.required_first)
@@ -92,6 +93,11 @@ cdef class Tables:
             ) = entry
             self.ways[i].at = &self.places[self.ways[i].place]
             self.ways[i].taken = &self.edges[self.ways[i].edge]
+        for i, manner in enumerate(rows.search.manners):
+            self.places[i].manner = manner
+            self.places[i].contiguous = (
+                self.tracked and self.places[i].operator == c"," and not manner & Manner.CONJOINED
+            )
         for gpm in range(len(rows.way_first) - 1):
             for i in range(self.way_first[<uint32_t>gpm], self.way_first[<uint32_t>gpm + 1]):
                 self.ways[i].gpm = gpm
@@ -152,6 +158,14 @@ cdef class Tables:
         give_back(self.required)
         give_back(self.compared_first)
         give_back(self.compared)
+
+    def shed(self):
+        """How many groups were dropped because there were too many."""
+        cdef uint64_t found = 0
+        cdef uint32_t i
+        for i in range(self.place_count):
+            found += self.places[i].shed
+        return found
 
     def counters(self, uint32_t place):
         """What happened in a place: see `spaseq.nfa.counters.PlaceStanding`."""

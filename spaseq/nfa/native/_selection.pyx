@@ -51,7 +51,7 @@ cdef class Best:
         if mode not in ("MAX", "NEXT", "LAST"):
             raise ValueError(f"no choice among sets of events is called {mode}")
         self.core = core
-        core.lasting = True
+        core.event.lasting = True
         self.mode = mode
         self.streams = streams
 
@@ -63,24 +63,24 @@ cdef class Best:
         cdef uint32_t i
         cdef dict groups = {}
         cdef list found = []
-        self.core.turn += 1
-        self.left = self.core.effort.most
-        for i in range(self.core.accepted_count):
-            bound = self.core.since_at(self.core.accepted[i])
-            if self.core.accepted[i].latest >= bound:
+        self.core.event.turn += 1
+        self.left = self.core.event.effort.most
+        for i in range(self.core.instant.accepted_count):
+            bound = self.core.since_at(self.core.instant.accepted[i])
+            if self.core.instant.accepted[i].latest >= bound:
                 groups.setdefault(self._partition(i), []).append(
-                    (bound, <size_t>self.core.accepted[i])
+                    (bound, <size_t>self.core.instant.accepted[i])
                 )
         for ends in groups.values():
             found += self._chosen(ends)
-        self.core.accepted_count = 0
+        self.core.instant.accepted_count = 0
         self.listed += len(found)
         return found
 
     cdef object _partition(self, uint32_t i):
         if self.core.partitions is None:
             return ()
-        return self.core.partitions.key_at(self.core.accepted[i].label)
+        return self.core.partitions.key_at(self.core.instant.accepted[i].label)
 
     # ---------------------------------------------------------------- choosing
 

@@ -17,92 +17,94 @@ from spaseq.nfa.native._tecs cimport instant_t
 from spaseq.rdf._memory cimport give_back, zeroed
 
 
-cdef inline bint _counts(Clock clock, uint32_t place, int64_t only) noexcept nogil:
+cdef inline bint _counts(Tables tables, uint32_t place, int64_t only) noexcept nogil:
     """Whether the groups of a place are counted, or of `only` one."""
     if only >= 0:
-        return place == only and clock.places[place].operator != 0
-    return clock.places[place].operator != 0 and clock.places[place].operator != CLOSING
+        return place == only and tables.places[place].operator != 0
+    return tables.places[place].operator != 0 and tables.places[place].operator != CLOSING
 
 
-cdef uint64_t held(Clock clock, list groups, int64_t only) noexcept with gil:
+cdef uint64_t held(Tables tables, Window window, list groups, int64_t only) noexcept with gil:
     """The groups that the window has not passed over and waiting matches, or those of a place."""
-    cdef uint64_t found = 0 if only >= 0 else clock.awaited_count
+    cdef uint64_t found = 0 if only >= 0 else window.awaited_count
     cdef uint32_t i, j
     cdef Groups some
-    for i in range(clock.place_count):
-        if _counts(clock, i, only):
+    for i in range(tables.place_count):
+        if _counts(tables, i, only):
             some = <Groups>groups[i]
             for j in range(some.living):
-                found += group_at(some, some.alive[j]).latest >= clock.bound
+                found += group_at(some, some.alive[j]).latest >= window.bound
     return found
 
 
-cdef int shed(Clock clock, list groups, uint64_t surplus, int64_t only) except -1 with gil:
+cdef int shed(
+    Tables tables, Window window, list groups, uint64_t surplus, int64_t only
+) except -1 with gil:
     """Let the `surplus` oldest go, of one place or of all (`only` < 0)."""
-    cdef size_t length = <size_t>(clock.now - clock.bound + 1)
+    cdef size_t length = <size_t>(window.now - window.bound + 1)
     cdef uint64_t* starts = <uint64_t*>zeroed(length, sizeof(uint64_t))
-    cdef instant_t last = clock.bound
+    cdef instant_t last = window.bound
     cdef uint64_t left = surplus
     cdef uint32_t i, j
     cdef Groups some
     cdef Group* group
     try:
-        for i in range(clock.place_count):
-            if _counts(clock, i, only):
+        for i in range(tables.place_count):
+            if _counts(tables, i, only):
                 some = <Groups>groups[i]
                 for j in range(some.living):
                     group = group_at(some, some.alive[j])
-                    if group.latest >= clock.bound:
-                        starts[group.latest - clock.bound] += 1
+                    if group.latest >= window.bound:
+                        starts[group.latest - window.bound] += 1
         if only < 0:
-            _count_awaited(clock, starts)
-        while last < clock.now and starts[last - clock.bound] < left:
-            left -= starts[last - clock.bound]
+            _count_awaited(window, starts)
+        while last < window.now and starts[last - window.bound] < left:
+            left -= starts[last - window.bound]
             last += 1
     finally:
         give_back(starts)
     # All before `last` go, and `left` of those that started then.
-    for i in range(clock.place_count):
-        if not _counts(clock, i, only):
+    for i in range(tables.place_count):
+        if not _counts(tables, i, only):
             continue
         some = <Groups>groups[i]
         j = some.living
         while j:
             j -= 1
             group = group_at(some, some.alive[j])
-            if group.latest < clock.bound or group.latest > last:
+            if group.latest < window.bound or group.latest > last:
                 continue
             if group.latest == last:
                 if left == 0:
                     continue
                 left -= 1
             drop(some, some.alive[j])
-            clock.places[i].shed += 1
+            tables.places[i].shed += 1
     if only < 0:
-        _shed_awaited(clock, last, left)
+        _shed_awaited(window, last, left)
     return 0
 
 
-cdef int _count_awaited(Clock clock, uint64_t* starts) noexcept nogil:
+cdef int _count_awaited(Window window, uint64_t* starts) noexcept nogil:
     cdef instant_t i
     cdef Awaited* match
-    for i in range(clock.bound, clock.now + 1):
-        match = clock.awaited[i & clock.times_mask]
+    for i in range(window.bound, window.now + 1):
+        match = window.awaited[i & window.times_mask]
         while match != NULL:
-            starts[i - clock.bound] += 1
+            starts[i - window.bound] += 1
             match = match.next
     return 0
 
 
-cdef int _shed_awaited(Clock clock, instant_t last, uint64_t left) noexcept nogil:
+cdef int _shed_awaited(Window window, instant_t last, uint64_t left) noexcept nogil:
     """Waiting matches that start before `last` go, and `left` of those that start then."""
     cdef instant_t i
     cdef Awaited** head
-    for i in range(clock.bound, last + 1):
-        head = &clock.awaited[i & clock.times_mask]
+    for i in range(window.bound, last + 1):
+        head = &window.awaited[i & window.times_mask]
         while head[0] != NULL and (i < last or left):
             left -= i == last
             head[0] = head[0].next
-            clock.awaited_count -= 1
-            clock.shed_matches += 1
+            window.awaited_count -= 1
+            window.shed_matches += 1
     return 0

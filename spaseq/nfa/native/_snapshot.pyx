@@ -46,13 +46,17 @@ cdef class CoreParts:
     """The parts of one core; `dictionary` has the permanent terms."""
 
     def __cinit__(self, AutomatonCore core not None, Dictionary dictionary not None):
-        self.core = core
+        self.core, self.tables, self.window, self.event = (
+            core, core.tables, core.window, core.event
+        )
+        self.conjunction, self.instant, self.joins = core.conjunction, core.instant, core.joins
+        self.transitions, self.lazy_join = core.transitions, core.lazy_join
         self.dictionary = dictionary
 
     cpdef object term(self, term_t number):
         """The pyoxigraph term of a number that a register or a label holds; None for 0."""
         if number & WINDOWED:
-            return self.core.window.term(number)
+            return self.event.terms.term(number)
         return self.dictionary.term(number) if number else None
 
     def fields(self, size_t address):
@@ -63,8 +67,8 @@ cdef class CoreParts:
         many events, terms), terms by their numbers.
         """
         cdef Label* label = <Label*>address
-        cdef uint32_t place = self.core.place_count - 1
-        cdef const Place* places = self.core.places
+        cdef uint32_t place = self.tables.place_count - 1
+        cdef const Place* places = self.tables.places
         # Those where matches wait come last, and no edges are theirs.
         while places[place].operator == CLOSING or places[place].edge_first > label.edge:
             place -= 1
@@ -87,19 +91,20 @@ cdef class CoreParts:
         somebody may look back to, or the first of these; none where that is one window back.
         """
         cdef instant_t i
-        cdef instant_t end = self.core.bound if self.core.endless else self.core.now + 1
+        cdef instant_t end = self.window.bound if self.window.endless else self.window.now + 1
         times = [
-            (i, self.core.times[i & self.core.times_mask]) for i in range(self.core.bound, end)
+            (i, self.window.times[i & self.window.times_mask])
+            for i in range(self.window.bound, end)
         ]
         bounds = []
-        if self.core.bounds != NULL:
+        if self.window.past_bounds != NULL:
             bounds = [
-                (i, max(self.core.bounds[i & self.core.times_mask], self.core.reach))
-                for i in range(self.core.reach, self.core.now + 1)
+                (i, max(self.window.past_bounds[i & self.window.times_mask], self.window.reach))
+                for i in range(self.window.reach, self.window.now + 1)
             ]
         return (
-            self.core.now, self.core.bound, self.core.timestamp_start, self.core.micros, times,
-            bounds,
+            self.window.now, self.window.bound, self.window.timestamp_start, self.window.micros,
+            times, bounds,
         )
 
     def set_clock(
@@ -108,20 +113,22 @@ cdef class CoreParts:
         """Go on from where another run was."""
         cdef instant_t i
         cdef dict times = dict(inside), known = dict(bounds)
-        self.core.bound = self.core.reach = bound
-        if self.core.bounds != NULL:
-            self.core.reach = min(known, default=bound)
-        for i in range(self.core.reach, now + 1 if times or known else self.core.reach):
-            self.core.now = i
-            self.core.widen_times()
-            self.core.times[i & self.core.times_mask] = times.get(i, 0)
-            self.core.awaited[i & self.core.times_mask] = NULL
-            self.core.total += times.get(i, 0) if self.core.counted else 0
-            if self.core.bounds != NULL:
-                self.core.bounds[i & self.core.times_mask] = known.get(i, self.core.reach)
-        self.core.now, self.core.timestamp_start, self.core.micros = now, start, micros
+        self.window.bound = self.window.reach = bound
+        if self.window.past_bounds != NULL:
+            self.window.reach = min(known, default=bound)
+        for i in range(self.window.reach, now + 1 if times or known else self.window.reach):
+            self.window.now = i
+            self.window.widen_times()
+            self.window.times[i & self.window.times_mask] = times.get(i, 0)
+            self.window.awaited[i & self.window.times_mask] = NULL
+            self.window.total += times.get(i, 0) if self.window.counted else 0
+            if self.window.past_bounds != NULL:
+                self.window.past_bounds[i & self.window.times_mask] = known.get(
+                    i, self.window.reach
+                )
+        self.window.now, self.window.timestamp_start, self.window.micros = now, start, micros
         # What is put back lives as long as if it had come now.
-        self.core.tecs.begin(now, self.core.reach)
+        self.core.tecs.begin(now, self.window.reach)
 
     def groups(self, bint over):
         """The groups: (place, registers, address of the union, whether taken just now, dates).
@@ -133,14 +140,14 @@ cdef class CoreParts:
         cdef Groups groups
         cdef Group* group
         cdef uint32_t i, j, k, number
-        for i in range(self.core.place_count):
-            if not self.core.places[i].operator or self.core.places[i].operator == CLOSING:
+        for i in range(self.tables.place_count):
+            if not self.tables.places[i].operator or self.tables.places[i].operator == CLOSING:
                 continue
-            groups = <Groups>self.core.groups_at[i]
+            groups = <Groups>self.instant.groups_at[i]
             for j in range(groups.living):
                 number = groups.alive[j]
                 group = group_at(groups, number)
-                if group.latest < self.core.bound:
+                if group.latest < self.window.bound:
                     continue
                 dates = None
                 if groups.dated:
@@ -149,18 +156,18 @@ cdef class CoreParts:
                     if not stretches or stretches[0][0] < dates[1]:
                         continue  # all have been taken
                 values = [values_of(groups, number)[k] for k in range(groups.width)]
-                taken = group.taken == self.core.now and self.core.touched_count > 0
+                taken = group.taken == self.window.now and self.instant.touched_count > 0
                 yield i, values, group.members, taken, dates
 
     cdef tuple _dates(self, Dates* dates, bint over):
         cdef Stretch* stretch = dates.newest
-        cdef instant_t start = self.core.now + 1 if over else self.core.timestamp_start
+        cdef instant_t start = self.window.now + 1 if over else self.window.timestamp_start
         cdef bint before = dates.taken_in < start
         stretches = []
         while stretch != NULL:
-            if stretch.latest >= self.core.bound:
+            if stretch.latest >= self.window.bound:
                 stretches.append((stretch.last, stretch.latest, stretch.members))
-            stretch = stretch.older if stretch.older_latest >= self.core.bound else NULL
+            stretch = stretch.older if stretch.older_latest >= self.window.bound else NULL
         return (
             dates.oldest, max(dates.floor, dates.taken) if before else dates.floor,
             -1 if before else dates.taken, -1 if before else dates.taken_in, stretches,
@@ -171,7 +178,7 @@ cdef class CoreParts:
 
         The last `most` of those that are there are looked at.
         """
-        cdef Groups groups = <Groups>self.core.groups[place]
+        cdef Groups groups = <Groups>self.instant.groups[place]
         cdef uint32_t i, k, end = groups.living
         cdef Group* group
         cdef const term_t* values
@@ -179,7 +186,7 @@ cdef class CoreParts:
         if groups.made > since:
             for i in range(end - min(most, end), end):
                 group = group_at(groups, groups.alive[i])
-                if group.serial > since and group.latest >= self.core.bound:
+                if group.serial > since and group.latest >= self.window.bound:
                     values = values_of(groups, groups.alive[i])
                     found.append([values[k] for k in range(groups.width)])
         found.reverse()
@@ -189,13 +196,13 @@ cdef class CoreParts:
         """What becomes visible when the instant closes: (place, registers, node)."""
         cdef uint32_t i, j
         cdef Place* place
-        for i in range(self.core.pending_count):
-            place = &self.core.places[self.core.pending[i].target]
+        for i in range(self.instant.pending_count):
+            place = &self.tables.places[self.instant.pending[i].target]
             values = [
-                self.core.pending_values[self.core.pending[i].values + j]
+                self.instant.pending_values[self.instant.pending[i].values + j]
                 for j in range(place.live_end - place.live_first)
             ]
-            yield self.core.pending[i].target, values, <size_t>self.core.pending[i].node
+            yield self.instant.pending[i].target, values, <size_t>self.instant.pending[i].node
 
     def awaited(self):
         """The matches that wait for their windows to close: (place, registers, start, labels).
@@ -207,12 +214,12 @@ cdef class CoreParts:
         cdef Groups groups
         cdef Group* group
         cdef uint32_t i
-        for start in range(self.core.bound, self.core.now + 1):
-            match = self.core.awaited[start & self.core.times_mask]
+        for start in range(self.window.bound, self.window.now + 1):
+            match = self.window.awaited[start & self.window.times_mask]
             while match != NULL:
-                groups = <Groups>self.core.groups_at[match.place]
+                groups = <Groups>self.instant.groups_at[match.place]
                 group = group_at(groups, match.group)
-                if group.alive and group.serial == match.serial and group.taken != self.core.now:
+                if group.alive and group.serial == match.serial and group.taken != self.window.now:
                     values = [values_of(groups, match.group)[i] for i in range(groups.width)]
                     labels = [<size_t>match.labels[i] for i in range(match.length)]
                     yield match.place, values, start, labels
@@ -228,12 +235,12 @@ cdef class CoreParts:
         cdef uint32_t i
         cdef Node* node
         found = [match[2] for match in self.awaited() if match is not None]
-        for i in range(self.core.pending_count):
-            if self.core.places[self.core.pending[i].target].operator == CLOSING:
-                node = self.core.pending[i].node
-                self.core.walk.begin(node, self.core.since_at(node))
-                while self.core.walk.advance():
-                    found.append(self.core.walk.start)
+        for i in range(self.instant.pending_count):
+            if self.tables.places[self.instant.pending[i].target].operator == CLOSING:
+                node = self.instant.pending[i].node
+                self.transitions.walk.begin(node, self.core.since_at(node))
+                while self.transitions.walk.advance():
+                    found.append(self.transitions.walk.start)
         return found
 
     def ended(self):
@@ -242,7 +249,7 @@ cdef class CoreParts:
 
     def time_of(self, instant_t instant):
         """The time of an instant inside the window."""
-        return self.core.times[instant & self.core.times_mask]
+        return self.window.times[instant & self.window.times_mask]
 
     def kept(self):
         """What guards and conjunctions look back at: (graph pattern, whether keyed, label).
@@ -254,18 +261,18 @@ cdef class CoreParts:
         cdef uint64_t number
         cdef uint32_t step
         seen = set()
-        for step in range(max(self.core.chain_length, 1) - 1):
-            gpm = self.core.gpms[self.core.chain[step].occurrence]
-            rows = self.core.rows_before(step + 1)
+        for step in range(max(self.lazy_join.chain_length, 1) - 1):
+            gpm = self.conjunction.gpms[self.lazy_join.chain[step].occurrence]
+            rows = self.lazy_join.rows_before(step + 1)
             # Those that a later step keeps of it are of no use where the first one has none.
             for number in range(rows.first, rows.end if gpm not in seen else 0):
                 yield gpm, True, <size_t>rows.labels[number & (rows.room - 1)]
             seen.add(gpm)
-        for gpm in range(self.core.gpm_count):
-            rows = self.core.kept_rows[<uint32_t>gpm]
+        for gpm in range(self.conjunction.gpm_count):
+            rows = self.conjunction.kept_rows[<uint32_t>gpm]
             if rows == NULL:
                 continue
-            rows_forget(rows, self.core.reach)
+            rows_forget(rows, self.window.reach)
             for number in range(rows.first, rows.end):
                 step = <uint32_t>(number & (rows.room - 1))
                 yield gpm, bool(rows.keyed[step]), <size_t>rows.labels[step]
@@ -275,11 +282,11 @@ cdef class CoreParts:
 
         That is whether lazily, and what that is weighed by; None where not all rows are kept.
         """
-        cdef Weights* weights = &self.core.weights
-        if not self.core.chain_length or self.core.bounded and not self.core.lazy:
+        cdef Weights* weights = &self.lazy_join.weights
+        if not self.lazy_join.chain_length or self.lazy_join.bounded and not self.lazy_join.lazy:
             return None
         return [
-            self.core.lazy, weights.eager, weights.lazy, weights.rows, weights.each,
+            self.lazy_join.lazy, weights.eager, weights.lazy, weights.rows, weights.each,
             weights.trial, weights.mean, weights.since, weights.settled,
         ]
 
@@ -287,25 +294,26 @@ cdef class CoreParts:
         """What is to begin when the instant closes: (place, environment, node)."""
         cdef uint32_t i, j
         cdef Beginning* begun
-        for i in range(self.core.beginning_count):
-            begun = &self.core.beginnings[i]
+        for i in range(self.joins.beginning_count):
+            begun = &self.joins.beginnings[i]
             values = [
-                self.core.beginning_values[i * self.core.cells + j] for j in range(self.core.cells)
+                self.joins.beginning_values[i * self.tables.cells + j]
+                for j in range(self.tables.cells)
             ]
             yield begun.place, values, <size_t>begun.node
 
     def awaited_count(self):
         """How many matches wait for their windows to close."""
-        return self.core.awaited_count
+        return self.window.awaited_count
 
     def completed(self):
         """The nodes that end matches nobody has taken yet."""
-        return [<size_t>self.core.accepted[i] for i in range(self.core.accepted_count)]
+        return [<size_t>self.instant.accepted[i] for i in range(self.instant.accepted_count)]
 
     def node(self, size_t address):
         """(label, union before it or 0, greatest start) of a node."""
         cdef Node* node = <Node*>address
-        alive = node.before != 0 and node.latest >= self.core.bound
+        alive = node.before != 0 and node.latest >= self.window.bound
         return <size_t>node.label, node.before if alive else 0, node.latest
 
     def union(self, size_t address):
@@ -314,8 +322,8 @@ cdef class CoreParts:
         if not address & UNION:
             return (<Node*>address).latest, address, 0, 0
         cell = cell_of(address)
-        left = cell.left != 0 and cell.left_latest >= self.core.bound
-        right = cell.right != 0 and cell.right_latest >= self.core.bound
+        left = cell.left != 0 and cell.left_latest >= self.window.bound
+        right = cell.right != 0 and cell.right_latest >= self.window.bound
         return (
             cell.latest, <size_t>cell.node, cell.left if left else 0,
             cell.right if right else 0,
@@ -328,7 +336,7 @@ cdef class CoreParts:
     ):
         """The address of a new label of these `fields`."""
         cdef Label* label = self.core.tecs.label(<uint32_t>len(row))
-        label.edge = self.core.places[place].edge_first + position
+        label.edge = self.tables.places[place].edge_first + position
         label.instant, label.micros = instant, micros
         label.domain, label.line, label.stream, label.file = domain, line, stream, file
         label.ordinal, label.name, label.stamp = ordinal, name, stamp
@@ -356,19 +364,19 @@ cdef class CoreParts:
 
     def put_group(self, uint32_t place, values, size_t union, bint taken, dates):
         """A group of which `groups` has told, none of whose place has its registers yet."""
-        cdef Groups groups = <Groups>self.core.groups_at[place]
+        cdef Groups groups = <Groups>self.instant.groups_at[place]
         cdef uint32_t number
         self._set_key(values)
-        if find(groups, self.core.key) != NOBODY:
+        if find(groups, self.event.key) != NOBODY:
             raise ValueError(f"two groups of place {place} have the same registers")
-        number = make(groups, self.core.key)
+        number = make(groups, self.event.key)
         group_at(groups, number).members = union
         group_at(groups, number).latest = start_of(union)
-        self.core.most_living += 1
+        self.transitions.most_living += 1
         if dates is not None:
             self._put_dates(&groups.dates[number], dates)
         if taken:
-            touch(self.core, place, number, group_at(groups, number))
+            touch(self.instant, place, number, group_at(groups, number))
 
     cdef int _put_dates(self, Dates* dates, told) except -1:
         cdef Stretch* newest = NULL
@@ -388,15 +396,15 @@ cdef class CoreParts:
     cdef int _set_key(self, values) except -1:
         cdef uint32_t i
         for i, value in enumerate(values):
-            self.core.key[i] = value
+            self.event.key[i] = value
         return 0
 
     def put_pended(self, uint32_t place, values, size_t node):
         """A node that comes to wait when the instant closes."""
         cdef uint32_t i
         for i, value in enumerate(values):
-            self.core.env[self.core.numbers[self.core.places[place].live_first + i]] = value
-        wait(self.core, place, <Node*>node)
+            self.event.env[self.tables.numbers[self.tables.places[place].live_first + i]] = value
+        wait(self.instant, place, <Node*>node)
 
     def put_awaited(self, uint32_t place, values, instant_t start, labels):
         """A match that waits for its window to close; those of one start in their order."""
@@ -404,26 +412,26 @@ cdef class CoreParts:
         cdef union_t before = 0
         for label in labels:
             if node != NULL:
-                before = added(self.core.tecs, 0, -1, node, self.core.bound)
+                before = added(self.core.tecs, 0, -1, node, self.window.bound)
             node = extended(self.core.tecs, <Label*><size_t>label, before, start)
         self.put_pended(place, values, <size_t>node)
-        self.core.show(self.core.pending_count - 1)
+        self.transitions.show(self.instant.pending_count - 1)
 
     def put_kept(self, uint32_t gpm, size_t label, bint keyed):
         """Let somebody look back at a row, where anybody does; the oldest comes first."""
-        if self.core.chain_length:
-            self.core.put_step(gpm, <Label*>label)
-        if self.core.kept_rows[gpm] != NULL:
-            rows_add(self.core.kept_rows[gpm], <Label*>label, keyed)
+        if self.lazy_join.chain_length:
+            self.lazy_join.put_step(gpm, <Label*>label)
+        if self.conjunction.kept_rows[gpm] != NULL:
+            rows_add(self.conjunction.kept_rows[gpm], <Label*>label, keyed)
 
     def put_chained(self, how):
         """Go on with a chain as `chained` says; None: as rows come, for not all are there."""
-        cdef Weights* weights = &self.core.weights
-        if how is None or not self.core.chain_length:
-            weights.settled = self.core.now
+        cdef Weights* weights = &self.lazy_join.weights
+        if how is None or not self.lazy_join.chain_length:
+            weights.settled = self.window.now
             return
         (
-            self.core.lazy, weights.eager, weights.lazy, weights.rows, weights.each,
+            self.lazy_join.lazy, weights.eager, weights.lazy, weights.rows, weights.each,
             weights.trial, weights.mean, weights.since, weights.settled,
         ) = how
 
@@ -433,9 +441,9 @@ cdef class CoreParts:
         cdef uint32_t i
         way.place, way.edge = place, (<Node*>node).label.edge
         for i, value in enumerate(values):
-            self.core.env[i] = value
-        self.core.put_off(&way, <Node*>node)
+            self.event.env[i] = value
+        self.joins.put_off(&way, <Node*>node)
 
     def put_complete(self, size_t node):
         """Let a node end matches that are to be taken."""
-        self.core.accept(<Node*>node)
+        self.instant.accept(<Node*>node)

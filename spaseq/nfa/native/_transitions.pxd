@@ -1,16 +1,29 @@
 """Rows and those who wait for them; see _transitions.pyx."""
 
+cimport cython
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._groups cimport Group, Groups
-from spaseq.nfa.native._joins cimport Joins
+from spaseq.nfa.native._event cimport CurrentEvent
+from spaseq.nfa.native._instant cimport OpenInstant
+from spaseq.nfa.native._joins cimport StepJoin
+from spaseq.nfa.native._partitions cimport Partitions
 from spaseq.nfa.native._range_index cimport Rank
-from spaseq.nfa.native._program cimport Edge, Place, Way
-from spaseq.nfa.native._tecs cimport Label, Node, Walk
+from spaseq.nfa.native._program cimport Edge, Place, Tables, Way
+from spaseq.nfa.native._tecs cimport Label, Node, Tecs, Walk
+from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._terms cimport term_t
 
 
-cdef class Meeting(Joins):
+@cython.final
+cdef class Transitions:
+    cdef Tables tables
+    cdef Window window
+    cdef CurrentEvent event
+    cdef Tecs tecs
+    cdef OpenInstant instant
+    cdef StepJoin joins
+    cdef Partitions partitions      # None without PARTITION BY
     cdef Walk walk
     cdef int32_t measured           # a column of the row at hand, -1: none yet
     cdef Rank rank                  # how it is compared, and its value

@@ -39,9 +39,9 @@ from spaseq.nfa.native._range_index cimport (
     rank_at,
 )
 from spaseq.nfa.native._sums cimport Sum, sum_of
+from spaseq.nfa.native._partitions cimport since_at
 from spaseq.nfa.native._program cimport (
     CLOSING,
-    CONJOINED,
     Edge,
     Link,
     More,
@@ -52,6 +52,7 @@ from spaseq.nfa.native._program cimport (
     assign,
     bind,
     enter,
+    filters_hold,
 )
 from spaseq.nfa.native._tecs cimport Tecs, added, extended, piece_of, start_of, top_of
 from spaseq.rdf._batch cimport record_of
@@ -65,33 +66,35 @@ cdef double ROUNDING = 2.0 ** -20
 cdef double LEAST_FLOAT = 1e-37
 
 
-cdef inline bint _is_passed_over(Meeting self, Place* place, const Group* group) noexcept nogil:
+cdef inline bint _is_passed_over(Transitions self, Place* place, const Group* group) noexcept nogil:
     """Whether contiguity is asked for, and another event came since."""
-    if group.latest < 0 or self.tracked and place.operator == c"," and not (
-        place.manner & CONJOINED
-    ) and top_of(group.members).label.instant < self.partitions.before:
+    if group.latest < 0 or place.contiguous and (
+        top_of(group.members).label.instant < self.partitions.before
+    ):
         place.passed_over += 1
         return True
     return False
 
 
 cdef inline int _complete(
-    Meeting self, Tecs passing, const Way* way, uint32_t width, Label** label, const Group* group
+    Transitions self, CurrentEvent event, Tecs passing, const Way* way, uint32_t width,
+    Label** label, const Group* group,
 ) except -1 nogil:
     """A row completes the matches of a group: what says so goes when the next event comes."""
     cdef const Link* link = way.taken.link
     cdef Node* node
     if label[0] == NULL:
-        label_straight(self, passing, way, width, label)
+        label_straight(event, passing, way, width, label)
     node = extended(passing, label[0], group.members, group.latest)
     while link < way.taken.link_end:
-        self.accept(node)
+        self.instant.accept(node)
         link += 1
     return 0
 
 
 cdef inline int _take(
-    Meeting self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
+    Transitions self, CurrentEvent event, Way* way, uint32_t number, uint32_t width,
+    Label** label, Groups groups, bint sure,
 ) except -1 nogil:
     """A group and a row that its place may take; `sure`: the filters are true."""
     cdef Edge* edge = way.taken
@@ -99,83 +102,85 @@ cdef inline int _take(
     cdef Group* group = group_at(groups, number)
     prefetch(<void*>group.members)  # they are followed soon, if this ends a match
     place.visited += 1
-    if latest_of(group) < self.since:
+    if latest_of(group) < event.since:
         return self.take_outside(way, number, group)
-    if not spend(self, way.place):
+    if not spend(event, way.place):
         return 0
-    if not edge.straight or place.manner or not agrees(edge, self.row, group.values) or (
-        not sure and self.occurrences[edge.occurrence].more & More.TESTS
+    if not edge.straight or place.manner or not agrees(edge, event.row, group.values) or (
+        not sure and self.tables.occurrences[edge.occurrence].more & More.TESTS
     ):
         return self.take_any(way, number, width, label, groups, sure)
     if _is_passed_over(self, place, group):
         return 0
     place.joined += 1
-    if place.operator == c";" and group.taken != self.now:
-        touch(self, way.place, number, group)
-    if edge.final and not self.lasting:
-        return _complete(self, self.passing, way, width, label, group)
+    if place.operator == c";" and group.taken != self.window.now:
+        touch(self.instant, way.place, number, group)
+    if edge.final and not event.lasting:
+        return _complete(self, event, event.passing, way, width, label, group)
     if label[0] == NULL:
-        label_straight(self, self.tecs, way, width, label)
+        label_straight(event, self.tecs, way, width, label)
     return arrive_straight(
-        self, edge, group.values, extended(self.tecs, label[0], group.members, group.latest)
+        self.instant, event.row, edge, group.values,
+        extended(self.tecs, label[0], group.members, group.latest),
     )
 
 
 cdef inline int _take_first(
-    Meeting self, Way* way, uint32_t width, Label** label
+    Transitions self, CurrentEvent event, Way* way, uint32_t width, Label** label
 ) except -1 nogil:
     """A row that a match may begin with."""
     cdef Edge* edge = way.taken
     cdef Place* place = way.at
     place.visited += 1
-    if self.now < self.since:
+    if self.window.now < event.since:
         return 0
     if (
         edge.straight and not place.manner
-        and not self.occurrences[edge.occurrence].more & More.TESTS
-        and agrees(edge, self.row, NULL)
+        and not self.tables.occurrences[edge.occurrence].more & More.TESTS
+        and agrees(edge, event.row, NULL)
     ):
-        label_straight(self, self.tecs, way, width, label)
+        label_straight(event, self.tecs, way, width, label)
         place.joined += 1
         return arrive_straight(
-            self, edge, NULL, extended(self.tecs, label[0], 0, self.now)
+            self.instant, event.row, edge, NULL, extended(self.tecs, label[0], 0, self.window.now)
         )
-    memset(self.env, 0, self.cells * sizeof(term_t))
+    memset(event.env, 0, self.tables.cells * sizeof(term_t))
     if not self._fits(edge, width, False):
         return 0
     if place.manner:
-        return self.take_guarded(way, NOBODY, width, label)
-    self.label_row(way, width, label)
+        return self.joins.take_guarded(way, NOBODY, width, label)
+    event.label_row(way, width, label)
     place.joined += 1
-    return arrive(self, edge, extended(self.tecs, label[0], 0, self.now))
+    return arrive(self.instant, edge, extended(self.tecs, label[0], 0, self.window.now))
 
 
-cdef inline int _measure(Meeting self, int32_t column) noexcept nogil:
+cdef inline int _measure(Transitions self, CurrentEvent event, int32_t column) noexcept nogil:
     """Note how a column of the row at hand is compared."""
-    cdef term_t term = self.row[column]
+    cdef term_t term = event.row[column]
     cdef TermRecord* record
     self.measured, self.value = column, 0
     if is_numeral(term):
         self.rank, self.distinct, self.value = Rank.NUMERIC, True, real_of(term)
         return 0
-    record = record_of(self.batch, term)
+    record = record_of(event.batch, term)
     self.rank = rank_at(record, &self.value)
     self.distinct = is_distinct(record, self.value)
     return 0
 
 
-cdef inline uint32_t _key_hash(Meeting self, const Edge* edge) noexcept nogil:
+cdef inline uint32_t _key_hash(const Edge* edge, const term_t* row) noexcept nogil:
     """The hash of the row's columns that an index reads."""
     cdef const uint32_t* column = edge.key
     cdef uint32_t hash = 0
     while column < edge.key_end:
-        hash = hashed(hash, self.row[column[0]])
+        hash = hashed(hash, row[column[0]])
         column += 1
     return hash
 
 
 cdef int _take_exact(
-    Meeting self, Way* way, uint32_t width, Label** label, Groups groups, Order order
+    Transitions self, CurrentEvent event, Way* way, uint32_t width, Label** label, Groups groups,
+    Order order,
 ) except -1 nogil:
     """A row meets the groups whose numbers are in the range that fits it: nothing is left to ask.
 
@@ -189,17 +194,18 @@ cdef int _take_exact(
         least = above(self.value) if edge.strict else self.value
     else:
         most = -above(-self.value) if edge.strict else self.value
-    group = order.seek(&span, _key_hash(self, edge), Rank.NUMERIC, least, most)
+    group = order.seek(&span, _key_hash(edge, event.row), Rank.NUMERIC, least, most)
     if group == NOBODY:
         way.at.unjoined += groups.living > 0
     while group != NOBODY:
-        _take(self, way, group, width, label, groups, True)
+        _take(self, event, way, group, width, label, groups, True)
         group = next_of(order, &span)
     return 0
 
 
 cdef inline int _take_those(
-    Meeting self, Way* way, uint32_t width, Label** label, Groups groups, Order order
+    Transitions self, CurrentEvent event, Way* way, uint32_t width, Label** label, Groups groups,
+    Order order,
 ) except -1 nogil:
     """A row meets the groups that an index leaves of those that wait, or all of them.
 
@@ -214,12 +220,12 @@ cdef inline int _take_those(
     cdef Span span
     cdef uint32_t i, group, hash = 0, visited = 0
     if ordered:
-        if self.row[edge.compared] == 0:
+        if event.row[edge.compared] == 0:
             return 0
         if self.measured != edge.compared:
-            _measure(self, edge.compared)
+            _measure(self, event, edge.compared)
         if edge.exact and self.distinct and order.distinct:
-            return _take_exact(self, way, width, label, groups, order)
+            return _take_exact(self, event, way, width, label, groups, order)
         # A greater number is an infinity where it meets one that is a float.
         if self.rank == Rank.NUMERIC and fabs(self.value) < (
             GREATEST_FLOAT if order.infinite else INFINITY
@@ -235,13 +241,13 @@ cdef inline int _take_those(
                 found = self._take_whole(way, width, label, least, most)
         elif self.rank == Rank.TEXT and edge.relation == Relation.EQUAL:
             least = most = self.value
-        hash = _key_hash(self, edge)
+        hash = _key_hash(edge, event.row)
         # Others may have the hash of the key.
         group = order.seek(&span, hash, self.rank, least, most)
     elif edge.index:
         for i in range(<uint32_t>(edge.key_end - edge.key)):
-            self.key[i] = self.row[edge.key[i]]
-        group = groups.first(edge.index, self.key)
+            event.key[i] = event.row[edge.key[i]]
+        group = groups.first(edge.index, event.key)
     else:
         group = groups.alive[0] if groups.living else NOBODY
     if group == NOBODY:
@@ -249,13 +255,13 @@ cdef inline int _take_those(
         return 0
     while group != NOBODY:
         _take(
-            self, way, group, width, label, groups,
+            self, event, way, group, width, label, groups,
             ordered and (span.value < below or span.value > above),
         )
         if ordered:
             group = next_of(order, &span)
         elif edge.index:
-            group = groups.next_of(edge.index, group, self.key)
+            group = groups.next_of(edge.index, group, event.key)
         else:
             visited += 1
             group = groups.alive[visited] if visited < groups.living else NOBODY
@@ -263,13 +269,16 @@ cdef inline int _take_those(
 
 
 cdef inline int _enter(
-    Meeting self, uint32_t target, const term_t* values, Node* node, Groups groups
+    Transitions self, Window window, Tecs tecs, const Pending* pending, const term_t* values,
+    Groups groups,
 ) except -1 nogil:
     """A partial match comes to wait."""
-    cdef Place* place = &self.places[target]
+    cdef uint32_t target = pending.target
+    cdef Node* node = pending.node
+    cdef Place* place = &self.tables.places[target]
     cdef uint32_t number = find(groups, values)
     cdef Group* group
-    if number != NOBODY and latest_of(group_at(groups, number)) < self.bound:
+    if number != NOBODY and latest_of(group_at(groups, number)) < window.bound:
         # The numbers of its registers may stand for other terms by now.
         drop(groups, number)
         number = NOBODY
@@ -283,30 +292,32 @@ cdef inline int _enter(
         self.await_each(target, number, node)
     else:
         if (
-            self.tracked and place.operator == c"," and group.members != 0
-            and not place.manner & CONJOINED
+            place.contiguous and group.members != 0
             and top_of(group.members).label.instant < node.label.instant
         ):
             # An event of their partition has passed over the others.
             group.members, group.latest = 0, -1
             if groups.dated:
                 groups.dates[number].newest = NULL
-        group.members = added(self.tecs, group.members, group.latest, node, self.bound)
+        group.members = added(tecs, group.members, group.latest, node, window.bound)
     if node.latest > group.latest:
         group.latest = node.latest
     if groups.dated:
-        groups.date(self.tecs, number, node, self.bound)
-    assert group.members == 0 or group.latest < self.bound or (
+        groups.date(tecs, number, node, window.bound)
+    assert group.members == 0 or group.latest < window.bound or (
         start_of(group.members) == group.latest
     )
     place.reached += 1
     return 0
 
 
-cdef class Meeting(Joins):
-    """Who waits in the places of an automaton, and the rows that come to them."""
+cdef class Transitions:
+    """The edges of an automaton: which groups a row takes, and what waits afterwards."""
 
-    def __cinit__(self, *rows):
+    def __cinit__(self, StepJoin joins not None):
+        self.joins, self.instant, self.partitions = joins, joins.instant, joins.partitions
+        self.tables, self.window, self.event = joins.tables, joins.window, joins.event
+        self.tecs = joins.tecs
         self.walk = Walk()
 
     cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil:
@@ -330,16 +341,16 @@ cdef class Meeting(Joins):
             ways += 1
             # To begin a match a row is compared with no group, and mostly it is kept at once; who
             # looks back at it has compared it before, see `_feed_one`.
-            if not self.row_kept and way.at.operator:
-                compare_row(self, way.gpm)
+            if not self.event.row_kept and way.at.operator:
+                compare_row(self.event, way.gpm)
             if way.taken.occurrence == NOBODY:
-                self.conjoin(way)
+                self.joins.conjoin(way)
             elif not way.at.operator:
-                _take_first(self, way, width, label)
+                _take_first(self, self.event, way, width, label)
             else:
                 _take_those(
-                    self, way, width, label, <Groups>self.groups_at[way.place],
-                    <Order>(<Groups>self.groups_at[way.place]).orders_at[way.taken.index],
+                    self, self.event, way, width, label, <Groups>self.instant.groups_at[way.place],
+                    <Order>(<Groups>self.instant.groups_at[way.place]).orders_at[way.taken.index],
                 )
         return 0
 
@@ -349,23 +360,26 @@ cdef class Meeting(Joins):
         """A row takes all groups below `least` or above `most`; whether there are any."""
         cdef Edge* edge = way.taken
         cdef Place* place = way.at
-        cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
+        cdef Occurrence* occurrence = &self.tables.occurrences[edge.occurrence]
         cdef Sum wanted
         wanted.alike = class_of(0, Rank.NUMERIC)
         wanted.above = edge.relation == Relation.LESS
         wanted.bound = most if wanted.above else least
-        sum_of(<Groups>self.groups_at[way.place], edge.index, self.tecs, self.since, &wanted)
-        if wanted.members == 0 or not spend(self, way.place):
+        sum_of(
+            <Groups>self.instant.groups_at[way.place], edge.index, self.tecs, self.event.since,
+            &wanted,
+        )
+        if wanted.members == 0 or not spend(self.event, way.place):
             return 0
-        memset(self.env, 0, self.cells * sizeof(term_t))
-        if occurrence.more & More.KEEPS and not self.row_kept:
-            self.keep_row(width)
-        if bind(self, occurrence, self.row, self.env) < 0:
+        memset(self.event.env, 0, self.tables.cells * sizeof(term_t))
+        if occurrence.more & More.KEEPS and not self.event.row_kept:
+            self.event.keep_row(width)
+        if bind(self.tables, occurrence, self.event.row, self.event.env) < 0:
             return _raised()
-        self.label_row(way, width, label)
+        self.event.label_row(way, width, label)
         place.visited += 1
         place.joined += 1
-        arrive(self, edge, extended(self.tecs, label[0], wanted.members, wanted.latest))
+        arrive(self.instant, edge, extended(self.tecs, label[0], wanted.members, wanted.latest))
         return 1
 
     cdef int take_any(
@@ -375,25 +389,27 @@ cdef class Meeting(Joins):
         cdef Edge* edge = way.taken
         cdef Place* place = way.at
         cdef Group* group = group_at(groups, number)
-        self.remember(self.env, place, groups, number)
+        self.instant.remember(self.event.env, place, groups, number)
         if not self._fits(edge, width, sure):
             return 0
         if _is_passed_over(self, place, group):
             return 0
         if place.manner:
-            return self.take_guarded(way, number, width, label)
-        self.label_row(way, width, label)
+            return self.joins.take_guarded(way, number, width, label)
+        self.event.label_row(way, width, label)
         place.joined += 1
-        if place.operator == c";" and group.taken != self.now:
-            touch(self, way.place, number, group)
-        return arrive(self, edge, extended(self.tecs, label[0], group.members, group.latest))
+        if place.operator == c";" and group.taken != self.window.now:
+            touch(self.instant, way.place, number, group)
+        return arrive(
+            self.instant, edge, extended(self.tecs, label[0], group.members, group.latest)
+        )
 
     cdef int take_outside(self, Way* way, uint32_t number, Group* group) except -1 nogil:
         """No member of a group starts in the window of the row at hand."""
-        if group.taken != self.now:
+        if group.taken != self.window.now:
             way.at.outside += 1
-            if latest_of(group) < self.bound:
-                touch(self, way.place, number, group)
+            if latest_of(group) < self.window.bound:
+                touch(self.instant, way.place, number, group)
         return 0
 
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil:
@@ -401,21 +417,21 @@ cdef class Meeting(Joins):
 
         `sure`: the filters are true.
         """
-        cdef Occurrence* occurrence = &self.occurrences[edge.occurrence]
+        cdef Occurrence* occurrence = &self.tables.occurrences[edge.occurrence]
         cdef int status
-        enter(self, edge, self.env)
-        if occurrence.more & More.KEEPS and not self.row_kept:
-            self.keep_row(width)
-        status = bind(self, occurrence, self.row, self.env)
+        enter(self.tables, edge, self.event.env)
+        if occurrence.more & More.KEEPS and not self.event.row_kept:
+            self.event.keep_row(width)
+        status = bind(self.tables, occurrence, self.event.row, self.event.env)
         if status <= 0:
             occurrence.disagreed += 1
             return _raised() if status < 0 else False
         if occurrence.more & More.ASSIGNS and not assign(
-            self, edge.occurrence, self.env, self.row + width
+            self.tables, edge.occurrence, self.event.env, self.event.row + width
         ):
             return False
         if occurrence.more & More.TESTS and not sure:
-            status = self.conditions.hold(self.conditions.context, edge.occurrence, self.env)
+            status = filters_hold(self.tables, edge.occurrence, self.event.env)
             if status < 0:
                 return _raised()
             return status
@@ -425,23 +441,24 @@ cdef class Meeting(Joins):
 
     cdef int show(self, uint32_t first) except -1 nogil:
         """What came to wait, from the first so many on, becomes visible."""
-        cdef const Pending* pending = self.pending + self.pending_count
-        cdef const Pending* last = self.pending + first
+        cdef const Pending* pending = self.instant.pending + self.instant.pending_count
+        cdef const Pending* last = self.instant.pending + first
         # Who starts last is mostly met first.
         while pending > last:
             pending -= 1
             _enter(
-                self, pending.target, self.pending_values + pending.values, pending.node,
-                <Groups>self.groups_at[pending.target],
+                self, self.window, self.tecs, pending,
+                self.instant.pending_values + pending.values,
+                <Groups>self.instant.groups_at[pending.target],
             )
-        if self.pending_count > first:
-            self.value_count = self.pending[first].values
-            self.pending_count = first
+        if self.instant.pending_count > first:
+            self.instant.value_count = self.instant.pending[first].values
+            self.instant.pending_count = first
         return 0
 
     cdef int await_each(self, uint32_t place, uint32_t group, Node* node) except -1 nogil:
         """The matches that end in a node wait for their windows to close."""
-        self.walk.begin(node, self.since_at(node))
+        self.walk.begin(node, since_at(self.window, self.partitions, node))
         while self.walk.advance():
             self.put_awaited(place, group, self.walk)
             self.waited += 1
@@ -452,19 +469,19 @@ cdef class Meeting(Joins):
     cdef int put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil:
         """The match that a walk is at waits."""
         cdef uint32_t i
-        cdef Awaited** head = &self.awaited[walk.start & self.times_mask]
+        cdef Awaited** head = &self.window.awaited[walk.start & self.window.times_mask]
         cdef Awaited* match = <Awaited*>piece_of(
             self.tecs, sizeof(Awaited) + (walk.length - 1) * sizeof(Label*)
         )
         match.next = head[0]
         match.place = place
         match.group = group
-        match.serial = group_at(<Groups>self.groups_at[place], group).serial
+        match.serial = group_at(<Groups>self.instant.groups_at[place], group).serial
         match.length = walk.length
         for i in range(walk.length):
             match.labels[i] = walk.path[walk.length - 1 - i]
         head[0] = match
-        self.awaited_count += 1
+        self.window.awaited_count += 1
         self.most_living += 1
         return 0
 

@@ -1,14 +1,14 @@
-from spaseq.nfa.native._program import Tables
+from spaseq.nfa.native.table_types import CoreTables
 
-class Clock(Tables):
+class Window:
     now: int
     bound: int
     timestamp_start: int
     skipped: int
     micros: int
     shed_matches: int
+    def __init__(self, rows: CoreTables) -> None: ...
     @property
     def reach(self) -> int: ...
     @property
     def counted(self) -> bool: ...
-    def shed(self) -> int: ...

@@ -15,10 +15,10 @@ from spaseq.rdf._memory cimport give_back, longer, zeroed
 cdef const char* LACKING = b"another instant of the window"
 
 
-cdef class Clock(Tables):
+cdef class Window:
     """`rows` are `CoreTables`."""
 
-    def __cinit__(self, rows, *others):
+    def __cinit__(self, rows):
         self.size = rows.size
         self.tumbling = rows.tumbling
         self.counted = rows.counted
@@ -29,20 +29,12 @@ cdef class Clock(Tables):
         self.awaited = <Awaited**>zeroed(64, sizeof(Awaited*))
         self.windows = rows.windows
         if self.windows > 1 and not self.endless:
-            self.bounds = <instant_t*>zeroed(64, sizeof(instant_t))
+            self.past_bounds = <instant_t*>zeroed(64, sizeof(instant_t))
 
     def __dealloc__(self):
         give_back(self.times)
-        give_back(self.bounds)
+        give_back(self.past_bounds)
         give_back(self.awaited)
-
-    def shed(self):
-        """How many groups and waiting matches went, for there were too many."""
-        cdef uint64_t found = self.shed_matches
-        cdef uint32_t i
-        for i in range(self.place_count):
-            found += self.places[i].shed
-        return found
 
     cdef bint closes(self, int64_t micros) noexcept nogil:
         """Whether a window with waiting matches is over when `micros` comes."""
@@ -59,11 +51,11 @@ cdef class Clock(Tables):
     cdef int look_back(self) noexcept nogil:
         """The bound has its value for the present instant."""
         cdef uint32_t i
-        self.bounds[self.now & self.times_mask] = self.bound
+        self.past_bounds[self.now & self.times_mask] = self.bound
         for i in range(1, self.windows):
             if self.reach > self.now:
                 break
-            self.reach = self.bounds[self.reach & self.times_mask]
+            self.reach = self.past_bounds[self.reach & self.times_mask]
         return 0
 
     cdef int widen_times(self) except -1 nogil:
@@ -76,9 +68,9 @@ cdef class Clock(Tables):
             self.awaited = <Awaited**>longer(
                 self.awaited, 2 * <size_t>count, sizeof(Awaited*), LACKING
             )
-            if self.bounds != NULL:
-                self.bounds = <instant_t*>longer(
-                    self.bounds, 2 * <size_t>count, sizeof(instant_t), LACKING
+            if self.past_bounds != NULL:
+                self.past_bounds = <instant_t*>longer(
+                    self.past_bounds, 2 * <size_t>count, sizeof(instant_t), LACKING
                 )
             for i in range(self.now - count, self.now):
                 if not i & count:
@@ -86,8 +78,8 @@ cdef class Clock(Tables):
                 place = <uint32_t>(i & (count - 1))
                 self.times[count + place] = self.times[place]
                 self.awaited[count + place] = self.awaited[place]
-                if self.bounds != NULL:
-                    self.bounds[count + place] = self.bounds[place]
+                if self.past_bounds != NULL:
+                    self.past_bounds[count + place] = self.past_bounds[place]
             self.times_mask = 2 * count - 1
             count = 2 * count
         return 0
@@ -102,6 +94,6 @@ cdef class Clock(Tables):
             self.total -= self.times[self.bound & self.times_mask]
             self.bound += 1
         self.reach = self.bound
-        if self.bounds != NULL:
+        if self.past_bounds != NULL:
             self.look_back()
         return 0

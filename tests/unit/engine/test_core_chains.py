@@ -36,9 +36,9 @@ turned = 0
 def always(lazily: bool) -> Way:
     def way(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
         run = program.start()
-        native(run).core.join(lazily)
+        native(run).core.lazy_join.join(lazily)
         found = [match for event in case.merged for match in run.push_batch([event])]
-        assert native(run).core.lazy == lazily
+        assert native(run).core.lazy_join.lazy == lazily
         return found + run.finish()
 
     way.__name__ = "lazily" if lazily else "eagerly"
@@ -48,22 +48,22 @@ def always(lazily: bool) -> Way:
 def as_observed(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
     global turned
     run = program.start()
-    native(run).core.worth = chance.choice((1, 3, 10))
+    native(run).core.lazy_join.worth = chance.choice((1, 3, 10))
     found: list[Match] = []
     for some in batches(case.merged, chance):
         found += run.push_batch(encoded(run, some))
-    turned += native(run).core.turns
+    turned += native(run).core.lazy_join.turns
     return found + run.finish()
 
 
 def pushed(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
     run = program.start()
-    native(run).core.worth = 2
+    native(run).core.lazy_join.worth = 2
     found: list[Match] = []
     for event in case.merged:
         found += run.push(event.stream, event.time, event.facts)
         if chance.random() < 0.1:
-            native(run).core.join(chance.choice((False, True, None)))
+            native(run).core.lazy_join.join(chance.choice((False, True, None)))
     return found + run.finish()
 
 
@@ -72,7 +72,7 @@ def turning(program: spaseq.Program, case: Case, chance: random.Random) -> list[
     run = program.start()
     found: list[Match] = []
     for some in batches(case.merged, chance):
-        native(run).core.join(chance.choice((False, True, None)))
+        native(run).core.lazy_join.join(chance.choice((False, True, None)))
         found += run.push_batch(some)
     return found + run.finish()
 
@@ -81,13 +81,13 @@ def saved_after_each(program: spaseq.Program, case: Case, chance: random.Random)
     run = program.start()
     found: list[Match] = []
     for event in case.merged:
-        native(run).core.worth = chance.choice((1, 1000))
+        native(run).core.lazy_join.worth = chance.choice((1, 1000))
         if chance.random() < 0.5:
-            native(run).core.join(chance.choice((False, True)))
+            native(run).core.lazy_join.join(chance.choice((False, True)))
         found += run.push_batch([event])
-        lazy = native(run).core.lazy
+        lazy = native(run).core.lazy_join.lazy
         run = program.resume(run.save())
-        assert native(run).core.lazy == lazy
+        assert native(run).core.lazy_join.lazy == lazy
     return found + run.finish()
 
 

@@ -49,12 +49,16 @@ def compared(run: Run) -> int:
     """Rows and groups that rows were compared with, trials included; starts are none."""
     core = native(run).core
     places = run.queries[0].standing().places
-    return core.searched + core.tried + sum(s.visited for s in places if not s.place.start)
+    return (
+        core.lazy_join.searched
+        + core.lazy_join.tried
+        + sum(s.visited for s in places if not s.place.start)
+    )
 
 
 def run_of(lazily: bool | None, text: str = "") -> Run:
     run = spaseq.compile(text or chain()).start()
-    native(run).core.join(lazily)
+    native(run).core.lazy_join.join(lazily)
     return run
 
 
@@ -69,7 +73,7 @@ def test_where_the_last_step_is_rare_a_tenth_is_compared() -> None:
     assert compared(eager) > 6000 * WINDOW / 6
     assert compared(lazy) < compared(eager) / 10
     assert compared(observed) < compared(eager) / 10 + 2 * 1024
-    assert native(observed).core.lazy
+    assert native(observed).core.lazy_join.lazy
 
 
 def test_nothing_is_compared_for_a_last_step_that_never_comes() -> None:
@@ -84,16 +88,16 @@ def test_where_the_last_step_is_frequent_rows_are_joined_as_they_come() -> None:
     assert len(matches) == 1
     assert compared(lazy) > 3 * compared(eager)
     assert compared(observed) < 1.5 * compared(eager)
-    assert not native(observed).core.lazy
+    assert not native(observed).core.lazy_join.lazy
 
 
 def test_rates_that_drift_are_followed() -> None:
     run, ways = run_of(None), []
     for every in (500, 3, 500, 4, 1000):
         went(run, rarely(4000, every))
-        ways.append(native(run).core.lazy)
+        ways.append(native(run).core.lazy_join.lazy)
     assert ways == [True, False, True, False, True]
-    assert 5 <= native(run).core.turns < 12
+    assert 5 <= native(run).core.lazy_join.turns < 12
     fixed = [run_of(way) for way in (False, True)]
     for other in fixed:
         for every in (500, 3, 500, 4, 1000):
@@ -105,12 +109,12 @@ def test_a_search_that_costs_too_much_is_given_up() -> None:
     """All the rows of the window, at once, but no more than they would have cost as they came."""
     run = run_of(None, chain(gpms={"B": "{ ?k :b ?y FILTER(ABS(?x * ?y) > 9000) }"}))
     went(run, rarely(2000, 3000))
-    assert native(run).core.lazy
+    assert native(run).core.lazy_join.lazy
     before = compared(run)
     went(run, rarely(2, 1))
     once = compared(run) - before
     went(run, rarely(WINDOW, 1))
-    assert not native(run).core.lazy
+    assert not native(run).core.lazy_join.lazy
     assert compared(run) - before < 12 * 1.25 * 2 * once
 
 
@@ -124,7 +128,7 @@ def test_the_rarest_rows_are_looked_at_first_and_filters_asked_at_once() -> None
     }
     run = run_of(True, chain("C : A : B : C : D", gpms))
     went(run, iter("c" * 10 + "a" * 5 + "b" * 30 + "c" * 30 + "d"))
-    assert native(run).core.searched == 5 + 5 * 30
+    assert native(run).core.lazy_join.searched == 5 + 5 * 30
 
 
 def test_a_filter_that_no_numbers_of_a_block_satisfy_passes_over_it() -> None:
@@ -134,15 +138,15 @@ def test_a_filter_that_no_numbers_of_a_block_satisfy_passes_over_it() -> None:
     run = run_of(True, text)
     went(run, iter("a" * 60 + "b" * 600))
     assert went(run, iter("c")) == 0
-    assert native(run).core.searched <= 60 + 60 * 3
+    assert native(run).core.lazy_join.searched <= 60 + 60 * 3
     told = run.why_not()
     assert "FILTER(?x * ?y > 10000) was not true 36,000 times" in told
     great = ox.Triple(ox.NamedNode(f"{EX}g"), ox.NamedNode(f"{EX}b"), ox.Literal(10_001))
     assert run.push(S, 661, [great]) == []
     went(run, iter("b" * 300))
-    before = native(run).core.searched
+    before = native(run).core.lazy_join.searched
     assert went(run, iter("c")) == 60
-    assert native(run).core.searched - before <= 60 + 60 * (4 + 16 + 16)
+    assert native(run).core.lazy_join.searched - before <= 60 + 60 * (4 + 16 + 16)
 
 
 def test_blocks_forget_the_numbers_of_rows_that_have_gone() -> None:
@@ -154,20 +158,20 @@ def test_blocks_forget_the_numbers_of_rows_that_have_gone() -> None:
             run.push(S, time, [great])
     went(run, iter("ab" * 500))
     assert went(run, iter("c")) == 0
-    assert native(run).core.searched <= 50 + 50 * 3
+    assert native(run).core.lazy_join.searched <= 50 + 50 * 3
 
 
 def test_conjunctions_ask_a_filter_as_soon_as_it_can_be() -> None:
     run = spaseq.compile(chain("A AND B AND C", {"B": "{ ?k :b ?y FILTER(?x * ?y < 0) }"})).start()
     went(run, iter("a" * 20 + "b" * 20 + "c" * 20))
-    assert native(run).core.looked <= 20 * (20 + 20 * 20)
+    assert native(run).core.conjunction.looked <= 20 * (20 + 20 * 20)
 
 
 def test_an_index_leaves_few_rows_to_look_at() -> None:
     gpms = {"B": "{ ?k :b ?y FILTER(?x * ?y > 9000) }", "C": "{ ?k :c ?z }"}
     run = run_of(True, chain(gpms=gpms))
     went(run, iter("ab" * 40 + "c"))
-    assert native(run).core.searched <= 8
+    assert native(run).core.lazy_join.searched <= 8
 
 
 # ------------------------------------------------------------------ what it rests on
@@ -178,15 +182,15 @@ def test_bounds_speak_of_groups_so_rows_are_joined_as_they_come() -> None:
     for limits in ({"max_groups": 10_000}, {"max_steps": 10_000}):
         run = program.start(**limits)
         went(run, rarely(2000, 500))
-        assert not native(run).core.lazy
+        assert not native(run).core.lazy_join.lazy
     lazy = run_of(True)
     went(lazy, rarely(2000, 500))
     blob = lazy.save()
     free, bounded = program.resume(blob), program.resume(blob, max_groups=10_000)
-    assert native(free).core.lazy
-    assert native(bounded).core.lazy  # until an event comes
+    assert native(free).core.lazy_join.lazy
+    assert native(bounded).core.lazy_join.lazy  # until an event comes
     assert went(free, iter("cabc")) == went(bounded, iter("cabc")) > 0
-    assert not native(bounded).core.lazy
+    assert not native(bounded).core.lazy_join.lazy
 
 
 def test_a_bounded_run_keeps_no_rows_and_is_gone_on_with_as_rows_come() -> None:
@@ -198,13 +202,13 @@ def test_a_bounded_run_keeps_no_rows_and_is_gone_on_with_as_rows_come() -> None:
     assert bounded.stats["shed_groups"] > 0
     assert bounded.stats["buffered_rows"] == 0
     free = program.resume(bounded.save())
-    native(free).core.worth = 1
+    native(free).core.lazy_join.worth = 1
     went(free, rarely(WINDOW - 1, 5000))
-    assert not native(free).core.lazy
+    assert not native(free).core.lazy_join.lazy
     went(free, rarely(WINDOW, 5000))
-    assert native(free).core.lazy
+    assert native(free).core.lazy_join.lazy
     fixed = program.resume(free.save())
-    native(fixed).core.join(False)
+    native(fixed).core.lazy_join.join(False)
     for each in (free, fixed):
         went(each, iter("ab" * 20))
     assert went(free, iter("ccc")) == went(fixed, iter("ccc")) > 0
@@ -215,7 +219,7 @@ def test_one_match_of_a_row_is_enough_for_ask() -> None:
     every, one = run_of(True, text), run_of(True, text.replace("SELECT *", "ASK"))
     assert went(every, rarely(61, 61)) == 30 * 31 // 2
     assert went(one, rarely(61, 61)) == 1
-    assert native(one).core.searched < native(every).core.searched / 50
+    assert native(one).core.lazy_join.searched < native(every).core.lazy_join.searched / 50
 
 
 def test_matches_that_are_only_chosen_among_are_not_listed_for_nothing() -> None:
@@ -224,9 +228,9 @@ def test_matches_that_are_only_chosen_among_are_not_listed_for_nothing() -> None
     for clause, lazily in (("", True), ("EMIT NEXT", False)):
         run = run_of(None, text.replace("FROM STREAM", f"{clause} FROM STREAM"))
         went(run, rarely(399, 400))
-        assert native(run).core.lazy
+        assert native(run).core.lazy_join.lazy
         assert went(run, iter("c")) > 0
-        assert native(run).core.lazy == lazily
+        assert native(run).core.lazy_join.lazy == lazily
 
 
 def test_rows_are_saved_either_way() -> None:
@@ -235,8 +239,8 @@ def test_rows_are_saved_either_way() -> None:
         went(run, rarely(150, 500))
         assert run.stats["buffered_rows"] == WINDOW + 1
         taken_up = run.program.resume(run.save())
-        native(taken_up).core.join(True)
-        native(run).core.join(True)
+        native(taken_up).core.lazy_join.join(True)
+        native(run).core.lazy_join.join(True)
         assert went(taken_up, iter("c" * 5)) == went(run, iter("c" * 5)) > 0
 
 
@@ -247,9 +251,11 @@ def test_what_was_observed_is_saved() -> None:
     for every in (500, 3, 500):
         for _ in range(20):
             assert went(run, rarely(200, every)) == went(other, rarely(200, every))
-            turns += native(other).core.turns
+            turns += native(other).core.lazy_join.turns
             other = other.program.resume(other.save())
-        assert native(other).core.lazy == native(run).core.lazy == (every == 500)
+        assert (
+            native(other).core.lazy_join.lazy == native(run).core.lazy_join.lazy == (every == 500)
+        )
     assert 3 <= turns < 7
 
 
@@ -259,12 +265,12 @@ def test_a_state_without_the_rows_of_the_window_is_gone_on_with_as_rows_come() -
     bounded = run.program.start(max_groups=10_000)
     assert went(run, rarely(1000, 5000)) == went(bounded, rarely(1000, 5000))
     resumed = run.program.resume(bounded.save())
-    native(resumed).core.worth = 1
+    native(resumed).core.lazy_join.worth = 1
     assert went(resumed, rarely(20, 5000)) == went(run, rarely(20, 5000))
-    assert not native(resumed).core.lazy
+    assert not native(resumed).core.lazy_join.lazy
     assert went(resumed, iter("ccc")) == went(run, iter("ccc")) > 0
     went(resumed, rarely(2 * WINDOW, 5000))
-    assert native(resumed).core.lazy
+    assert native(resumed).core.lazy_join.lazy
 
 
 # ------------------------------------------------------------------ what is said
@@ -276,7 +282,7 @@ def test_explain_says_how_rows_are_joined_and_what_came_of_it() -> None:
     went(run, rarely(2000, 500))
     shown = run.explain()
     assert "now lazily, changed 1 time;" in shown
-    looked = native(run).core.searched
+    looked = native(run).core.lazy_join.searched
     assert f"{looked:,} rows looked at lazily" in shown
     assert run.program.to_dict()["queries"][0]["joined"]["eager_because"] is None
 

@@ -16,7 +16,7 @@ def test_nothing_is_looked_at_before_every_operand_has_an_event(seq: str) -> Non
     run = started(seq, APART)
     for number in range(100):
         pushed(run, 1, "ab"[number % 2])
-    assert native(run).core.looked == 0
+    assert native(run).core.conjunction.looked == 0
     assert pushed(run, 1, "c") == 50 * 50
 
 
@@ -27,7 +27,7 @@ def test_a_conjunction_looks_at_the_rows_of_its_timestamp() -> None:
     assert pushed(run, 400, "a") == 0
     assert pushed(run, 400, "b") == 1
     assert pushed(run, 401, "b") == 0
-    assert native(run).core.looked == 1
+    assert native(run).core.conjunction.looked == 1
 
 
 def test_any_order_begins_with_the_rarest_operand_and_goes_on_by_index() -> None:
@@ -38,7 +38,7 @@ def test_any_order_begins_with_the_rarest_operand_and_goes_on_by_index() -> None
         pushed(run, time, "b", key=time - 500)
     assert pushed(run, 600, "c", key=3) == 1
     # One row of each, and what falls into its bucket.
-    assert native(run).core.looked <= 8
+    assert native(run).core.conjunction.looked <= 8
 
 
 def test_an_event_stands_for_one_operand_only() -> None:

@@ -36,11 +36,11 @@ def test_an_index_leads_a_guard_to_the_rows_that_agree(strangers: int) -> None:
     for number in range(strangers):
         pushed(run, 1 + number, "n", key=1 + number, value=-1)
     assert pushed(run, 2000, "b") == 1
-    others = native(run).core.looked
+    others = native(run).core.conjunction.looked
     assert others <= 8  # of its bucket
     pushed(run, 2001, "n", value=-1)
     assert pushed(run, 2002, "b") == 0
-    assert native(run).core.looked == others + 1
+    assert native(run).core.conjunction.looked == others + 1
 
 
 def test_whom_a_guard_does_not_forbid_is_joined_at_once() -> None:
@@ -61,7 +61,7 @@ def test_the_newest_row_that_forbids_ends_the_search() -> None:
         pushed(run, time, "n", value=-1)
     pushed(run, 301, "a")
     assert pushed(run, 302, "b") == 1
-    assert native(run).core.looked == 1
+    assert native(run).core.conjunction.looked == 1
 
 
 def test_rows_are_kept_only_where_somebody_waits_who_may_look_back() -> None:
@@ -91,4 +91,4 @@ def test_a_unit_that_begins_again_and_again_is_followed_once_from_each_instant()
     for time in range(1, 41):
         pushed(run, time, "n")
     assert pushed(run, 50, "b") == 1
-    assert native(run).core.looked <= 40 * 41
+    assert native(run).core.conjunction.looked <= 40 * 41

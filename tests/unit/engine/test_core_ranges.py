@@ -133,9 +133,9 @@ def test_blocks_that_are_passed_over_have_no_matches(seed: int) -> None:
     program = spaseq.compile(case.query)
     assert weighed(program.queries[0].plan, program.queries[0].automaton)
     eager, lazy, observed = (program.start() for _ in range(3))
-    native(eager).core.join(False)
-    native(lazy).core.join(True)
-    native(observed).core.worth = 50
+    native(eager).core.lazy_join.join(False)
+    native(lazy).core.lazy_join.join(True)
+    native(observed).core.lazy_join.worth = 50
     first = 0
     while first < len(case.events):
         some = case.events[first : first + case.chance.randint(1, 400)]
@@ -145,4 +145,4 @@ def test_blocks_that_are_passed_over_have_no_matches(seed: int) -> None:
         assert bindings(observed, some) == expected
         if case.chance.random() < 0.3:
             lazy = program.resume(lazy.save())
-            native(lazy).core.join(True)
+            native(lazy).core.lazy_join.join(True)

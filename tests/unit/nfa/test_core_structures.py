@@ -94,7 +94,7 @@ def test_unions_enumerate_what_starts_in_the_window_once_and_never_change(seed: 
         start, below = chance.randrange(20), chance.choice([(0, frozenset()), *built.unions])
         built.add(chance.randrange(1, 4), built.node(*below, start=start))
     for bound in sorted(chance.sample(range(21), 4)):
-        built.core.bound = bound
+        built.core.window.bound = bound
         for union, paths in built.unions:
             alive = sorted(path for path in paths if path[0] >= bound)
             if alive:
@@ -107,7 +107,7 @@ def test_what_the_window_has_passed_over_is_left_out_of_new_unions() -> None:
     for start in (5, 1, 9, 3, 7, 2):
         built.add(1, built.node(start=start))
     old = built.unions[-1]
-    built.core.bound = 4
+    built.core.window.bound = 4
     built.add(1, built.node(start=8))
     assert sorted(start for start, _ in built.paths(*built.unions[-1])) == [5, 7, 8, 9]
     assert sorted(start for start, _ in built.paths(*old)) == [5, 7, 9]
