@@ -22,9 +22,7 @@ from setuptools.command.sdist import sdist
 
 FLAGS = {
     # The inner loop of the automaton is one function only where its helpers are inlined.
-    "release": [
-        "-O3", "-g0", "-DCYTHON_WITHOUT_ASSERTIONS", "--param=max-inline-insns-single=600"
-    ],
+    "release": ["-O3", "-g0", "-DCYTHON_WITHOUT_ASSERTIONS", "--param=max-inline-insns-single=600"],
     "debug": ["-O1", "-g"],
 }
 UTILITY_MODULE = "spaseq._cyutility"
