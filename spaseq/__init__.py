@@ -2,8 +2,8 @@
 
 The package is one pipeline, and a module imports only from stages to its left:
 
-    errors → sparql → rdf → parser → plan → gpm | nfa | kb → results → engine → explain | io
-    → runs → program → pipeline → generate → spark | cli
+    errors → rules → sparql → rdf → parser → plan → gpm | nfa | kb → results → engine
+    → explain | io → runs → program → pipeline → generate → spark | cli
 
 `compile` turns query texts into a `Program`, `Program.start` makes a `Run`, `Run.push`
 yields a `Match` the moment its last event arrives; `run` does all of it over files.

@@ -25,6 +25,7 @@ PACKAGE = ROOT / "spaseq"
 
 ORDER = [
     {"errors"},
+    {"rules"},
     {"sparql"},
     {"rdf"},
     {"parser"},

@@ -13,6 +13,7 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.fitness import chooses
 from spaseq.engine.place_names import STRATEGIES, Notation, window_text
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
+from spaseq.explain.applied_rules import applied_rules, rules_text
 from spaseq.explain.cost import conditions, guarantee
 from spaseq.explain.joining import joining, joining_text
 from spaseq.gpm.pattern import Pattern
@@ -105,6 +106,7 @@ def _query(
         ],
         "places": [_place(notation, place) for place in notation.order],
         "registers": _registers(notation),
+        "rules": applied_rules(query),
         "guarantee": {
             "kind": promise.kind,
             "sentence": promise.sentence,
@@ -254,6 +256,9 @@ def _query_text(query: Data) -> Iterator[str]:
     yield ""
     yield "  registers"
     yield from _indented(_registers_text(query["registers"]), 4)
+    yield ""
+    yield "  optimisation rules (SPASEQ_DISABLE=name,... switches them off)"
+    yield from _indented(list(rules_text(query["rules"])) or ["none"], 4)
     yield ""
     yield f"  cost: {query['guarantee']['sentence']}"
     for edge in query["guarantee"]["edges"]:

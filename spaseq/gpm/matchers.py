@@ -40,6 +40,7 @@ from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.entailment import View
 from spaseq.rdf.event import DATE_TIME, Event, Term
 from spaseq.rdf.limits import NO_LIMITS, Limits
+from spaseq.rules import enabled
 
 _PLAIN: Mapping[tuple[str, ...] | None, EntailedGraphs] = {}
 
@@ -106,7 +107,9 @@ class Matchers:
         ]
         self._tests = [_tests(pattern) for pattern in self.patterns]
         asking = (*(p.program.pattern for p in patterns), *_conditions(patterns), *self._others)
-        used = inputs(g.rules for g in entailed.values()) if entailed else uses(asking)
+        used: Uses = None
+        if enabled("pruning"):
+            used = inputs(g.rules for g in entailed.values()) if entailed else uses(asking)
         known = before if before is not None and outside(used, before.used) is None else None
         self.used: Uses = used if known is None else known.used
         self.relevance: Relevance = (

@@ -18,6 +18,7 @@ from functools import reduce
 from spaseq.nfa.automaton import Action, Automaton, Edge, Guard, Link, Place, Relation, Sighting
 from spaseq.plan.logical import Condition, QueryPlan, Register
 from spaseq.plan.references import iteration_register
+from spaseq.rules import enabled
 
 
 def analyse(automaton: Automaton, plan: QueryPlan) -> Automaton:
@@ -222,7 +223,8 @@ def _indexed(place: Place, flow: _Flow, sure: Names) -> Place:
             kept = _kept(sure, edge, flow.registers)
         occurrence = flow.plan.occurrences[atom.occurrences[0]]
         shared = sorted(kept & flow.plan.gpms[occurrence.gpm].certain)
-        keys.append(tuple((flow.numbers[name], name) for name in shared))
+        served = shared if enabled("equality_index") else ()
+        keys.append(tuple((flow.numbers[name], name) for name in served))
         equal.append(
             tuple(
                 (flow.numbers[other], own) for own, other in occurrence.equalities if other in kept
@@ -246,14 +248,15 @@ def _joint(edge: Edge, flow: _Flow, sure: Names) -> Iterator[tuple[tuple[int, st
     kept = _kept(sure, edge, flow.registers)
     taken = [flow.plan.occurrences[number].gpm for number in atom.occurrences]
     for gpm in taken:
-        shared = sorted(kept & flow.plan.gpms[gpm].certain) if taken.count(gpm) == 1 else ()
+        served = taken.count(gpm) == 1 and enabled("equality_index")
+        shared = sorted(kept & flow.plan.gpms[gpm].certain) if served else ()
         yield tuple((flow.numbers[name], name) for name in shared)
 
 
 def _order(edge: Edge, flow: _Flow) -> tuple[int, str, Relation] | None:
     """A register that a filter of the edge compares, as those who wait remember it."""
     atom = flow.automaton.atoms[edge.atom]
-    if atom.kind != "single":
+    if atom.kind != "single" or not enabled("range_index"):
         return None
     entered = {action.unit for action in edge.actions}
     again = {action.unit for action in edge.actions if action.again}
@@ -281,7 +284,9 @@ def _sightings(place: Place, flow: _Flow, sure: Names) -> Iterator[Sighting]:
 
     What takes several events begins before its last one: its guards look at what is between.
     """
-    if any(flow.automaton.atoms[edge.atom].kind != "single" for edge in place.edges):
+    if not enabled("first_chance_negation") or any(
+        flow.automaton.atoms[edge.atom].kind != "single" for edge in place.edges
+    ):
         return
     for number in place.guards:
         guard = flow.automaton.guards[number]
@@ -312,7 +317,7 @@ def _closing(link: Link, flow: _Flow, known: Names) -> Link:
     found = []
     for number in link.guards:
         guard = flow.automaton.guards[number]
-        if guard.occurrence is not None and not guard.relative:
+        if guard.occurrence is not None and not guard.relative and enabled("first_chance_negation"):
             gpm = flow.plan.gpms[flow.plan.occurrences[guard.occurrence].gpm]
             shared = sorted(flow.guard_reads(guard) & known & gpm.certain)
             found.append(Sighting(number, tuple((flow.numbers[name], name) for name in shared)))

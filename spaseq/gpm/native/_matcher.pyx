@@ -34,6 +34,7 @@ from spaseq.rdf._batch cimport Triple
 from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, longer, zeroed
 
 from spaseq.gpm.native.order import cost, ordered
+from spaseq.rules import enabled
 
 cdef enum Operator:  # as in spaseq.gpm.native.flatten
     SEED
@@ -49,6 +50,7 @@ cdef enum Operator:  # as in spaseq.gpm.native.flatten
 
 # After this many events the order of the steps is looked at again, then eight times as many.
 cdef uint64_t FIRST_LOOK = 64
+cdef uint64_t NEVER = ~<uint64_t>0
 # A new order must promise to cost this much less.
 cdef double WORTHWHILE = 0.5
 
@@ -101,7 +103,7 @@ cdef class NativeMatcher:
         self.width = slots
         self.columns = columns
         self.at = at
-        self.next_order = FIRST_LOOK
+        self.next_order = FIRST_LOOK if enabled("observed_order") else NEVER
         self.local_first = <uint32_t>(len(codes) - local)
         self.local_end = <uint32_t>len(codes)
         self.expressions = [Expression(code.code, graph.dictionary) for code in codes]
@@ -118,8 +120,9 @@ cdef class NativeMatcher:
         self.needed = self._needed(<int>self.node_count - 1)
         self.straight = self._is_straight(&self.nodes[self.node_count - 1])
         # Of more views some share a bit, and those that are present may be others.
-        self.lone = self.straight and len(flat.steps) == 1 and graph.view_count <= 64 and not any(
-            code.exists for code in codes
+        self.lone = (
+            enabled("single_triples") and self.straight and len(flat.steps) == 1
+            and graph.view_count <= 64 and not any(code.exists for code in codes)
         )
 
     def __dealloc__(self):

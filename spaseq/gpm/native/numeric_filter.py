@@ -25,6 +25,7 @@ from typing import NamedTuple
 import pyoxigraph as ox
 
 from spaseq.gpm.native.bytecode import ExpressionCode, Operation
+from spaseq.rules import enabled
 
 _ORDER = frozenset((Operation.LESS, Operation.LESS_EQUAL))
 _COMPARISON = _ORDER | {Operation.EQUAL, Operation.NOT_EQUAL}
@@ -64,6 +65,8 @@ def numeric_code(code: ExpressionCode) -> NumericCode | None:
 
     Nor is it one where nothing is computed or put in order: equal terms are found otherwise.
     """
+    if not enabled("numeric_filters"):
+        return None
     read = zip(code.operations, code.operands, strict=True)
     columns = sorted({column for number, column in read if number == Operation.VARIABLE})
     given = len(code.constants) + len(columns)

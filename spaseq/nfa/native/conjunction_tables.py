@@ -15,6 +15,7 @@ from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place
 from spaseq.nfa.wiring import fragment_places
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
+from spaseq.rules import enabled
 
 Range = tuple[int, int]
 
@@ -189,12 +190,13 @@ class _Writing:
         """The filters that can be asked as soon as all they read is bound: it stays as it is."""
         out, plan = self.tables, self._plan
         values = {r.name: n for n, r in enumerate(plan.registers) if r.kind == "value"}
+        early = enabled("early_filters")
         number = 0
         for occurrence in plan.occurrences:
             first = len(out.early_tests)
             for condition in occurrence.residual:
                 exists = any(isinstance(e, ast.Exists) for e in ast.walk(condition.expression))
-                if not exists and condition.reads <= values.keys():
+                if early and not exists and condition.reads <= values.keys():
                     read = [values[name] for name in sorted(condition.reads)]
                     out.early_tests.append((number, *self._listed(out.early_read, read)))
                 number += 1

@@ -16,6 +16,7 @@ from spaseq.nfa.native.conjunction_tables import found_by
 from spaseq.nfa.native.range_tables import joins_whole
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Occurrence, QueryPlan
+from spaseq.rules import enabled
 
 FEWEST, MOST = 3, 32
 """Steps of a chain: with two, nothing is gained; the core has a bit for each."""
@@ -86,6 +87,8 @@ def visits_groups(plan: QueryPlan, automaton: Automaton) -> bool:
 
 def eager_because(plan: QueryPlan, automaton: Automaton) -> str | None:
     """Why a sequence is always joined as its rows come; None where it may be done lazily."""
+    if not enabled("lazy_join"):
+        return "the rule lazy_join is disabled"
     steps = _chain(automaton)
     if steps is None or plan.units or any(r.kind != "value" for r in plan.registers):
         return "it is no chain of single graph patterns under :"

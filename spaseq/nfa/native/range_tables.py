@@ -12,6 +12,7 @@ from __future__ import annotations
 from spaseq.nfa.automaton import ACCEPT, Automaton
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
+from spaseq.rules import enabled
 
 _ORDERED = frozenset(("<", "<=", ">", ">="))
 
@@ -29,6 +30,8 @@ def deciding_operator(
     occurrence = plan.occurrences[atom.occurrences[0]]
     if order is None or order[2] == "equal" or order[0] not in place.live:
         return None
+    if not enabled("decided_ranges"):
+        return None
     if occurrence.assignments or len(occurrence.residual) != 1:
         return None
     compared = occurrence.residual[0].expression
@@ -43,7 +46,8 @@ def joins_whole(plan: QueryPlan, automaton: Automaton, number: int, position: in
     edge = place.edges[position]
     atom = automaton.atoms[edge.atom]
     if (
-        deciding_operator(plan, automaton, number, position) is None
+        not enabled("range_unions")
+        or deciding_operator(plan, automaton, number, position) is None
         or place.operator != ":"
         or plan.partition
         or plan.emit == "STRICT"

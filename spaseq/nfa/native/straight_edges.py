@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from spaseq.nfa.native.register_tables import COPY, FORGET, LAST_VALUE, NUMBER, Effect, Follower
+from spaseq.rules import enabled
 
 ROW, GROUP, GIVEN = range(3)
 """Where a register is from, as `Source` in _program.pxd has it: a column of the row, a live
@@ -53,7 +54,8 @@ class StraightTables:
         """
         step = _Step(live)
         straight = (
-            None not in targets
+            enabled("straight_edges")
+            and None not in targets
             and all(map(step.enters, effects))
             and bindings is not None
             and all(map(step.binds, bindings))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from spaseq.nfa.automaton import Link, Relation
 from spaseq.nfa.native.conjunction_tables import SearchTables
@@ -16,6 +17,24 @@ Index = tuple[list[int], int]
 
 RELATIONS: tuple[Relation, ...] = ("less", "equal", "greater")
 CLOSING = "w"  # the operator of the places where matches wait for their windows to close
+
+
+class EdgeRow(NamedTuple):
+    """An edge of a place, as `Edge` in _program.pxd has it; ranges are of the lists beside it."""
+
+    occurrence: int
+    effects: int
+    effects_end: int
+    links: int
+    links_end: int
+    lookup: int
+    keys: int
+    keys_end: int
+    compared: int
+    relation: int
+    whole: bool
+    decided: bool
+    strict: bool
 
 
 @dataclass(slots=True)
@@ -35,7 +54,7 @@ class CoreTables:
     """The registers that the core keeps."""
     places: list[tuple[str | None, int, int, list[Index], int]] = field(default_factory=list)
     """(operator, live registers as a range of `numbers`, indexes, first edge)."""
-    edges: list[tuple[int, ...]] = field(default_factory=list)
+    edges: list[EdgeRow] = field(default_factory=list)
     """(occurrence or, of several graph patterns, the greatest number, effects, links, index or 0,
     key columns, column that an ordered index compares, how (in `RELATIONS`), `joins_whole`,
     whether there is a `deciding_operator`, whether equal ones do not fit it)."""

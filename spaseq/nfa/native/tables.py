@@ -10,7 +10,7 @@ from spaseq.nfa.native import conjunction_tables, lazy_join_tables
 from spaseq.nfa.native.range_tables import deciding_operator, joins_whole
 from spaseq.nfa.native.register_tables import NativeRegisters, bound_by
 from spaseq.nfa.native.straight_edges import Binding
-from spaseq.nfa.native.table_types import CLOSING, RELATIONS, CoreTables, Index, Range
+from spaseq.nfa.native.table_types import CLOSING, RELATIONS, CoreTables, EdgeRow, Index, Range
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.wiring import dispatch, fragment_places, windows_back
 from spaseq.plan.logical import QueryPlan
@@ -254,9 +254,7 @@ class _Writing:
         self.tables.followers += self._native.followers(name)
         return column, self._registers.number[name], first, len(self.tables.followers)
 
-    def _edge(
-        self, number: int, position: int, edge: Edge, indexes: list[Index]
-    ) -> tuple[int, ...]:
+    def _edge(self, number: int, position: int, edge: Edge, indexes: list[Index]) -> EdgeRow:
         place = self._automaton.places[number]
         atom = self._automaton.atoms[edge.atom]
         occurrence = atom.occurrences[0] if atom.kind == "single" else _NOBODY
@@ -277,7 +275,7 @@ class _Writing:
         operator = deciding_operator(self._plan, self._automaton, number, position)
         compared = -1 if ordered < 0 or order is None else variables.index(order[1])
         key_columns = self._listed([variables.index(name) for _, name in keys])
-        return (
+        return EdgeRow(
             occurrence,
             effects,
             len(self.tables.effects),
