@@ -156,12 +156,14 @@ def test_a_driver_that_is_killed_and_started_again(spark: SparkSession, folder: 
 
 
 def test_late_events_are_rows_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    """One row each, into however many parts its keys would have taken it."""
     source = tmp_path / "events"
     source.mkdir()
     early = readings(1, 1)[0]
     for number, micros in enumerate((MORNING + 10**8, MORNING, MORNING + 10**10)):
         event = Reading(number, micros, early.quad)
-        (source / f"{number}.nq").write_text(event.text)
+        keys = (f'<urn:k{n}> <http://example.org/value> "1" <{event.name}> .\n' for n in range(9))
+        (source / f"{number}.nq").write_text(event.text + "".join(keys))
         os.utime(source / f"{number}.nq", ns=(number * 10**9, number * 10**9))
     stream = (
         spark.readStream.format("rdf-events")
@@ -170,7 +172,7 @@ def test_late_events_are_rows_of_their_own(spark: SparkSession, tmp_path: Path) 
         .load(str(source))
     )
     query = (
-        match_stream(stream, QUERY, late="rows", parts=1)
+        match_stream(stream, QUERY, late="rows", parts=3)
         .writeStream.format("memory")
         .queryName("late")
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
