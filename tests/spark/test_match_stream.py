@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -182,6 +183,30 @@ def test_late_events_are_rows_of_their_own(spark: SparkSession, tmp_path: Path) 
     query.awaitTermination()
     (row,) = spark.sql("SELECT late.stream, late.name FROM late WHERE late IS NOT NULL").collect()
     assert (row.stream, row.name) == (STREAM, "http://example.org/event/1")
+
+
+def test_a_checkpoint_without_any_state_belongs_to_its_query(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Also where all that it has read is of a stream that the query does not read."""
+    source = tmp_path / "events"
+    source.mkdir()
+
+    def goes_on(number: int, query: str, parts: int) -> None:
+        row = {"stream": "urn:other", "time": "2026-01-05T10:00:00Z", "graph": ""}
+        (source / f"{number}.json").write_text(json.dumps(row))
+        stream = spark.readStream.schema("stream string, time timestamp, graph string")
+        found = match_stream(stream.json(str(source)), query, parts=parts, columns=["id"])
+        writer = found.writeStream.format("parquet")
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+
+    goes_on(0, QUERY, 3)
+    with pytest.raises(Exception, match=r'"parts": 3.*"parts": 2.*begin a new checkpoint'):
+        goes_on(1, QUERY, 2)
+    with pytest.raises(Exception, match="go on with the query"):
+        goes_on(2, QUERY.replace("20 SECONDS", "30 SECONDS"), 3)
+    goes_on(3, QUERY, 3)
 
 
 def test_what_cannot_be_is_told_at_once(spark: SparkSession) -> None:
