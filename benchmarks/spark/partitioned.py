@@ -178,6 +178,7 @@ def alone(query: str, folder: Path, cores: int, wanted: Sequence[str] | None) ->
                 "stream": pa.array([STREAM] * len(batch)),
                 "time": batch.column("time"),
                 "ordinal": batch.column("ordinal"),
+                "source": pa.nulls(len(batch), pa.string()),
                 "name": pa.nulls(len(batch), pa.string()),
                 "graph": batch.column("graph"),
             }

@@ -1,9 +1,10 @@
 """`match`: all matches of queries over a DataFrame of events, exactly.
 
-The query decides how the work is divided (spaseq/spark/distribution.py). Events are looked at
-where they lie, those that cannot matter are dropped there, the others travel in few fat rows
-to the task that needs them; one run of the engine takes them in the order of time. Memory of
-a task: the chunks that overlap in time, and the window.
+The query decides how the work is divided (spaseq/spark/distribution.py). Events are
+numbered within their streams (spaseq/spark/numbering.py), unless one file numbers them. Those
+that cannot matter are dropped, the others travel in few fat rows to the task that needs them;
+one run of the engine takes them in the order of time. Memory of a task: the chunks that overlap
+in time, and the window.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByKey, ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
 from spaseq.spark.result_columns import Columns, columns_of, only
-from spaseq.spark.slices import LEAST, Slices, Slicing, slices
-from spaseq.spark.tasks import Dividing, Evaluating, Job, Sampling
+from spaseq.spark.slices import LEAST, Slices, Slicing, is_one_file, slices
+from spaseq.spark.tasks import Dividing, Evaluating, Gathering, Job, Numbering, Sampling
 from spaseq.spark.types import Types, spark_schema, typed
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def match(
     """The matches of queries over a DataFrame of events.
 
     Args:
-        df: events: `time`, `graph`, and `stream`, `name`, `ordinal` where there are any.
+        df: events: `time`, `graph`, and `stream`, `name`, `ordinal`, `source` where there are any.
         query: a query, several, or a compiled program.
         kb: graph IRIs with files, stores or graphs, read here and sent to the workers once.
         bind: query variables fixed to values.
@@ -126,8 +127,16 @@ def _matched(
         return numbers.mapInArrow(slicing.__call__, spark_schema(columns.schema()))
     prepared = events.prepared(df, program)
     division = _divided(prepared, whole, tasks, balance)
-    job = context.broadcast(replace(whole, division=division))
-    divided = prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS)
+    job = context.broadcast(replace(whole, division=division, buckets=tasks))
+    if is_one_file(df):
+        divided = prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS)
+    else:
+        divided = (
+            prepared.mapInArrow(Gathering(job).__call__, chunks.CHUNKS)
+            .repartitionById(tasks, f.col("part"))
+            .sortWithinPartitions("part", "first")
+            .mapInArrow(Numbering(job).__call__, chunks.CHUNKS)
+        )
     return (
         divided.repartitionById(division.tasks, f.col("part"))
         .sortWithinPartitions("part", "first")

@@ -5,8 +5,9 @@ is an Arrow table of them in Arrow's stream format, compressed. It has a part, a
 its first event to sort by. No pickles: a chunk kept in a checkpoint can be read by any
 version that knows the columns, and `VERSION` in its metadata says which it has.
 
-Invariant: the events of a chunk are in order of (time, ordinal, stream), then name (those without
-one first), then graph.
+Invariant: the events of a chunk are in the order of their schema. `EVENTS`: time, ordinal, stream.
+`ARRIVED`, before events have ordinals: time, stream, source, given ordinal, name, graph; an event
+without a source, an ordinal or a name comes before those with one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from spaseq.errors import StateError
 
 Numbers: TypeAlias = NDArray[np.int64]
 
-VERSION = b"1"
+VERSION = b"2"
 EVENTS = pa.schema(
     [
         pa.field("micros", pa.int64(), nullable=False),
@@ -36,11 +37,16 @@ EVENTS = pa.schema(
     ],
     metadata={b"spaseq": VERSION},
 )
-"""`stream` is a position among the streams of the program; `stamp` as `moments.read` has it."""
+"""`stream` is a position among the streams of the program; `stamp` as `time_column.read` has it."""
+
+ARRIVED = EVENTS.set(1, pa.field("ordinal", pa.int64())).append(pa.field("source", pa.string()))
+"""Events before spaseq/spark/numbering.py numbers them: the ordinal is that within the source."""
 
 CHUNKS = "part int, first bigint, chunk binary"
 _ARROW_CHUNKS = pa.schema([("part", pa.int32()), ("first", pa.int64()), ("chunk", pa.binary())])
-_ORDER = [(name, "ascending") for name in ("micros", "ordinal", "stream", "name", "graph")]
+_ORDER = ("micros", "ordinal", "stream")
+_ORDER_ARRIVED = ("micros", "stream", "source", "ordinal", "name", "graph", "stamp")
+_LEAST = -(2**63)
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 EVENTS_IN_CHUNK = 8192
@@ -48,22 +54,24 @@ BYTES_IN_CHUNK = 8 << 20
 
 
 def ordered(table: pa.Table) -> pa.Table:
-    """The events in the order in which a run takes them."""
-    if _is_ordered(table):
+    """The events in the order of their schema."""
+    names = _ORDER_ARRIVED if "source" in table.column_names else _ORDER
+    if _is_ordered(table, names):
         return table
-    place = table.schema.get_field_index("name")
-    # Spark sorts nulls first, Arrow last; no name is empty.
-    keys = table.set_column(place, "name", pc.fill_null(table.column(place), ""))
-    return table.take(pc.sort_indices(keys, sort_keys=_ORDER))
+    keys = table
+    for place, field in enumerate(table.schema):
+        if field.nullable:
+            first = "" if pa.types.is_string(field.type) else _LEAST
+            keys = keys.set_column(place, field.name, pc.fill_null(table.column(place), first))
+    return table.take(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names]))
 
 
-def _is_ordered(table: pa.Table) -> bool:
-    """Whether the order of the events is plain without their names."""
-    behind = np.ones(max(len(table) - 1, 0), np.bool_)
-    for column in ("stream", "ordinal", "micros"):
+def _is_ordered(table: pa.Table, names: tuple[str, ...]) -> bool:
+    """Whether the order is plain from the integers that come first in it."""
+    behind = np.zeros(max(len(table) - 1, 0), np.bool_)
+    for column in reversed(names[: names.index("stream") + 1]):
         values = table.column(column).to_numpy()
-        equal = values[1:] == values[:-1]
-        behind = (values[1:] > values[:-1]) | equal & (behind if column != "stream" else False)
+        behind = (values[1:] > values[:-1]) | (values[1:] == values[:-1]) & behind
     return bool(behind.all())
 
 
@@ -126,6 +134,12 @@ class ChunkWriter:
         return pa.RecordBatch.from_pydict(
             {"part": [part], "first": [first], "chunk": [written(table)]}, schema=_ARROW_CHUNKS
         )
+
+
+def mark(part: int) -> pa.RecordBatch:
+    """A row for a part, without events."""
+    row = {"part": [part], "first": [0], "chunk": [b""]}
+    return pa.RecordBatch.from_pydict(row, schema=_ARROW_CHUNKS)
 
 
 def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:

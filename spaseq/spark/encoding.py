@@ -124,9 +124,7 @@ class GraphEncoder:
         reader.start_file("", "triples", _ANY_NUMBER, (), False, False)
         self._reader = ColumnReader(reader, LineReader(reader, False), _judged)
 
-    def batch(
-        self, columns: EventColumns, places: Numbers, ordinals: Numbers | None = None
-    ) -> EventBatch:
+    def batch(self, columns: EventColumns, places: Numbers) -> EventBatch:
         """The events at some places, in that order.
 
         Raises:
@@ -138,7 +136,7 @@ class GraphEncoder:
                 columns.ends,
                 places,
                 columns.micros,
-                columns.ordinals if ordinals is None else ordinals,
+                columns.ordinals,
                 columns.dated,
                 columns.names,
                 columns.name_ends,

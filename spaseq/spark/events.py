@@ -1,8 +1,8 @@
 """A DataFrame of events → the columns that jobs read, with clear words where one is missing.
 
 `time` is needed; `stream` where the queries read several; `graph` (N-Triples as text or
-bytes), `name` and `ordinal` are optional. Without ordinals, events of a stream with equal
-times are numbered in the order of their names and graphs.
+bytes), `name`, `ordinal` and `source` are optional: `chunks.ARRIVED` says how they order the
+events of a stream with equal times.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-from pyspark.sql.window import Window
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.errors import EventError
@@ -61,14 +60,16 @@ def prepared(df: DataFrame, program: CompiledQueries) -> DataFrame:
         df = df.withColumn("stream", f.lit(streams[0]))
     if "name" not in df.columns:
         df = df.withColumn("name", f.lit(None).cast("string"))
-    if "ordinal" not in df.columns:
-        df = df.withColumn("ordinal", _numbered(df))
+    for name, kind in (("ordinal", "bigint"), ("source", "string")):
+        if name not in df.columns:
+            df = df.withColumn(name, f.lit(None).cast(kind))
     return df.select(
         "stream",
         "time",
         f.col("ordinal").cast("bigint"),
         f.col("name").cast("string"),
         f.coalesce(f.col("graph").cast("binary"), f.lit(b"")).alias("graph"),
+        f.col("source").cast("string"),
     )
 
 
@@ -112,29 +113,33 @@ def zoned(form: Column) -> Column:
     )
 
 
-def encoded(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.Table:
-    """A batch of prepared events as a table of `chunks.EVENTS`."""
+def arrived(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.Table:
+    """A batch of prepared events as a table of `chunks.ARRIVED`."""
     micros, stamps, dated = time_column.read(batch.column("time"))
     stream = pc.index_in(batch.column("stream"), value_set=pa.array(streams, pa.string()))
     return pa.Table.from_arrays(
         [
             micros,
-            batch.column("ordinal").cast(pa.int64()).fill_null(0),
+            batch.column("ordinal").cast(pa.int64()),
             stream.cast(pa.int16()),
             dated,
             stamps,
             batch.column("name").cast(pa.string()),
             batch.column("graph").cast(pa.binary()),
+            batch.column("source").cast(pa.string()),
         ],
-        schema=chunks.EVENTS,
+        schema=chunks.ARRIVED,
     )
 
 
-def _numbered(df: DataFrame) -> Column:
-    if df.isStreaming:
-        return f.lit(0)
-    order = Window.partitionBy("stream", "time").orderBy("name", "graph")
-    return f.row_number().over(order) - 1
+def encoded(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.Table:
+    """A batch of prepared events, whose ordinals are those of their streams, as a table of
+    `chunks.EVENTS`.
+    """
+    table = arrived(batch, streams)
+    columns = {name: table.column(name) for name in chunks.EVENTS.names}
+    columns["ordinal"] = columns["ordinal"].fill_null(0)
+    return pa.Table.from_arrays(list(columns.values()), schema=chunks.EVENTS)
 
 
 def _needed(df: DataFrame, column: str) -> None:

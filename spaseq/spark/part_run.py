@@ -1,9 +1,8 @@
 """Chunks of events, in the order of their first times → the matches of one part.
 
 Chunks may overlap in time; an event is pushed when every chunk that could hold an earlier
-one is there, so that what waits is what overlaps. Ordinals are taken as they are given:
-a part sees numbers missing. Where two events of a stream claim one place (they came from
-files that know nothing of each other), the later one is moved behind.
+one is there, so that what waits is what overlaps. The events have the ordinals of their whole
+streams (spaseq/spark/numbering.py), of which a part sees some.
 """
 
 from __future__ import annotations
@@ -52,57 +51,30 @@ class Feeder:
         self._streams = run.program.streams
         self._first = run.events
         self._encoders: dict[int, GraphEncoder] = {}
-        self._last: dict[int, tuple[int, int]] = {}
-        """By stream the time and ordinal of its last event."""
-        if run.time is not None:
-            for number, iri in enumerate(self._streams):
-                self._last[number] = (run.time.micros, run.ordinals.get(iri, 0) - 1)
 
     def push(self, table: pa.Table) -> Iterator[Match]:
         """Events not before those that were pushed."""
         columns = EventColumns.of(table)
-        ordinals = self._ordinals(columns)
         for start in range(0, len(columns), EVENTS_AT_ONCE):
             places = np.arange(start, min(start + EVENTS_AT_ONCE, len(columns)))
             if len(self._streams) == 1:
-                yield from self._run.push_batch(self._batch(0, columns, places, ordinals))
+                yield from self._run.push_batch(self._batch(0, columns, places))
             else:
-                yield from self._interleaved(columns, places, ordinals)
+                yield from self._interleaved(columns, places)
 
-    def _batch(
-        self, stream: int, columns: EventColumns, places: Numbers, ordinals: Numbers
-    ) -> EventBatch:
+    def _batch(self, stream: int, columns: EventColumns, places: Numbers) -> EventBatch:
         encoder = self._encoders.get(stream)
         if encoder is None:
             # Streams are apart by number, the batches of a run by the events before them.
             number = self._first * len(self._streams) + stream
             encoder = GraphEncoder(self._run.relevance, self._streams[stream], number)
             self._encoders[stream] = encoder
-        return encoder.batch(columns, places, ordinals)
+        return encoder.batch(columns, places)
 
-    def _ordinals(self, columns: EventColumns) -> Numbers:
-        """The ordinals of events, no two of a stream at one place."""
-        found = columns.ordinals
-        for stream in range(len(self._streams)):
-            own = np.flatnonzero(columns.streams == stream)
-            if not len(own):
-                continue
-            micros, ordinals = columns.micros[own], found[own]
-            last = self._last.get(stream)
-            if ((micros[1:] == micros[:-1]) & (ordinals[1:] <= ordinals[:-1])).any() or (
-                last is not None and (micros[0], ordinals[0]) <= last
-            ):
-                found = found.copy()
-                ordinals = found[own] = _apart(micros, ordinals, last)
-            self._last[stream] = int(micros[-1]), int(ordinals[-1])
-        return found
-
-    def _interleaved(
-        self, columns: EventColumns, places: Numbers, ordinals: Numbers
-    ) -> Iterator[Match]:
+    def _interleaved(self, columns: EventColumns, places: Numbers) -> Iterator[Match]:
         streams = columns.streams[places]
         batches = {
-            stream: self._batch(stream, columns, places[streams == stream], ordinals)
+            stream: self._batch(stream, columns, places[streams == stream])
             for stream in np.unique(streams).tolist()
         }
         taken = dict.fromkeys(batches, 0)
@@ -113,14 +85,3 @@ class Feeder:
             yield from self._run.push_batch(
                 EncodedEvent(batch, index) for index in range(first, taken[stream])
             )
-
-
-def _apart(micros: Numbers, ordinals: Numbers, last: tuple[int, int] | None) -> Numbers:
-    """Ordinals of events in order, the later one behind where two claim one place."""
-    found = ordinals.copy()
-    for place, (time, ordinal) in enumerate(zip(micros.tolist(), ordinals.tolist(), strict=True)):
-        if last is not None and last[0] == time and ordinal <= last[1]:
-            ordinal = last[1] + 1
-        found[place] = ordinal
-        last = time, ordinal
-    return found

@@ -14,7 +14,6 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyoxigraph as ox
 from pyspark.sql import functions as f
-from pyspark.sql.window import Window
 
 from spaseq.errors import SpaseqError
 from spaseq.io.read_options import GENERATED_AT
@@ -26,6 +25,8 @@ from spaseq.spark.types import spark_schema
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+_PARTITION_DIGITS = 10
+"""As many as the greatest number of a partition has: texts of that length sort as numbers."""
 QUADS = pa.schema([(name, pa.string()) for name in ("s", "p", "o", "g")])
 
 
@@ -79,9 +80,11 @@ def from_kafka(
 
     An event's time is the row's, or with `time_predicate` that of a triple in its graph; its
     name is the key, where that is an IRI. `stream` may be left out where `topic` is the
-    stream's IRI. Events of one time are ordered by `partition` and `offset`, if they are there.
-    Two different times in one graph end the job
-    with an error; a time without a zone is in UTC, whatever the session's time zone is.
+    stream's IRI; messages of different topics are then events of different streams. Events of
+    one stream and time are ordered by `topic`, `partition` and `offset`, where there are such
+    columns: they become the columns `source` and `ordinal`.
+    Two different times in one graph end the job with an error; a time without a zone is in UTC,
+    whatever the session's time zone is.
     """
     text = f.col("value").cast("string")
     time = f.col("timestamp")
@@ -98,15 +101,14 @@ def from_kafka(
         f.when(key.rlike("^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>]+$"), key).alias("name"),
         f.coalesce(f.col("value").cast("binary"), f.lit(b"")).alias("graph"),
     ]
-    if "offset" not in df.columns:
-        return df.select(*columns)
-    place = f.col("offset").cast("bigint")
-    if df.isStreaming:
-        return df.select(*columns, place.alias("ordinal"))
-    order = ["partition", "offset"] if "partition" in df.columns else ["offset"]
-    placed = df.select(*columns, *order)
-    within = Window.partitionBy("stream", "time").orderBy(*order)
-    return placed.withColumn("ordinal", f.row_number().over(within) - 1).drop(*order)
+    if "offset" in df.columns:
+        columns.append(f.col("offset").cast("bigint").alias("ordinal"))
+    source = [f.col("topic")] if "topic" in df.columns else []
+    if "partition" in df.columns:
+        source.append(f.lpad(f.col("partition").cast("string"), _PARTITION_DIGITS, "0"))
+    if source:
+        columns.append(f.concat_ws("/", *source).alias("source"))
+    return df.select(*columns)
 
 
 def _moment(form: Column) -> Column:

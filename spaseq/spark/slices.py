@@ -183,6 +183,12 @@ def scanned(df: DataFrame) -> EventOptions | None:
     return EventOptions.parse(dict(plan.options().asCaseSensitiveMap()))
 
 
+def is_one_file(df: DataFrame) -> bool:
+    """Whether the rows of a DataFrame are the events of one file, with the ordinals of the file."""
+    options = scanned(df)
+    return options is not None and options.mode == "FAILFAST" and os.path.isfile(options.path)
+
+
 class Slicing:
     """Numbers of slices → rows of the matches that end there."""
 

@@ -116,7 +116,8 @@ class EventOptions:
         """The columns of the rows."""
         corrupt = f", {CORRUPT} string" if self.mode == "PERMISSIVE" else ""
         time = time_column.sql_type(self.kind)
-        return f"stream string, time {time}, ordinal bigint, name string, graph string{corrupt}"
+        columns = f"stream string, time {time}, ordinal bigint, name string, graph string"
+        return f"{columns}, source string{corrupt}"
 
     def files(self) -> list[str]:
         """The files there are, in the order of their times and names."""
@@ -270,14 +271,14 @@ def rows(part: Stretch, options: EventOptions) -> Iterator[pa.RecordBatch]:
     if not whole:
         source.open_lines = splits.stretch(first, behind)
     for batch in source.batches():
-        yield _record_batch(batch, options, troubles)
+        yield _record_batch(batch, options, troubles, part.path)
         troubles.clear()
     if troubles and options.mode == "PERMISSIVE":
-        yield _record_batch(None, options, troubles)
+        yield _record_batch(None, options, troubles, part.path)
 
 
 def _record_batch(
-    batch: EventBatch | None, options: EventOptions, troubles: Sequence[str]
+    batch: EventBatch | None, options: EventOptions, troubles: Sequence[str], path: str
 ) -> pa.RecordBatch:
     fields = [
         ("stream", pa.string()),
@@ -285,16 +286,17 @@ def _record_batch(
         ("ordinal", pa.int64()),
         ("name", pa.string()),
         ("graph", pa.string()),
+        ("source", pa.string()),
     ]
-    arrays = _events(batch, options) if batch is not None and len(batch) else None
+    arrays = _events(batch, options, path) if batch is not None and len(batch) else None
     if options.mode == "PERMISSIVE":
         fields.append((CORRUPT, pa.string()))
     schema = pa.schema(fields)
     if arrays is None:
-        arrays = [pa.array([], field.type) for field in schema][:5]
+        arrays = [pa.array([], field.type) for field in schema][:6]
     if options.mode == "PERMISSIVE":
         arrays.append(pa.nulls(len(arrays[0]), pa.string()))
-        more = [[options.stream] * len(troubles), *([None] * len(troubles) for _ in range(4))]
+        more = [[options.stream] * len(troubles), *([None] * len(troubles) for _ in range(5))]
         arrays = [
             pa.concat_arrays([array, pa.array(some, array.type)])
             for array, some in zip(arrays, [*more, list(troubles)], strict=True)
@@ -302,7 +304,7 @@ def _record_batch(
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _events(batch: EventBatch, options: EventOptions) -> list[pa.Array]:
+def _events(batch: EventBatch, options: EventOptions, path: str) -> list[pa.Array]:
     """The events of a batch as columns."""
     count = len(batch)
     check_time(batch, 0, options.kind)  # all times of a source are of one kind
@@ -326,6 +328,7 @@ def _events(batch: EventBatch, options: EventOptions) -> list[pa.Array]:
         numbers.slice(count),
         names,
         graphs,
+        pa.array([path] * count, pa.string()),
     ]
 
 

@@ -1,9 +1,8 @@
-"""One part of a stream: events as they arrive and watermarks in, matches out.
+"""One part of a stream: numbered events and watermarks in, matches out.
 
-Events wait until the watermark has passed them, are put in order, and go through a run whose
-saved bytes are the state between two batches. So what comes out depends neither on how the
-events were cut into batches nor on their order of arrival, as long as none is late: behind
-the watermark when it arrives. A part whose windows have all closed is forgotten.
+The events of a batch are those of the part that the watermark has passed since the batch before
+(spaseq/spark/numbering.py), in the order of their stream. They go through a run whose saved bytes
+are the state between two batches. A part whose windows have all closed is forgotten.
 
 Cost of a batch: its events, and the state of the parts it touches, read and written once; a
 worker that kept the run of the very bytes it is given does not read them.
@@ -19,6 +18,7 @@ from hashlib import blake2b
 
 import pyarrow as pa
 
+from spaseq.engine.checkpoint import fingerprints
 from spaseq.errors import StateError
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.time import from_micros
@@ -26,10 +26,10 @@ from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.spark import chunks
 from spaseq.spark.distribution import lookback
-from spaseq.spark.part_run import Feeder, split
+from spaseq.spark.part_run import Feeder
 from spaseq.spark.tasks import Job
 
-_FORMAT = 2
+_FORMAT = 3
 _KEPT = 16
 _RUNS: OrderedDict[bytes, Run] = OrderedDict()
 """Runs this process saved last, by a digest of their bytes (and of whose they are)."""
@@ -50,75 +50,73 @@ class Advance:
     """What a batch did to a part."""
 
     matches: list[Match]
-    late: pa.Table
-    waiting: pa.Table
-    """Events that the watermark has not passed."""
     saved: Saved | None
-    """None where nothing is to be kept; events that wait are kept beside a run, which says
-    whose they are."""
+    """None where nothing is to be kept."""
     wake: int | None
     """When, in microseconds, the watermark will have something to do here."""
 
 
 def advance(
-    job: Job,
-    task: int,
-    saved: Saved | None,
-    waiting: Iterable[pa.Table],
-    fresh: Iterable[pa.Table],
-    watermark: int,
+    job: Job, task: int, saved: Saved | None, ready: Iterable[pa.Table], watermark: int
 ) -> Advance:
-    """A batch of one part: what waited, what is fresh, and how far the watermark is.
+    """A batch of one part: its events before the watermark, and how far the watermark is.
 
     Raises:
         StateError: for state of another query, or that another version wrote.
     """
-    late, new = split(_together(fresh), watermark)
-    before = _together(waiting)
-    if saved is None and len(before):
-        raise StateError(
-            "the checkpoint holds events that wait and does not say which query they wait for: "
-            "begin a new checkpoint, or go on with the version of spaseq it was begun with"
-        )
-    ready, rest = split(_together([before, new]), watermark)
-    if saved is None and not len(ready) and not len(rest):
-        return Advance([], late, rest, None, None)
+    events = chunks.ordered(pa.concat_tables([chunks.EVENTS.empty_table(), *ready]))
+    if saved is None and not len(events):
+        return Advance([], None, None)
     run = _resumed(job, task, saved)
-    matches = list(Feeder(run).push(ready))
-    if len(ready):
-        last = ready.column("micros")[-1].as_py()
+    matches = list(Feeder(run).push(events))
+    if len(events):
+        last = events.column("micros")[-1].as_py()
     else:
-        last = saved.last if saved is not None else _first(rest)
+        assert saved is not None
+        last = saved.last
     if run.domain is not None:
         matches += run.advance(from_micros(watermark, run.domain))
     matches = list(job.division.owned(matches, task))
-    if not len(rest) and _is_idle(job, run, last, watermark):
-        return Advance(matches, late, rest, None, None)
-    known = (_first(rest), _next_closing(run), _idle_at(job, last))
-    wakes = [time for time in known if time is not None]
-    kept = Saved(_header(job), last, run.save())
+    if _is_idle(job, run, last, watermark):
+        return Advance(matches, None, None)
+    wakes = [time for time in (_next_closing(run), _idle_at(job, last)) if time is not None]
+    kept = Saved(header(job), last, run.save())
     _remember(job, task, kept.run, run)
-    return Advance(matches, late, rest, kept, min(wakes, default=None))
+    return Advance(matches, kept, min(wakes, default=None))
 
 
 # ------------------------------------------------------------------ state
 
 
-def _header(job: Job) -> str:
-    division = job.division
-    header = {"format": _FORMAT, "parts": division.parts, "variables": division.variables}
-    return json.dumps(header if job.entail is None else header | {"entail": job.entail})
+def header(job: Job) -> str:
+    """What the whole state of a job belongs to, as text."""
+    known: dict[str, object] = {
+        "format": _FORMAT,
+        "parts": job.buckets,
+        "variables": job.division.variables,
+        "queries": {name: digest[:16] for name, digest in fingerprints(job.program)},
+    }
+    return json.dumps(known if job.entail is None else known | {"entail": job.entail})
+
+
+def check(job: Job, saved: str) -> None:
+    """Refuse state that does not belong to a job.
+
+    Raises:
+        StateError: where its header is another one.
+    """
+    if saved != header(job):
+        raise StateError(
+            f"the checkpoint was written with {saved}, this query goes with {header(job)}: begin a "
+            "new checkpoint, or go on with the query, the parts, the entailment and the version of "
+            "spaseq it was begun with"
+        )
 
 
 def _resumed(job: Job, task: int, saved: Saved | None) -> Run:
     if saved is None:
         return job.start()
-    if saved.header != _header(job):
-        raise StateError(
-            f"the checkpoint was written with {saved.header}, this query goes with "
-            f"{_header(job)}: begin a new checkpoint, or go on with the query, the parts, the "
-            "entailment and the version of spaseq it was begun with"
-        )
+    check(job, saved.header)
     known = _RUNS.pop(_mark(job, task, saved.run), None)
     if known is not None:
         return known
@@ -141,15 +139,6 @@ def _mark(job: Job, task: int, blob: bytes) -> bytes:
 
 
 # ------------------------------------------------------------------ time
-
-
-def _together(tables: Iterable[pa.Table]) -> pa.Table:
-    return chunks.ordered(pa.concat_tables([chunks.EVENTS.empty_table(), *tables]))
-
-
-def _first(table: pa.Table) -> int | None:
-    first: int | None = table.column("micros")[0].as_py() if len(table) else None
-    return first
 
 
 def _next_closing(run: Run) -> int | None:

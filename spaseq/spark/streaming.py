@@ -1,10 +1,12 @@
 """`match_stream`: the matches of queries over a streaming DataFrame, exactly once.
 
-Events are looked at where they arrive and travel in few fat rows to a stateful operator, one
-group for each part of the keys (spaseq/spark/stateful.py). Its state is in Spark's checkpoint,
-which says after a failure which events are to be read again: so a query that was killed and
-started again gives what one would have given that was not. Event time decides: a result comes
-out when the watermark has passed all it depends on.
+Two stateful operators follow each other. In the first, events wait in buckets of times until the
+watermark has passed them, are numbered within their streams, and are divided among the parts of
+the keys (spaseq/spark/numbering.py); so results depend neither on the order of arrival nor on how
+the input is cut into batches. In the second, a group for each part holds a run
+(spaseq/spark/stateful.py). Their state is in Spark's checkpoint, which says after a failure which
+events are to be read again: so a query that was killed and started again gives what one would
+have given that was not. Every batch compares what the checkpoint belongs to with the query.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import logging
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -27,15 +30,15 @@ from pyspark.sql.streaming.stateful_processor import (
 from spaseq.errors import SpaseqError
 from spaseq.kb.snapshot import open_kb
 from spaseq.program import Program
-from spaseq.spark import chunks, events, time_column
+from spaseq.spark import chunks, events, numbering, time_column
 from spaseq.spark.batch import SingleTaskWarning, compiled
 from spaseq.spark.distribution import ByKey, Single, distribution
 from spaseq.spark.division import Division
 from spaseq.spark.driver import PROVIDER, ROCKSDB
 from spaseq.spark.result_columns import columns_of, only
 from spaseq.spark.rows import batches
-from spaseq.spark.stateful import Advance, Saved, advance
-from spaseq.spark.tasks import Dividing, Job
+from spaseq.spark.stateful import Saved, advance, check, header
+from spaseq.spark.tasks import MARK, Divider, Gathering, Job
 from spaseq.spark.time_column import TimeKind
 from spaseq.spark.types import Types, spark_schema, typed
 
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
 
 Late: TypeAlias = Literal["log", "rows"]
 
+_DIVIDED = "part int, is_late boolean, chunk binary"
 _OUT = "is_late boolean, payload binary"
 _PARTS_PER_TASK = 2
 
@@ -79,8 +83,8 @@ def match_stream(
             "rows", with a column `late` that holds them and is null in matches.
         bind: as for `match`.
         types: what the columns of variables are to be.
-        parts: into how many groups of state the keys are divided; the same for the life of a
-            checkpoint.
+        parts: into how many groups of state the keys, and the times of waiting events, are
+            divided; the same for the life of a checkpoint.
         entail: as for `match`; the same for the life of a checkpoint.
         columns: as for `match`.
 
@@ -103,14 +107,16 @@ def match_stream(
     wanted = parts or _PARTS_PER_TASK * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     (made,) = only([columns_of(program, kind)], columns)
     job = spark.sparkContext.broadcast(
-        Job(program, background, made, _division(program, wanted), entail, uuid.uuid4().hex)
+        Job(program, background, made, _division(program, wanted), entail, uuid.uuid4().hex, wanted)
     )
     timed = df.withColumn("__event_time", f.timestamp_micros(events.micros(df)))
     prepared = events.prepared(timed.withWatermark("__event_time", lateness), program)
-    out = (
-        prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS)
-        .groupBy("part")
-        .transformWithState(PartProcessor(Shared(job), late), _OUT, "Append", "EventTime")
+    gathered = prepared.mapInArrow(Gathering(job, marks=True).__call__, chunks.CHUNKS)
+    divided = gathered.groupBy("part").transformWithState(
+        BucketProcessor(Shared(job), late), _DIVIDED, "Append", "EventTime"
+    )
+    out = divided.groupBy("part").transformWithState(
+        PartProcessor(Shared(job)), _OUT, "Append", "EventTime"
     )
     schema = made.schema()
     if late == "rows":
@@ -153,12 +159,90 @@ class Shared:
         return self._job.value
 
 
-class PartProcessor(StatefulProcessor):
-    """The stateful operator; a group of rows is a part."""
+class BucketProcessor(StatefulProcessor):
+    """The first stateful operator; a group of rows is a bucket of times."""
 
     def __init__(self, job: Shared, late: Late):
         self._job = job
         self._late = late
+        self._divider: Divider | None = None
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Once in each task."""
+        self._handle = handle
+        self._header: ValueState = handle.getValueState("header", "header string")
+        self._waiting: ListState = handle.getListState("waiting", "first bigint, chunk binary")
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[Row], timerValues: TimerValues
+    ) -> Iterator[Row]:
+        """New events of a bucket; none of `MARK`, which holds the header for the checkpoint."""
+        self._check()
+        fresh = [chunks.read(bytes(row.chunk)) for row in rows if row.chunk]
+        if key[0] == MARK:
+            self._header.update((header(self._job.value),))
+        else:
+            yield from self._released(fresh, timerValues)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[Row]:
+        """The watermark has passed something of a bucket."""
+        self._check()
+        yield from self._released([], timerValues)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _check(self) -> None:
+        saved = self._header.get() if self._header.exists() else None
+        if saved is not None:
+            check(self._job.value, saved[0])
+
+    def _released(self, fresh: list[pa.Table], timers: TimerValues) -> Iterator[Row]:
+        watermark = max(0, timers.getCurrentWatermarkInMs())
+        waiting = list(self._waiting.get()) if self._waiting.exists() else []
+        before = [chunks.read(bytes(chunk)) for _, chunk in waiting]
+        streams = self._job.value.program.streams
+        done = numbering.release(before, fresh, 1000 * watermark, streams)
+        wake = None
+        if len(done.waiting):
+            wake = done.waiting.column("micros")[0].as_py()
+            self._waiting.put([(wake, chunks.written(done.waiting))])
+            self._header.update((header(self._job.value),))
+        elif waiting:
+            self._waiting.clear()
+            self._header.clear()
+        _set_timer(self._handle, wake, watermark)
+        yield from self._divided(done.ready)
+        yield from self._behind(done.late)
+
+    def _divided(self, ready: pa.Table) -> Iterator[Row]:
+        if not len(ready):
+            return
+        if self._divider is None:
+            self._divider = Divider(self._job.value)
+        writer = chunks.ChunkWriter()
+        fat = chain(writer.add(*self._divider.divided(ready)), writer.rest())
+        for part, _, chunk in chunks.rows(fat):
+            yield Row(part=part, is_late=False, chunk=chunk)
+
+    def _behind(self, late: pa.Table) -> Iterator[Row]:
+        if not len(late):
+            return
+        if self._late == "rows":
+            yield Row(part=0, is_late=True, chunk=chunks.written(late))
+        else:
+            logging.getLogger("spaseq.spark").warning(
+                "%d late events were left out: they came behind the watermark", len(late)
+            )
+
+
+class PartProcessor(StatefulProcessor):
+    """The second stateful operator; a group of rows is a part."""
+
+    def __init__(self, job: Shared):
+        self._job = job
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Once in each task."""
@@ -166,14 +250,18 @@ class PartProcessor(StatefulProcessor):
         self._part: ValueState = handle.getValueState(
             "part", "header string, last bigint, run binary"
         )
-        self._waiting: ListState = handle.getListState("waiting", "first bigint, chunk binary")
 
     def handleInputRows(
         self, key: Any, rows: Iterator[Row], timerValues: TimerValues
     ) -> Iterator[Row]:
-        """New events of a part."""
-        fresh = [chunks.read(bytes(row.chunk)) for row in rows]
-        yield from self._advance(key[0], fresh, timerValues)
+        """Events of a part; and late ones, which are handed on."""
+        ready = []
+        for row in rows:
+            if row.is_late:
+                yield Row(is_late=True, payload=bytes(row.chunk))
+            else:
+                ready.append(chunks.read(bytes(row.chunk)))
+        yield from self._advance(key[0], ready, timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
@@ -184,50 +272,26 @@ class PartProcessor(StatefulProcessor):
     def close(self) -> None:
         """Nothing is open."""
 
-    def _advance(self, part: int, fresh: list[pa.Table], timers: TimerValues) -> Iterator[Row]:
+    def _advance(self, part: int, ready: list[pa.Table], timers: TimerValues) -> Iterator[Row]:
         watermark = max(0, timers.getCurrentWatermarkInMs())
         saved = self._part.get() if self._part.exists() else None
-        before = list(self._waiting.get()) if self._waiting.exists() else []
-        found = advance(
-            self._job.value,
-            part,
-            None if saved is None else Saved(saved[0], saved[1], bytes(saved[2])),
-            [chunks.read(bytes(chunk)) for _, chunk in before],
-            fresh,
-            1000 * watermark,
-        )
-        self._keep(found, bool(before))
-        self._set_timer(found.wake, watermark)
-        yield from self._rows(found)
-
-    def _keep(self, found: Advance, waited: bool) -> None:
-        if found.saved is None:
+        before = None if saved is None else Saved(saved[0], saved[1], bytes(saved[2]))
+        done = advance(self._job.value, part, before, ready, 1000 * watermark)
+        if done.saved is None:
             self._part.clear()
         else:
-            self._part.update((found.saved.header, found.saved.last, found.saved.run))
-        if len(found.waiting):
-            first = found.waiting.column("micros")[0].as_py()
-            self._waiting.put([(first, chunks.written(found.waiting))])
-        elif waited:
-            self._waiting.clear()
-
-    def _set_timer(self, wake: int | None, watermark: int) -> None:
-        for timer in list(self._handle.listTimers()):
-            self._handle.deleteTimer(timer)
-        if wake is not None:
-            self._handle.registerTimer(max(watermark + 1, wake // 1000))
-
-    def _rows(self, found: Advance) -> Iterator[Row]:
-        for batch in batches(self._job.value.columns, found.matches):
+            self._part.update((done.saved.header, done.saved.last, done.saved.run))
+        _set_timer(self._handle, done.wake, watermark)
+        for batch in batches(self._job.value.columns, done.matches):
             yield Row(is_late=False, payload=chunks.written(pa.Table.from_batches([batch])))
-        if not len(found.late):
-            return
-        if self._late == "rows":
-            yield Row(is_late=True, payload=chunks.written(found.late))
-        else:
-            logging.getLogger("spaseq.spark").warning(
-                "%d late events were left out: they came behind the watermark", len(found.late)
-            )
+
+
+def _set_timer(handle: StatefulProcessorHandle, wake: int | None, watermark: int) -> None:
+    """Wake a group when the watermark has passed a time in microseconds, and at no other time."""
+    for timer in list(handle.listTimers()):
+        handle.deleteTimer(timer)
+    if wake is not None:
+        handle.registerTimer(max(watermark + 1, wake // 1000))
 
 
 class Unpacking:

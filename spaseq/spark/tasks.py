@@ -21,7 +21,7 @@ from spaseq.kb.snapshot import Kb
 from spaseq.program import Program
 from spaseq.results import Match
 from spaseq.runs import Run
-from spaseq.spark import chunks, events
+from spaseq.spark import chunks, events, numbering
 from spaseq.spark._arrow import GraphWriter
 from spaseq.spark._rows import RowMaker
 from spaseq.spark.chunks import Numbers
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from pyspark import Broadcast
 
 _NONE: Numbers = np.zeros(0, np.int64)
+MARK = -1
+"""The bucket that every batch of a stream reaches; it holds no events."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Job:
     entail: str | None = None
     mark: str = ""
     """Tells jobs apart that share a worker."""
+    buckets: int = 1
+    """How many groups of times events are numbered in."""
 
     def start(self) -> Run:
         """A run; what its entailment makes of the knowledge base is made once for each worker."""
@@ -63,22 +67,63 @@ class Job:
 
 
 class Dividing:
-    """Batches of events → chunks for the tasks that need them."""
+    """Batches of events that have ordinals → chunks for the tasks that need them."""
 
     def __init__(self, job: Broadcast[Job]):
         self._job = job
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        divider = Divider(self._job.value)
+        job = self._job.value
+        divider = Divider(job)
         writer = chunks.ChunkWriter()
         for batch in batches:
             if len(batch):
-                yield from writer.add(*divider.divided(batch))
+                yield from writer.add(*divider.divided(events.encoded(batch, job.program.streams)))
+        yield from writer.rest()
+
+
+class Gathering:
+    """Batches of events → chunks for the buckets they are numbered in.
+
+    With `marks`, a chunk without events for the bucket `MARK` comes first.
+    """
+
+    def __init__(self, job: Broadcast[Job], marks: bool = False):
+        self._job = job
+        self._marks = marks
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        job = self._job.value
+        writer = chunks.ChunkWriter(chunks.ARRIVED)
+        if self._marks:
+            yield chunks.mark(MARK)
+        for batch in batches:
+            if len(batch):
+                table = events.arrived(batch, job.program.streams)
+                buckets = numbering.buckets(table.column("micros").to_numpy(), job.buckets)
+                yield from writer.add(table, np.arange(len(table)), buckets)
+        yield from writer.rest()
+
+
+class Numbering:
+    """Chunks by bucket and first time → chunks for the tasks that need them."""
+
+    def __init__(self, job: Broadcast[Job]):
+        self._job = job
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        job = self._job.value
+        divider = Divider(job)
+        writer = chunks.ChunkWriter()
+        for _, some in groupby(chunks.rows(batches), itemgetter(0)):
+            for table in in_order((first, chunks.read(chunk)) for _, first, chunk in some):
+                ready = numbering.numbered(table, job.program.streams)
+                yield from writer.add(*divider.divided(ready))
         yield from writer.rest()
 
 
 class Divider:
-    """Says which events of a batch which tasks need."""
+    """Says which events which tasks need."""
 
     def __init__(self, job: Job):
         self._job = job
@@ -92,12 +137,11 @@ class Divider:
                 for number, iri in enumerate(job.program.streams)
             ]
 
-    def divided(self, batch: pa.RecordBatch) -> tuple[pa.Table, Numbers, Numbers]:
+    def divided(self, table: pa.Table) -> tuple[pa.Table, Numbers, Numbers]:
         """The events that some task needs, without triples of no use; and which task needs which.
 
         The i-th pair of the two columns is the place of an event, and a task.
         """
-        table = events.encoded(batch, self._job.program.streams)
         columns = EventColumns.of(table)
         if self._sorter is None:
             parts, places = np.zeros(len(table), np.int64), np.arange(len(table))
@@ -141,9 +185,9 @@ class Sampling:
         self._job = job
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        divider = Divider(self._job.value)
+        divider, streams = Divider(self._job.value), self._job.value.program.streams
         for batch in batches:
-            table, places, tasks = divider.divided(batch)
+            table, places, tasks = divider.divided(events.encoded(batch, streams))
             micros = table.column("micros").to_numpy()[places]
             yield pa.RecordBatch.from_arrays(
                 [pa.array(tasks, pa.int64()).cast(pa.int32()), pa.array(micros)],

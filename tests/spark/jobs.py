@@ -15,12 +15,11 @@ from spaseq.kb.snapshot import Kb
 from spaseq.program import Program
 from spaseq.rdf.event import Event
 from spaseq.results import Match, triples_text
-from spaseq.spark import chunks
 from spaseq.spark.distribution import ByKey, ByTime, Distribution, lookback
 from spaseq.spark.division import Division
 from spaseq.spark.result_columns import columns_of
 from spaseq.spark.rows import batches
-from spaseq.spark.tasks import Dividing, Evaluating, Job
+from spaseq.spark.tasks import Dividing, Evaluating, Gathering, Job, Numbering
 from spaseq.spark.time_column import TimeKind
 
 BLANK = re.compile(r"_:\w+")
@@ -39,9 +38,27 @@ def event_rows(events: Iterable[Event], kind: TimeKind) -> list[dict[str, Any]]:
             "ordinal": event.ordinal,
             "name": None,
             "graph": triples_text(event.facts).encode(),
+            "source": None,
         }
         for event in events
     ]
+
+
+def sourced(
+    rows: Sequence[dict[str, Any]], chance: random.Random, sources: str = "abc"
+) -> list[dict[str, Any]]:
+    """Rows in the order of their streams, as sources that know nothing of each other have them:
+    the ordinals are those within a source.
+    """
+    latest: dict[tuple[str, object], str] = {}
+    counts: Counter[tuple[str, object, str]] = Counter()
+    done = []
+    for row in rows:
+        place = row["stream"], row["time"]
+        latest[place] = source = chance.choice(sources[sources.index(latest.get(place, "a")) :])
+        done.append({**row, "source": source, "ordinal": counts[*place, source]})
+        counts[*place, source] += 1
+    return done
 
 
 def arrow(rows: Sequence[dict[str, Any]], kind: TimeKind) -> pa.RecordBatch:
@@ -53,6 +70,7 @@ def arrow(rows: Sequence[dict[str, Any]], kind: TimeKind) -> pa.RecordBatch:
             ("ordinal", pa.int64()),
             ("name", pa.string()),
             ("graph", pa.binary()),
+            ("source", pa.string()),
         ]
     )
     return pa.RecordBatch.from_pylist(list(rows), schema=schema)
@@ -107,21 +125,34 @@ def answered(
     chance: random.Random,
     entail: str | None = None,
 ) -> Counter[str]:
-    """What the tasks of a job find together, the events in any order and in any batches."""
+    """What the tasks of a job find together, the events in any order and in any batches; they
+    have the ordinals of their streams, or those of their sources.
+    """
     kind = kind_of(events)
-    columns = columns_of(program, kind)
-    job: Any = SimpleNamespace(value=Job(program, kb, columns, division, entail))
+    columns, buckets = columns_of(program, kind), chance.randint(1, 4)
+    job: Any = SimpleNamespace(value=Job(program, kb, columns, division, entail, buckets=buckets))
     rows = event_rows(events, kind)
+    is_numbered = chance.random() < 0.3
+    if not is_numbered:
+        rows = sourced(rows, chance)
     chance.shuffle(rows)
-    found: list[tuple[int, int, bytes]] = []
+    batches = []
     while rows:
         count = chance.randint(1, len(rows))
-        found += chunks.rows(Dividing(job)([arrow(rows[:count], kind)]))
+        batches.append(arrow(rows[:count], kind))
         rows = rows[count:]
-    found.sort(key=lambda row: row[:2])
-    schema = pa.schema([("part", pa.int32()), ("first", pa.int64()), ("chunk", pa.binary())])
-    sent = [
-        pa.RecordBatch.from_pydict(dict(zip(schema.names, ([v] for v in r), strict=True)), schema)
-        for r in found
-    ]
-    return shown(row for batch in Evaluating(job)(sent) for row in batch.to_pylist())
+    if is_numbered:
+        divided = [row for some in batches for row in Dividing(job)([some])]
+    else:
+        gathered = [row for some in batches for row in Gathering(job)([some])]
+        divided = list(Numbering(job)(shuffled(gathered)))
+    return shown(row for batch in Evaluating(job)(shuffled(divided)) for row in batch.to_pylist())
+
+
+def shuffled(sent: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Chunks as Spark hands them to tasks: by part and first time."""
+    if not sent:
+        return []
+    table = pa.Table.from_batches(sent)
+    order = table.sort_by([("part", "ascending"), ("first", "ascending")])
+    return list(order.to_batches(max_chunksize=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -156,12 +157,14 @@ def test_a_driver_that_is_killed_and_started_again(spark: SparkSession, folder: 
 
 
 def test_late_events_are_rows_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    """One row each, into however many parts its keys would have taken it."""
     source = tmp_path / "events"
     source.mkdir()
     early = readings(1, 1)[0]
     for number, micros in enumerate((MORNING + 10**8, MORNING, MORNING + 10**10)):
         event = Reading(number, micros, early.quad)
-        (source / f"{number}.nq").write_text(event.text)
+        keys = (f'<urn:k{n}> <http://example.org/value> "1" <{event.name}> .\n' for n in range(9))
+        (source / f"{number}.nq").write_text(event.text + "".join(keys))
         os.utime(source / f"{number}.nq", ns=(number * 10**9, number * 10**9))
     stream = (
         spark.readStream.format("rdf-events")
@@ -170,7 +173,7 @@ def test_late_events_are_rows_of_their_own(spark: SparkSession, tmp_path: Path) 
         .load(str(source))
     )
     query = (
-        match_stream(stream, QUERY, late="rows", parts=1)
+        match_stream(stream, QUERY, late="rows", parts=3)
         .writeStream.format("memory")
         .queryName("late")
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
@@ -180,6 +183,30 @@ def test_late_events_are_rows_of_their_own(spark: SparkSession, tmp_path: Path) 
     query.awaitTermination()
     (row,) = spark.sql("SELECT late.stream, late.name FROM late WHERE late IS NOT NULL").collect()
     assert (row.stream, row.name) == (STREAM, "http://example.org/event/1")
+
+
+def test_a_checkpoint_without_any_state_belongs_to_its_query(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Also where all that it has read is of a stream that the query does not read."""
+    source = tmp_path / "events"
+    source.mkdir()
+
+    def goes_on(number: int, query: str, parts: int) -> None:
+        row = {"stream": "urn:other", "time": "2026-01-05T10:00:00Z", "graph": ""}
+        (source / f"{number}.json").write_text(json.dumps(row))
+        stream = spark.readStream.schema("stream string, time timestamp, graph string")
+        found = match_stream(stream.json(str(source)), query, parts=parts, columns=["id"])
+        writer = found.writeStream.format("parquet")
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+
+    goes_on(0, QUERY, 3)
+    with pytest.raises(Exception, match=r'"parts": 3.*"parts": 2.*begin a new checkpoint'):
+        goes_on(1, QUERY, 2)
+    with pytest.raises(Exception, match="go on with the query"):
+        goes_on(2, QUERY.replace("20 SECONDS", "30 SECONDS"), 3)
+    goes_on(3, QUERY, 3)
 
 
 def test_what_cannot_be_is_told_at_once(spark: SparkSession) -> None:

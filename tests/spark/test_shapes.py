@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from spaseq.errors import SpaseqError
-from spaseq.spark import from_kafka, from_quads
+from spaseq.spark import from_kafka, from_quads, match
 
 STREAM = "http://example.org/s"
 AT = "http://www.w3.org/ns/prov#generatedAtTime"
@@ -104,6 +105,30 @@ def test_two_times_in_a_message(spark: SparkSession) -> None:
     rows = rows.selectExpr("*", "current_timestamp() AS timestamp")
     with pytest.raises(Exception, match="a graph has two timestamps"):
         from_kafka(rows, STREAM, time_predicate=AT).collect()
+
+
+def test_messages_of_one_time(spark: SparkSession) -> None:
+    """Those of two topics are simultaneous; in a topic they follow by partition, then offset."""
+    places = [("a", 0, 7, "x", 1), ("b", 0, 100, "y", 2)]
+    places += [("c", 2, 8, "x", 10), ("c", 10, 3, "y", 20), ("c", 10, 2, "x", 30)]
+    rows = [
+        (f"http://example.org/{t}", p, o, WHEN, f'<urn:k> <http://example.org/{name}> "{n}" .')
+        for t, p, o, name, n in reversed(places)
+    ]
+    schema = "topic string, partition int, offset bigint, timestamp timestamp, value string"
+    df = spark.createDataFrame(rows, schema).withColumn("key", f.lit(None).cast("string"))
+
+    def found(first: str, second: str) -> list[tuple[str, str, list[int]]]:
+        streams = "".join(f" FROM STREAM {name} :{name}" for name in sorted({first, second}))
+        query = f"""PREFIX : <http://example.org/> SELECT ?x ?y WITHIN 1 HOUR {streams} WHERE {{
+            SEQ(X ; Y)
+            DEFINE GPM X ON {first} {{ ?k :x ?x }}
+            DEFINE GPM Y ON {second} {{ ?k :y ?y }} }}"""
+        matches = match(from_kafka(df), query, partitions=2).collect()
+        return sorted((m.x, m.y, [event.ordinal for event in m.events]) for m in matches)
+
+    assert found("a", "b") == []
+    assert found("c", "c") == [("10", "20", [0, 2]), ("30", "20", [1, 2])]
 
 
 def test_overwriting_replaces_every_format(spark: SparkSession, tmp_path: Path) -> None:
