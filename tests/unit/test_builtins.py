@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from enum import IntEnum
 
 import pytest
+from spaseq.gpm.native._functions import NativeFunction
 
 from spaseq.gpm.native.bytecode import NotNative, Operation, compile_code
+from spaseq.gpm.native.enums import check_enum
 from spaseq.gpm.python import aggregates
 from spaseq.gpm.python.expression import ExpressionCompiler
 from spaseq.gpm.python.functions import FUNCTIONS, KIND_TESTS
@@ -37,14 +40,27 @@ def test_every_function_has_an_implementation_and_no_other_has_one() -> None:
     assert {name for name, kind in kinds.items() if kind == "form"} == FORMS
 
 
-def test_native_functions_are_of_the_table() -> None:
-    from spaseq.gpm.native import _functions
+def test_every_opcode_is_of_the_machine_and_every_native_function_of_the_table() -> None:
+    entries = BUILTINS.values()
+    native = {each.opcode for each in entries if each.kind == "function"} - {""}
+    assert native == NativeFunction.__members__.keys() - {"NO_NATIVE_FORM"}
+    instructions = {each.opcode for each in entries if each.kind != "function"} - {""}
+    assert instructions <= set(Operation.__members__)
 
-    assert set(_functions.Native.__members__) - {"PYTHON"} <= BUILTINS.keys()
 
+def test_enums_that_differ_are_an_error() -> None:
+    class Here(IntEnum):
+        FIRST = 0
+        SECOND = 1
 
-def test_instructions_are_of_the_machine() -> None:
-    assert {each.opcode for each in BUILTINS.values()} - {""} <= set(Operation.__members__)
+    class There(IntEnum):
+        FIRST = 0
+        SECOND = 2
+        THIRD = 1
+
+    check_enum(Here, Here)
+    with pytest.raises(ImportError, match="There differs in C: SECOND, THIRD"):
+        check_enum(Here, There)
 
 
 def test_keywords_are_those_of_the_table() -> None:

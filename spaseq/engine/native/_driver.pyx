@@ -14,7 +14,7 @@ decoded. Events that filters look at when they are not at hand any more are kept
 from spaseq.engine.native._views cimport has_views
 from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._summary_graph cimport present_in
-from spaseq.gpm.native._operators cimport ERROR, Operand, write_term
+from spaseq.gpm.native._operand cimport ERROR, Operand, write_term
 from spaseq.gpm.native._rows cimport row_at
 from spaseq.nfa.native._window cimport since_of
 from spaseq.nfa.native._earliest cimport Earliest

@@ -15,7 +15,7 @@ none. Cost: some nanoseconds a step, no allocation. A condition decides one row 
 from libc.math cimport INFINITY, fabs, isfinite
 from libc.stdint cimport uint32_t
 
-from spaseq.gpm.native._code cimport Operation
+from spaseq.gpm.native._operators cimport Operation
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._intervals cimport real_at
 from spaseq.rdf._literals cimport decode_record
