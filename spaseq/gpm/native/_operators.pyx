@@ -9,8 +9,8 @@ equal, and the order of durations that differ in months and in seconds.
 
 Invariant: results are those of the Python functions, for unordered and incomparable pairs too. A
 type error, or an error of the Python function, is an ERROR. Comparisons intern no term and create
-no text. Cost: some nanoseconds; up to a microsecond for quotients of long decimals; linear in the size
-of long texts; some microseconds for what Python computes.
+no text. Cost: some nanoseconds; up to a microsecond for quotients of long decimals; linear in the
+size of long texts; some microseconds for what Python computes.
 Source: SPARQL 1.1 section 17.3; XPath and XQuery Functions and Operators 3.1, sections 4 and 10.
 """
 
