@@ -1,4 +1,4 @@
-"""What expressions compute with: a term's value, or a computed one; see _operand.pyx."""
+"""The values that expressions compute with: of a term, or computed; see _operand.pyx."""
 
 from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp
@@ -11,23 +11,23 @@ from spaseq.rdf._terms cimport UNDECODED, TermRecord, int128, term_t
 from spaseq.rdf._values cimport Kind, Value
 
 cdef enum:
-    ERROR = 101     # the kind of what has no value: an error, or unbound
+    ERROR = 101     # the kind of an operand without a value: an error, or unbound
 
-# Text lies in a batch, in the dictionary, in the scratch memory of an evaluation or in the
-# program; none of it moves while the evaluation lasts. A numeric field counts for the kinds
-# that TermRecord names beside it; `real` of a DECIMAL only where it has a text.
+# Texts lie in a batch, in the dictionary, in the scratch memory of an evaluation or in the program;
+# none of it moves during an evaluation. The kinds that TermRecord names beside a numeric field have
+# it; `real` of a DECIMAL is set only if the operand has a text.
 cdef struct Operand:
     int128 exact
     double real
     int64_t months
-    const char* whole       # the term as N-Quads, as it was written; NULL: a computed value, or
-                            # `term` is a numeral: what changes the value must clear that
+    const char* whole       # the N-Quads text of the term as written; NULL: a computed value, or
+                            # `term` is a numeral. Code that changes the value must clear it
     const char* text        # its IRI, label or lexical form; computed: of a STRING or LANG
     const char* tag         # LANG: the language, with the direction that may follow it after `--`
     uint32_t whole_size
-    uint32_t size           # bytes of text
+    uint32_t size           # bytes of `text`
     uint32_t tag_size
-    term_t term             # its number in the batch, 0 where nobody has looked it up
+    term_t term             # its number in the batch; 0: not looked up
     uint8_t kind            # a Kind, or ERROR
     uint8_t form
     int16_t zone

@@ -1,16 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Operands: terms and computed values as C structs, their texts, and the way to `Value`.
+"""Operands: the values of terms, and computed values, as C structs.
 
-An operand is made from a term's record without copying text. A computed one has a text only
-if somebody asks for it: canonical lexical forms are those of `_values.canonical`, written
-here for numbers and booleans, by that function for the rest. `value_of` and `load_value`
-are how everything that is only known in Python is asked: there and back without a loss.
+Loading an operand from the record of a term copies no text. A computed operand gets a text only
+when a function or a result needs it, in the canonical lexical form of `_values.canonical`: this
+module writes numbers and booleans, that function the rest. `value_of` and `load_value` convert an operand
+to a `Value` and back, without a loss, for whatever Python computes.
 
-Invariant: an operand with `whole` is shown as that text; its numbers are those of
-`_values.decode`. A WIDE number has one, also where it is computed: its digits are there only.
-Cost: constant, but for long texts. A double is written here if it has at most 15 digits, as no
-other text so short reads back as the same number (6 for floats). One with more digits is written
-here if it is of middling size and no tie between two texts is possible.
+Invariant: the text of an operand with `whole` is that text, and the numbers are those of
+`_values.decode`. A WIDE number always has a text, which alone holds the digits.
+Cost: constant, linear for long texts. A double of at most 15 digits is written here (a float of at
+most 6), since no other text so short denotes the same number; so is a double of 16 or 17 digits
+from 0.001 to 1e15 unless two texts are equally near.
 """
 
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -51,13 +51,13 @@ cdef extern from *:
 ctypedef const char* name_t
 
 cdef enum:
-    LONGEST_EXACT = 48      # bytes of an integer or decimal
-    LONGEST_REAL = 40       # bytes of a double that is written here
-    MOST_PLACES = 20        # behind its point: powers of ten that are exact
+    MAX_EXACT_BYTES = 48    # of the text of an integer or decimal
+    MAX_REAL_BYTES = 40     # of the text of a double that is written here
+    MAX_PLACES = 20         # decimal places: greater powers of ten are not exact
 
 cdef str RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
-# The datatypes of computed values as N-Quads, by kind and by form; the list keeps them alive.
+# The datatypes of computed values as N-Quads, by kind and by form; the list owns the texts.
 cdef list NAMES = [f"<{RDF}langString>".encode(), f"<{RDF}dirLangString>".encode()]
 cdef const char* LANG_STRING = NAMES[0]
 cdef const char* DIRECTED_STRING = NAMES[1]
@@ -87,7 +87,7 @@ _list_datatypes()
 
 
 cdef int load_text(Operand* to, const char* whole, uint32_t size) except -2 nogil:
-    """The value of a term given as N-Quads; the text must outlive the operand."""
+    """Load the value of a term from N-Quads; the text must outlive the operand."""
     cdef TermRecord record
     memset(&record, 0, sizeof(TermRecord))
     record.text = whole
@@ -98,7 +98,7 @@ cdef int load_text(Operand* to, const char* whole, uint32_t size) except -2 nogi
 
 
 cdef uint32_t language_size(const Operand* of) noexcept nogil:
-    """The size of the language alone in the tag of a LANG: a direction follows it after `--`."""
+    """The bytes of the language in the tag of a LANG; a direction may follow after `--`."""
     cdef uint32_t i
     for i in range(1, of.tag_size):
         if of.tag[i] == c'-' and of.tag[i - 1] == c'-':
@@ -115,7 +115,7 @@ cdef char* scratch_alloc(Arena* scratch, size_t size) except NULL nogil:
 
 
 cdef Value value_of(const Operand* of):
-    """The operand as the rest of the package knows it."""
+    """The operand as a `Value`."""
     cdef int kind = of.kind
     cdef Numeral numeral
     cdef const TermRecord* record
@@ -143,11 +143,13 @@ cdef Value value_of(const Operand* of):
         return float_(of.real)
     if kind == Kind.POINT:
         return point(form_name(of.form), of.exact, None if of.zone == NO_ZONE else of.zone)
-    return span(form_name(of.form), of.months, of.exact)
+    if kind == Kind.SPAN:
+        return span(form_name(of.form), of.months, of.exact)
+    raise SystemError(f"an operand of kind {kind} has no value")
 
 
 cdef int load_value(Operand* to, Value value, Arena* scratch) except -2:
-    """The operand of a value, ERROR for None; texts are copied into the scratch memory."""
+    """Load a value, ERROR for None; texts are copied into the scratch memory."""
     cdef bytes text
     cdef char* copy
     if value is None:
@@ -207,8 +209,8 @@ cdef int _load_wide(Operand* to, Value value, Arena* scratch) except -2:
 
 
 cdef int _write_digits(char* to, uint128 number, int width) noexcept nogil:
-    """A number with at least `width` digits; how many there are."""
-    cdef char[LONGEST_EXACT] digits
+    """Write a number with at least `width` digits; returns the number of digits."""
+    cdef char[MAX_EXACT_BYTES] digits
     cdef int count = 0, i
     cdef uint64_t low
     while number >> 64:
@@ -226,7 +228,7 @@ cdef int _write_digits(char* to, uint128 number, int width) noexcept nogil:
 
 
 cdef int _write_point(char* to, uint128 number, int places) noexcept nogil:
-    """number / 10**places, without zeros at the end of the fraction."""
+    """Write number / 10**places without trailing zeros in the fraction; returns the size."""
     cdef int size = _write_digits(to, number, places + 1)
     cdef int i
     while places and to[size - 1] == c'0':
@@ -249,7 +251,7 @@ cdef int _write_exact(char* to, int128 number, int places) noexcept nogil:
 
 
 cdef int _write_real(char* to, double real, bint narrow) noexcept nogil:
-    """A float or double in its shortest form: the size, 0 where that takes more digits."""
+    """Write a float or double in the shortest form: the size; 0: it needs more digits."""
     cdef double size = fabs(real), power = 1.0, limit = 1e6 if narrow else 1e15, near, back
     cdef int places, size_written, sign = signbit(real) != 0
     if isnan(real):
@@ -259,7 +261,7 @@ cdef int _write_real(char* to, double real, bint narrow) noexcept nogil:
     if isinf(real):
         memcpy(to + sign, b"INF", 3)
         return sign + 3
-    for places in range(MOST_PLACES):
+    for places in range(MAX_PLACES):
         near = rint(size * power)
         if near >= limit:
             break
@@ -274,14 +276,14 @@ cdef int _write_real(char* to, double real, bint narrow) noexcept nogil:
 
 
 cdef int _write_long(char* to, double size) noexcept nogil:
-    """A double from 0.001 that 15 digits do not tell: 16 or 17 do. 0 where there may be a tie."""
-    cdef char[LONGEST_REAL] text
+    """Write a double from 0.001 that needs 16 or 17 digits: the size; 0: there may be a tie."""
+    cdef char[MAX_REAL_BYTES] text
     cdef int digits, exponent, i
     cdef uint64_t number
     cdef double back = 0.0
     for digits in range(16, 18):
-        # One digit more than wanted: where that is no 5, both roundings are one.
-        snprintf(text, LONGEST_REAL, b"%.*e", digits, size)
+        # One digit more than needed: unless it is a 5, both directions of rounding agree.
+        snprintf(text, MAX_REAL_BYTES, b"%.*e", digits, size)
         number = 0
         i = 0
         while text[i] != c'e':
@@ -302,7 +304,7 @@ cdef int _write_long(char* to, double size) noexcept nogil:
 
 
 cdef int set_canonical(Operand* to, const Operand* of, Arena* scratch) except -2 nogil:
-    """`to` becomes the STRING with the canonical lexical form of a literal."""
+    """Set `to` to the STRING of the canonical lexical form of a literal."""
     cdef int kind = of.kind
     cdef char* text
     cdef int size = 0
@@ -312,14 +314,14 @@ cdef int set_canonical(Operand* to, const Operand* of, Arena* scratch) except -2
         else:
             set_string(to, b"false", 5)
     elif kind == Kind.INTEGER or kind == Kind.DECIMAL:
-        text = scratch_alloc(scratch, LONGEST_EXACT)
+        text = scratch_alloc(scratch, MAX_EXACT_BYTES)
         size = _write_exact(text, of.exact, 0 if kind == Kind.INTEGER else 18)
         set_string(to, text, size)
     elif kind == Kind.STRING or kind == Kind.LANG or kind == Kind.OTHER:
         set_string(to, of.text, of.size)
     else:
         if kind == Kind.DOUBLE or kind == Kind.FLOAT:
-            text = scratch_alloc(scratch, LONGEST_REAL)
+            text = scratch_alloc(scratch, MAX_REAL_BYTES)
             size = _write_real(text, of.real, kind == Kind.FLOAT)
             if size:
                 set_string(to, text, size)
@@ -330,9 +332,9 @@ cdef int set_canonical(Operand* to, const Operand* of, Arena* scratch) except -2
 
 
 cdef int write_term(Operand* of, Arena* scratch) except -2 nogil:
-    """Give a value its N-Quads text; it is then a term only.
+    """Write the N-Quads text of a value, which is a term afterwards.
 
-    That of a numeral is as it was written, that of a computed value in canonical form.
+    A numeral has the text as written, a computed value the canonical form.
     """
     cdef Operand shown
     cdef const char* suffix
@@ -382,7 +384,7 @@ cdef int _write_numeral(Operand* of, Arena* scratch) except -2 nogil:
 
 
 cdef inline uint32_t _length(const char* iri) noexcept nogil:
-    """The size of an IRI in angle brackets."""
+    """The bytes of an IRI in angle brackets."""
     cdef uint32_t size = 0
     while iri[size] != c'>':
         size += 1
@@ -397,7 +399,7 @@ cdef inline const char* _datatype(const Operand* of) noexcept nogil:
 
 
 cdef void set_datatype(Operand* to, const Operand* of) noexcept nogil:
-    """`to` becomes the IRI of a literal's datatype, its own where it has a text."""
+    """Set `to` to the IRI of the datatype of a literal: as written, if it has a text."""
     cdef const char* name
     if of.kind <= Kind.BLANK or of.kind == ERROR:
         to.kind = ERROR
