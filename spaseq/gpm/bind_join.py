@@ -38,14 +38,6 @@ Table = tuple[NativeMatcher, int]
 """An operator of a matcher, by its number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why an event cannot be matched now, and whether the run goes on without it."""
-
-    error: KbError
-    skips: bool
-
-
 @dataclass(slots=True)
 class BindJoin:
     """One relation that is asked by key; `slots` are those of `names` in the probe's rows."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from spaseq.gpm import algebra
 from spaseq.gpm.native.order import Step
 from spaseq.gpm.pattern import NativePattern, Pattern
+from spaseq.gpm.program import triple_text
 from spaseq.gpm.relevance import Uses, uses
-from spaseq.gpm.terms import triple_text
 from spaseq.parser import ast
 from spaseq.rdf.entailment import EVERYTHING, Part, Rules, Target, View
 from spaseq.rdf.event import Term

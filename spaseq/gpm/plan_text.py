@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from spaseq.gpm import algebra
 from spaseq.gpm.native.order import Step, fan_out, guessed
 from spaseq.gpm.pattern import Pattern
+from spaseq.gpm.program import triple_text
 from spaseq.gpm.python.evaluator import Evaluator
 from spaseq.gpm.python.row_operators import indent
-from spaseq.gpm.terms import triple_text
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
-from spaseq.gpm.terms import constant
+from spaseq.gpm.program import constant
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 

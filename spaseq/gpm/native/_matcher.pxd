@@ -130,8 +130,6 @@ cdef struct Node:
     RowIndex index      # TABLE: by the keys of the join that reads it, if `indexed`
     bint indexed
     Arena memory        # TABLE: memory of that index
-    uint64_t evaluated
-    uint64_t produced
 
 # The operator of each EXISTS of an expression, by number: the context of `Existence`.
 cdef struct ExistsNodes:

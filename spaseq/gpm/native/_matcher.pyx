@@ -667,7 +667,6 @@ cdef class NativeMatcher:
         cdef Node* node = &self.nodes[number]
         cdef Rows* part
         cdef uint32_t i, j
-        node.evaluated += 1
         if node.operator == TABLE:
             return 0
         node.rows.count = 0
@@ -710,7 +709,6 @@ cdef class NativeMatcher:
         else:
             with gil:
                 raise SystemError(f"the matcher has no operator {<int>node.operator}")
-        node.produced += node.rows.count
         return 0
 
     cdef int _copy_row(self, Rows* rows, const term_t* row) except -1 nogil:

@@ -3,8 +3,8 @@
 
 Loading an operand from the record of a term copies no text. A computed operand gets a text only
 when a function or a result needs it, in the canonical lexical form of `_values.canonical`: this
-module writes numbers and booleans, that function the rest. `value_of` and `load_value` convert an operand
-to a `Value` and back, without a loss, for whatever Python computes.
+module writes numbers and booleans, that function the rest. `value_of` and `load_value` convert an
+operand to a `Value` and back, without a loss, for whatever Python computes.
 
 Invariant: the text of an operand with `whole` is that text, and the numbers are those of
 `_values.decode`. A WIDE number always has a text, which alone holds the digits.

@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 import pyoxigraph as ox
 
+from spaseq.gpm.program import XSD_STRING, constant
 from spaseq.gpm.python.functions import by_reference
-from spaseq.gpm.terms import XSD_STRING, constant
 from spaseq.parser import ast
 from spaseq.sparql.builtins import BUILTINS
 

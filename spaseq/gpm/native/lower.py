@@ -17,8 +17,8 @@ from typing import TypeAlias
 from spaseq.gpm import algebra
 from spaseq.gpm.native.bytecode import NotNative
 from spaseq.gpm.native.order import End, Step, guessed, ordered
+from spaseq.gpm.program import constant, triple_text
 from spaseq.gpm.python.functions import volatile
-from spaseq.gpm.terms import constant, triple_text
 from spaseq.parser import ast
 from spaseq.plan.scope import certain_variables, possible_variables
 

@@ -19,10 +19,10 @@ from itertools import groupby
 
 import pyoxigraph as ox
 
+from spaseq.gpm.program import constant
 from spaseq.gpm.python.basic_pattern import BasicPattern, basic_node, column_name
 from spaseq.gpm.python.expression import Env, ExpressionCompiler, TruthOf
 from spaseq.gpm.python.functions import volatile
-from spaseq.gpm.python.inline import values_node
 from spaseq.gpm.python.remote import graph_rows, service_node
 from spaseq.gpm.python.row_operators import (
     UNIT,
@@ -38,11 +38,11 @@ from spaseq.gpm.python.row_operators import (
     remembered,
     select,
     union,
+    values_node,
     without_parameters,
 )
 from spaseq.gpm.python.scope import Scope
 from spaseq.gpm.python.subselect import subselect_node
-from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
 from spaseq.rdf.graph import Graph

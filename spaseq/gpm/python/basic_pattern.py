@@ -17,10 +17,10 @@ from typing import TypeAlias
 import pyoxigraph as ox
 
 from spaseq.gpm.native import order
+from spaseq.gpm.program import constant, triple_text
 from spaseq.gpm.python.property_path import compile_path, nullable
 from spaseq.gpm.python.row_operators import Node, Row, Rows, picker
 from spaseq.gpm.python.scope import Scope
-from spaseq.gpm.terms import constant, triple_text
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 from spaseq.rdf.graph import Graph

@@ -17,10 +17,10 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
+from spaseq.gpm.program import constant
 from spaseq.gpm.python import pyoxigraph_call
 from spaseq.gpm.python.functions import FUNCTIONS, KIND_TESTS
 from spaseq.gpm.python.scope import Scope
-from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 from spaseq.rdf._values import (
     STRING,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from spaseq.gpm.terms import constant
+from spaseq.gpm.program import constant
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 from spaseq.rdf.graph import Graph, Pair

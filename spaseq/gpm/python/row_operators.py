@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TypeAlias
 
+from spaseq.gpm.program import constant
 from spaseq.gpm.python.expression import TruthOf
 from spaseq.gpm.python.scope import Scope
+from spaseq.parser import ast
 from spaseq.rdf.event import Term
 
 Row: TypeAlias = tuple[Term | None, ...]
@@ -370,3 +372,16 @@ def without_parameters(node: Node, parameters: frozenset[str]) -> Node:
 
     kept = tuple(name for name in node.schema if name not in parameters)
     return align(Node(node.schema, node.certain, run, node.lines), kept)
+
+
+def values_node(values: ast.Values) -> Node:
+    """`VALUES`: the rows of the block; a column is certain if no row leaves it `UNDEF`."""
+    names = tuple(variable.name for variable in values.variables)
+    rows: Rows = [
+        tuple(None if cell is None else constant(cell) for cell in row) for row in values.rows
+    ]
+    certain = frozenset(
+        name for column, name in enumerate(names) if all(row[column] is not None for row in rows)
+    )
+    title = f"values of {' '.join('?' + name for name in names)}"
+    return Node(names, certain, lambda scope: rows, (title,), static=True)

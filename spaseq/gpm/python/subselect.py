@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeAlias
 
+from spaseq.gpm.program import constant
 from spaseq.gpm.python.aggregates import aggregate, order_key
 from spaseq.gpm.python.expression import ExpressionCompiler
 from spaseq.gpm.python.functions import volatile
-from spaseq.gpm.python.inline import values_node
 from spaseq.gpm.python.row_operators import (
     Node,
     Row,
@@ -25,9 +25,9 @@ from spaseq.gpm.python.row_operators import (
     join,
     remembered,
     select,
+    values_node,
 )
 from spaseq.gpm.python.scope import Scope
-from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 from spaseq.plan.scope import possible_variables
 from spaseq.rdf.event import Term
