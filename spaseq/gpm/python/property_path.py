@@ -1,12 +1,12 @@
 """Property paths over one graph.
 
-`compile_path` turns a path into a function from a graph and its two ends (None: free) to
-the pairs it connects, as a bag: sequences and alternatives count every way, `*`, `+` and
-`?` every pair once. A free end of a path that can be empty ranges over the nodes of the
-graph; a given end is taken as it is, in the graph or not.
+`compile_path` compiles a path to a function from a graph and its two ends (None: free) to the pairs
+that the path connects, as a bag: sequences and alternatives count every way, `*`, `+` and `?` every
+pair once. A free end of a path that may be empty ranges over the nodes of the graph; a given end
+need not be a node of the graph.
 
-Cost: a closure visits each node it reaches once; with both ends free it starts from every
-node. Source: SPARQL 1.1 sections 9 and 18.4.
+Cost: a closure visits each node that it reaches once; with two free ends it starts from every node.
+Source: SPARQL 1.1 sections 9 and 18.4.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ PathOf: TypeAlias = Callable[[Graph, Term | None, Term | None], Iterable[Pair]]
 
 
 def compile_path(path: ast.Path) -> PathOf:
+    """The function from a graph and two ends to the pairs that a path connects."""
     match path:
         case ast.Iri():
             return _link(constant(path))
@@ -46,7 +47,7 @@ def compile_path(path: ast.Path) -> PathOf:
 
 
 def nullable(path: ast.Var | ast.Path) -> bool:
-    """Whether the path connects a node with itself over no triple at all."""
+    """Whether the path may have length zero, and so connects every node with itself."""
     match path:
         case ast.InversePath(inner):
             return nullable(inner)
@@ -78,7 +79,7 @@ def _inverse(inner: PathOf) -> PathOf:
 
 def _sequence(first: PathOf, second: PathOf) -> PathOf:
     def pairs(graph: Graph, subject: Term | None, object: Term | None) -> Iterable[Pair]:
-        # Start at the given end; from a free middle node only by the pairs of the other half.
+        # Start at the given end; the pairs of one half bind the middle node of the other.
         if subject is None and object is not None:
             return [
                 (start, object)
