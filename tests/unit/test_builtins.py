@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import suppress
 from enum import IntEnum
 
@@ -137,3 +139,58 @@ def test_names_as_queries_write_them() -> None:
     assert shown("STRLEN") == "STRLEN"
     assert shown(XSD + "date") == "xsd:date"
     assert shown("http://e/f") == "<http://e/f>"
+
+
+# ------------------------------------------------------------------ one more entry
+
+ADD = """
+from spaseq.sparql import builtins
+builtins.BUILTINS["OPPOSITE"] = builtins.Builtin(
+    "OPPOSITE", 1, 1, python="{python}", opcode="{opcode}", arguments=("number",), result="number"
+)
+"""
+QUERY = """
+import spaseq
+QUERY = '''PREFIX : <http://e/>
+SELECT ?v WITHIN 10 EVENTS FROM STREAM s :s
+WHERE { SEQ(A) DEFINE GPM A ON s { ?x :p ?v FILTER(OPPOSITE(?v) < -2) } }'''
+run = spaseq.compile(QUERY).start()
+for value in range(5):
+    literal = f'"{value}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    for match in run.push("http://e/s", value, f"<http://e/x> <http://e/p> {literal} .".encode()):
+        print(match.bindings["v"].value)
+try:
+    spaseq.compile(QUERY.replace("OPPOSITE(?v)", "OPPOSITE(?v, 1)"))
+except spaseq.QueryError as error:
+    print(str(error).splitlines()[0])
+"""
+
+
+def in_a_process_of_its_own(text: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", text]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_function_is_one_entry() -> None:
+    """Keyword, check and both evaluators follow from an entry that is there at import."""
+    result = in_a_process_of_its_own(ADD.format(python="conversion.negate", opcode="") + QUERY)
+    *values, error = result.stdout.splitlines() or [result.stderr]
+    assert values == ["3", "4"]
+    assert "OPPOSITE" in error
+    assert "1 argument" in error
+
+
+@pytest.mark.parametrize(
+    ("python", "opcode", "message"),
+    [
+        ("conversion.opposite", "", "OPPOSITE names 'conversion.opposite'"),
+        ("conversion.negate", "OPPOSITE", "NativeFunction and the built-in functions differ"),
+    ],
+)
+def test_an_entry_without_its_implementation_is_an_error(
+    python: str, opcode: str, message: str
+) -> None:
+    text = ADD.format(python=python, opcode=opcode) + "import spaseq.gpm.matchers"
+    result = in_a_process_of_its_own(text)
+    assert "ImportError" in result.stderr
+    assert message in result.stderr
