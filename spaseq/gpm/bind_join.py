@@ -142,7 +142,7 @@ class KbTables:
 
     @property
     def joins(self) -> list[BindJoin]:
-        """The relations that are requested by key, each after those that supply its keys."""
+        """the relations that are requested by key, each after the suppliers of its keys."""
         return [found for found in self._settled.values() if isinstance(found, BindJoin)]
 
     def fill(self, kb: NamedGraphs | None) -> None:

@@ -92,7 +92,7 @@ class _Flattening:
     flat: FlatPattern
 
     def node(self, node: algebra.Node) -> int:
-        """Append an operator and those that it reads; returns its number."""
+        """Append an operator and the operators that it reads; returns its number."""
         flat = self._flat(node)
         self.flat.nodes.append(flat)
         number = len(self.flat.nodes) - 1

@@ -14,8 +14,8 @@ raises `NotNative`:
 - `REPLACE`, a `REGEX` whose pattern is computed or not of the syntax that `regular` compiles, and
   casts to `xsd:gDay` … `xsd:gYearMonth`, which pyoxigraph computes.
 
-Local filters are native up to the first that has such a call or EXISTS; that one and those after it
-run here on the rows that pass the others.
+Local filters are native up to the first that has such a call, or an EXISTS with such a construct;
+this filter and the later ones run here, on the rows that pass the earlier ones.
 
 Native patterns and expressions call into this package too: for functions without a native form and
 for values beyond native numbers (`functions`), for the rows of `GRAPH` parts, which are computed
