@@ -175,8 +175,12 @@ def steps_of(node: Node) -> tuple[Step, ...]:
             return steps
         case Alternatives(_, chains):
             return tuple(step for chain in chains for step in chain)
-        case _:
+        case Seed() | Table() | KbTable() | Join() | LeftJoin() | Union() | Minus():
             return ()
+        case Filter() | Extend():
+            return ()
+        case _:
+            assert_never(node)
 
 
 def certain(node: Node) -> frozenset[int]:

@@ -92,9 +92,9 @@ class EntailedGraphs:
 
     def __init__(self, current: CurrentGraphs, closed: NamedGraphs, rules: Rules):
         self._current = current
-        self.take(closed, rules)
+        self.replace(closed, rules)
 
-    def take(self, closed: NamedGraphs, rules: Rules) -> None:
+    def replace(self, closed: NamedGraphs, rules: Rules) -> None:
         """Replace the closure and its rules."""
         self.closed = closed
         self.rules = rules

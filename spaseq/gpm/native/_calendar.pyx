@@ -135,7 +135,7 @@ cdef int shift(Operand* to, const Operand* moved, const Operand* by, int sign) e
     months = by.months
     seconds = by.exact
     if not (_near(instant) and _near(seconds) and -MONTHS_BOUND < months < MONTHS_BOUND):
-        return _shift_slowly(to, moved, by, sign)
+        return _shift_in_python(to, moved, by, sign)
     if sign < 0:
         months = -months
         seconds = -seconds
@@ -174,7 +174,7 @@ cdef int128 _months_later(int128 local, int64_t months) noexcept nogil:
     return days_before(year, month, day if day < longest else longest) * DAY + clock
 
 
-cdef int _shift_slowly(
+cdef int _shift_in_python(
     Operand* to, const Operand* moved, const Operand* by, int sign
 ) except -2 with gil:
     operation = _values.add if sign > 0 else _values.subtract

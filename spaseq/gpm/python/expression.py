@@ -99,6 +99,8 @@ class ExpressionCompiler:
                 return self._cast(expr)
             case ast.Call(name) if name not in _TRUTHS:
                 return self._call(expr)
+            case ast.Aggregate() | ast.Prev():
+                raise TypeError(f"{type(expr).__name__} is no expression over a row")
         truth = self.truth(expr)
 
         def value_of_truth(env: Env, scope: Scope) -> Value | None:

@@ -12,7 +12,7 @@ Source: SPARQL 1.1 sections 9 and 18.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from spaseq.gpm.program import constant
 from spaseq.parser import ast
@@ -44,6 +44,8 @@ def compile_path(path: ast.Path) -> PathOf:
             return _negated(
                 path, [constant(iri) for iri in forward], [constant(iri) for iri in inverse]
             )
+        case _:
+            assert_never(path)
 
 
 def nullable(path: ast.Var | ast.Path) -> bool:
@@ -57,8 +59,10 @@ def nullable(path: ast.Var | ast.Path) -> bool:
             return any(map(nullable, paths))
         case ast.RepeatPath(inner, modifier):
             return modifier != "+" or nullable(inner)
-        case _:
+        case ast.Var() | ast.Iri() | ast.NegatedPath():
             return False
+        case _:
+            assert_never(path)
 
 
 def _link(predicate: Term) -> PathOf:
