@@ -57,7 +57,8 @@ cdef dict _native_functions():
     functions = [entry for entry in BUILTINS.values() if entry.kind == "function" and entry.opcode]
     different = {entry.opcode for entry in functions} ^ set(NativeFunction.__members__)
     if different != {"NO_NATIVE_FORM"}:
-        raise ImportError(f"NativeFunction and the built-in functions differ: {sorted(different)}")
+        names = ", ".join(sorted(different - {"NO_NATIVE_FORM"}))
+        raise ImportError(f"NativeFunction and the built-in functions differ: {names}")
     return {entry.name: NativeFunction[entry.opcode] for entry in functions}
 
 
