@@ -15,9 +15,9 @@ from typing import Protocol
 import pyoxigraph as ox
 
 from spaseq.gpm.named_graphs import CurrentGraphs
+from spaseq.gpm.program import constant
 from spaseq.gpm.python.aggregates import order_key, value_key
 from spaseq.gpm.python.entry import Scope, compile_expression
-from spaseq.gpm.terms import constant
 from spaseq.nfa.automaton import Automaton
 from spaseq.nfa.match_path import Path, Witnessed
 from spaseq.nfa.registers import Environment, RegisterFile

@@ -100,7 +100,7 @@ class EventRows:
 
     def _take(self, closures: Mapping[Seen, tuple[NamedGraphs, Rules]]) -> None:
         for seen, (closed, rules) in closures.items():
-            self._entailed[seen].take(closed, rules)
+            self._entailed[seen].replace(closed, rules)
 
     def prepare(self, batch: EventBatch, hold: bool) -> bool:
         """Ask the KB for what the events of a batch need; whether all of it could be had."""

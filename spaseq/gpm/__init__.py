@@ -1,5 +1,8 @@
-"""Matching graph patterns: one event, and the KB, to rows of bindings; and expressions.
+"""Graph patterns: one event, and the knowledge base, → rows of bindings; and expressions.
 
-text → ast (parser) → `GpmProgram` (program) → algebra nodes (compile) → rows (match).
-Expressions go the way ast → closures (operators) → terms.
+    ast (parser) → `GpmProgram` (program) → `Pattern` (pattern) → rows (matchers)
+
+`compile_pattern` decides, per pattern and per local filter, what is native (`native/`) and what
+runs on operators in Python (`python/`). `Matchers` links the patterns of a run to one dictionary
+and one summary graph, and matches events.
 """

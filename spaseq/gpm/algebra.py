@@ -1,18 +1,19 @@
 """The operators that the native matcher runs, as frozen data.
 
 Every variable and blank node of a graph pattern has a slot; a row is one number per slot,
-0 where nothing is bound. Rows of all operators have all slots, so that joining two rows is
-the union of what they bind. A tree of these nodes holds no state and no stream: it is
-picklable, and linked to the terms of a run when that starts.
+0 where nothing is bound. Rows of all operators have all slots, so joining two rows is
+the union of their bindings. A tree of these nodes holds no state and no stream: it is
+picklable, and a run links it to its terms when it starts.
 
-Source: SPARQL 1.1 section 18.5; the tree is what `lower` makes of a pattern.
+Functions over trees name every operator, and raise for an unknown one.
+Source: SPARQL 1.1 section 18.5; `lower` makes the trees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from spaseq.gpm.native.order import Step
 from spaseq.parser import ast
@@ -21,7 +22,7 @@ from spaseq.rdf.event import Term
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """One row: that of the surroundings (of an EXISTS or OPTIONAL), else one without bindings."""
+    """One row: that of the enclosing EXISTS or OPTIONAL, else a row without bindings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +32,14 @@ class Basic:
     left: Node
     steps: tuple[Step, ...]
     bound: frozenset[int]
-    """The slots that rows of `left` bind as a rule: what the order of steps rests on."""
+    """The slots that rows of `left` usually bind, by which the steps are ordered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
     """The rows of `left`, each extended by all ways to match the triples of any chain.
 
-    What a path of alternatives stands for: a `Union` of basic patterns that start from `left`.
+    The meaning of a path of alternatives: a `Union` of basic patterns that start from `left`.
     """
 
     left: Node
@@ -72,6 +73,8 @@ class LeftJoin:
 
 @dataclass(frozen=True, slots=True)
 class Union:
+    """The rows of all parts."""
+
     parts: tuple[Node, ...]
 
 
@@ -86,13 +89,15 @@ class Minus:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
+    """The rows for which the condition is true."""
+
     child: Node
     condition: ast.Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Extend:
-    """BIND: rows whose slot is taken must agree with the value.
+    """BIND: the rows with a slot bound to the value; a slot that is bound must agree with it.
 
     `timed`: the expression sees the event's time in the slot of the `AT` variable.
     """
@@ -113,9 +118,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class KbTable:
-    """The rows of a pattern that only the KB decides: found when a run starts, or asked for.
+    """The rows of a pattern that only the KB decides: computed when a run starts, or requested.
 
-    `certain` are the slots that a solution binds; a silent service that fails binds none.
+    `certain` are the slots that every solution binds; a silent service that fails binds none.
     """
 
     slots: tuple[int, ...]
@@ -150,7 +155,10 @@ def below(node: Node) -> tuple[Node, ...]:
             return parts
         case Filter(child) | Extend(child):
             return (child,)
-    return ()
+        case Seed() | Table() | KbTable():
+            return ()
+        case _:
+            assert_never(node)
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -167,11 +175,16 @@ def steps_of(node: Node) -> tuple[Step, ...]:
             return steps
         case Alternatives(_, chains):
             return tuple(step for chain in chains for step in chain)
-    return ()
+        case Seed() | Table() | KbTable() | Join() | LeftJoin() | Union() | Minus():
+            return ()
+        case Filter() | Extend():
+            return ()
+        case _:
+            assert_never(node)
 
 
 def certain(node: Node) -> frozenset[int]:
-    """The slots that rows of an operator bind, but for those of a silent service that failed."""
+    """The slots that every row of an operator binds, unless a silent service has failed."""
     match node:
         case Basic(left, steps):
             return certain(left).union(*(step.slots for step in steps))
@@ -190,20 +203,23 @@ def certain(node: Node) -> frozenset[int]:
             return frozenset(s for c, s in columns if all(row[c] is not None for row in rows))
         case KbTable():
             return node.certain
-    return frozenset()
+        case Seed():
+            return frozenset()
+        case _:
+            assert_never(node)
 
 
 def in_all(chains: Sequence[Sequence[Step]]) -> frozenset[int]:
-    """The slots that every one of some chains binds."""
+    """The slots that all chains bind."""
     found = (frozenset().union(*(step.slots for step in chain)) for chain in chains)
     return frozenset.intersection(*found)
 
 
 def fed(node: Node, feeders: tuple[Node, ...] = ()) -> Iterator[tuple[KbTable, tuple[Node, ...]]]:
-    """The KB's tables below a node, in the order of evaluation, each with its feeders.
+    """The KB tables below a node, in the order of evaluation, each with its feeders.
 
-    Those are operators whose rows it is joined to, or subtracted from, the nearest first: a row
-    of the table that agrees with none of a feeder's changes no result.
+    A feeder is an operator whose rows the table is joined to, or subtracted from; the nearest is
+    the first. A row of the table that agrees with no row of a feeder changes no result.
     """
     match node:
         case KbTable():

@@ -1,14 +1,13 @@
-"""What a knowledge base decides of the patterns of a run → rows in the matchers' tables.
+"""Parts of patterns that the knowledge base decides → rows in the tables of the matchers.
 
-A relation that was fetched whole is entered once, its terms permanent. One that is asked by key
-is a *bind-join*: before the events of a batch are matched, the part of the pattern that the
-relation is joined to is matched alone, its distinct bindings of the shared variables are asked
-for, and the table is filled with the answers, for this batch. So there is one request for a
-batch, and the matcher knows nothing of it.
+A relation that is fetched whole is entered once, with permanent terms. A relation that is requested
+by key is a *bind-join*: before the events of a batch are matched, the operator on the other side of
+the join is matched alone over the batch, the run requests the solutions for its distinct bindings
+of the shared variables, and the answers fill the table for this batch. So there is one request per
+batch, and the matcher never waits.
 
-Invariant: nothing is asked while an event is matched; an event whose keys could not be had is
-found out before. Answers are held (`hold`) for as long as some event waits that was
-prepared and has not been matched.
+Invariant: no request is made while an event is matched; an event whose keys have no answer is known
+before it is matched. Answers are held (`hold`) as long as a prepared event waits to be matched.
 """
 
 from __future__ import annotations
@@ -33,22 +32,14 @@ from spaseq.plan.scope import certain_variables, expression_variables
 from spaseq.rdf._batch import EventBatch
 
 BATCHES_REMEMBERED = 16
-_LONE = "it shares no variable with the event (let a step look it up whose events bind one)"
+_NO_KEY = "it shares no variable with the event (let a step look it up whose events bind one)"
 Table = tuple[NativeMatcher, int]
 """An operator of a matcher, by its number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why an event cannot be matched now, and whether the run goes on without it."""
-
-    error: KbError
-    skips: bool
-
-
 @dataclass(slots=True)
 class BindJoin:
-    """One relation that is asked by key; `slots` are those of `names` in the probe's rows."""
+    """One relation that is requested by key; `slots` are those of `names` in the probe's rows."""
 
     relation: Relation
     names: tuple[str, ...]
@@ -56,27 +47,27 @@ class BindJoin:
     probe: NativeMatcher
     tables: list[Table]
     ahead: Callable[[], Iterable[KbKey]] = tuple
-    """Keys that events may bring soon; asked for where a request has room for them."""
+    """Keys that later events may have; a request that has room includes them."""
     _filled: tuple[int, int, int] = (0, 0, 0)
-    """The batch whose events from … to … the tables are for."""
+    """The serial of a batch, and the range of its events for which the tables are filled."""
     _error: KbError | None = None
     _asked: dict[int, None] = field(default_factory=dict)
-    """Batches of which all was asked at once, to have it in the cache."""
+    """Serials of batches all of whose keys have been requested, so that the answers are cached."""
     _held: dict[KbKey, Sequence[KbRow]] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        """For people: by what it is asked, and for whose values."""
+        """The keys of the requests, in words."""
         by = " ".join(f"?{name}" for name in self.names)
         also = "" if self.ahead is tuple else ", ahead of events those that partial matches hold"
         return f"the KB is asked by {by}{also}"
 
     def prepare(self, batch: EventBatch, hold: bool) -> KbError | None:
-        """Fill the tables for all events of a batch; why that cannot be done for some."""
+        """Fill the tables for all events of a batch; returns the error of the first failed key."""
         return self._fill(batch, 0, len(batch), hold)
 
     def prepare_one(self, batch: EventBatch, event: int, hold: bool) -> KbError | None:
-        """Fill the tables for one event; why that cannot be done."""
+        """Fill the tables for one event; returns the error of the first failed key."""
         if self._filled == (batch.serial, 0, len(batch)) and self._error is None:
             return None
         if len(batch) > 1 and batch.serial not in self._asked:
@@ -87,13 +78,13 @@ class BindJoin:
         return self._fill(batch, event, event + 1, hold)
 
     def ask(self, batch: EventBatch) -> None:
-        """Ask for the keys of all events of a batch, so that the answers are near."""
+        """Request the keys of all events of a batch, so that the answers are cached."""
         keys = self._keys(batch, 0, len(batch))
         if keys:
             self.relation.of(self.names, keys, self.ahead)
 
     def _keys(self, batch: EventBatch, first: int, end: int) -> list[KbKey]:
-        """The distinct keys that events bring; a blank node is nobody else's, and no key."""
+        """The distinct keys of events; a blank node is local to the event and therefore no key."""
         keys = []
         for numbers in self.probe.bindings(batch, first, end, self.slots):
             key = tuple(map(batch.term, numbers))
@@ -122,8 +113,8 @@ class KbTables:
     """The tables of one native matcher that the KB decides.
 
     Args:
-        linked: makes a matcher of some operators, with filters on their rows.
-        whole: why its relations must be fetched whole; empty where they need not.
+        linked: creates a matcher of an operator, with filters on its rows.
+        whole: the reason why its relations must be fetched whole; empty: they need not be.
     """
 
     def __init__(
@@ -143,7 +134,7 @@ class KbTables:
         self._whole = whole
         self._feeders = {id(table): some for table, some in algebra.fed(native.root)}
         for part, given in uses(native.root, native.exists, native.filters).items():
-            # One that stands in several places would have to be asked for the rows of each.
+            # A part with several uses would need requests for the rows of each.
             feeders = tuple(given) if len(given) == 1 else ()
             for table, some in algebra.fed(native.exists[part], feeders):
                 self._feeders[id(table)] = some
@@ -151,14 +142,14 @@ class KbTables:
 
     @property
     def joins(self) -> list[BindJoin]:
-        """Those that are asked by key, each after those whose rows its keys come from."""
+        """the relations that are requested by key, each after the suppliers of its keys."""
         return [found for found in self._settled.values() if isinstance(found, BindJoin)]
 
     def fill(self, kb: NamedGraphs | None) -> None:
-        """Enter what the KB decides as it is now.
+        """Fill the tables from the current KB.
 
         Raises:
-            KbError: if a source fails, or a relation is too large for the place it stands at.
+            KbError: if a source fails, or a relation that must be fetched whole is too large.
         """
         self._settled = {}
         self._enter(kb, self._matcher, self._tables)
@@ -172,7 +163,7 @@ class KbTables:
         matcher: NativeMatcher,
         tables: Iterable[tuple[int, algebra.KbTable]],
     ) -> None:
-        """Fill some tables of a matcher; those that feed a bind-join have been settled before."""
+        """Fill some tables of a matcher; the tables of a probe are settled before its join."""
         for number, table in tables:
             found = self._settled.get(id(table))
             if found is None:
@@ -191,13 +182,13 @@ class KbTables:
             return rows
         chosen = self._chosen(table)
         if chosen is None or self._whole:
-            return relation.complete(self._whole or _LONE)
+            return relation.complete(self._whole or _NO_KEY)
         join, below = self._joined(relation, table, *chosen)
         self._enter(kb, join.probe, below)
         return join
 
     def _relation(self, kb: NamedGraphs | None, table: algebra.KbTable) -> Relation | None:
-        """Whoever evaluates a table's pattern, if that is not done here."""
+        """The remote relation of a table's pattern; None: the pattern is evaluated here."""
         part = table.pattern
         if kb is None:
             return None
@@ -210,7 +201,7 @@ class KbTables:
         return None
 
     def _rows(self, kb: NamedGraphs | None, table: algebra.KbTable) -> Sequence[KbRow]:
-        """The distinct rows of a pattern that is evaluated here."""
+        """The distinct rows of a pattern over local graphs."""
         node = compile_group(ast.GroupGraphPattern((table.pattern,)))
         columns = [node.schema.index(name) for name in table.variables]
         rows = node.run(Scope(None, kb, self._program.kb_graphs))
@@ -219,7 +210,7 @@ class KbTables:
         return list(dict.fromkeys(tuple([row[column] for column in columns]) for row in rows))
 
     def _chosen(self, table: algebra.KbTable) -> tuple[algebra.Node, frozenset[int]] | None:
-        """The nearest operator that binds something a key can be made of, and those slots."""
+        """The nearest feeder that binds slots a key can consist of, and these slots."""
         sure = certain_variables(table.pattern.group)
         can = {s for s, n in zip(table.slots, table.variables, strict=True) if n in sure}
         for feeder in self._feeders.get(id(table), ()):
@@ -235,7 +226,7 @@ class KbTables:
         feeder: algebra.Node,
         slots: frozenset[int],
     ) -> tuple[BindJoin, list[tuple[int, algebra.KbTable]]]:
-        """The bind-join of a table, and the tables of its probe."""
+        """The bind-join of a table with a feeder, and the KB tables of its probe."""
         native = self._native
         named = [
             (name, slot)

@@ -1,10 +1,10 @@
-"""A pattern and rules of entailment → the pattern over views that hold what is entailed.
+"""Patterns and rules of entailment → patterns over views that hold what is entailed.
 
-`targets` collects what patterns ask of events, `spaseq.rdf.entailment` makes the rules for
-it, and `widened` gives each triple pattern whose target they widen a view of its own: the
-triples of the event that say it outright and those that entail it. Patterns stay as they
-are: a class with 10,000 below it is one table of classes, no union of as many patterns.
-Nothing is derived that no pattern asks for. Cost: none beyond the rules.
+`targets` collects what patterns match in events, `spaseq.rdf.entailment` makes the rules for these
+targets, and `widened` assigns each triple pattern whose target the rules widen a view of its own:
+the triples of the event that match it as they are, and those that the event entails. The operators
+stay as they are: a class with 10,000 subclasses is one table of classes, not a union of as many
+patterns. Only triples that some pattern matches are derived. Cost: none beyond the rules.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from spaseq.gpm import algebra
 from spaseq.gpm.native.order import Step
 from spaseq.gpm.pattern import NativePattern, Pattern
+from spaseq.gpm.program import triple_text
 from spaseq.gpm.relevance import Uses, uses
-from spaseq.gpm.terms import triple_text
 from spaseq.parser import ast
 from spaseq.rdf.entailment import EVERYTHING, Part, Rules, Target, View
 from spaseq.rdf.event import Term
 from spaseq.rdf.schema import TYPE
 
 _VOCABULARIES = ("http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#")
-"""What is built into a regime is not counted."""
+"""Rules about these vocabularies are part of every regime, and not counted."""
 
 
 def targets(nodes: Iterable[ast.Node]) -> tuple[Target, ...]:
-    """What some patterns and expressions ask of events, each once."""
+    """The distinct targets of patterns and expressions in events."""
     found: dict[Target, None] = {}
     for node in nodes:
         for triple in _triples(node):
@@ -37,7 +38,7 @@ def targets(nodes: Iterable[ast.Node]) -> tuple[Target, ...]:
 
 
 def _triples(node: ast.Node) -> Iterator[ast.Triple]:
-    """The triple patterns that are matched against events: those of the KB are left out."""
+    """The triple patterns that are matched against events, without those of the KB."""
     nothing = ast.GroupGraphPattern(())
 
     def emptied(part: ast.Node) -> ast.Node | None:
@@ -58,7 +59,7 @@ def _of_triple(triple: ast.Triple) -> Iterator[Target]:
 
 
 def target_of(step: Step, rules: Rules) -> Target:
-    """The target whose triples a step is matched against."""
+    """The target of a step."""
     if isinstance(step.predicate, int):
         return EVERYTHING
     if not isinstance(step.object, int) and (step.predicate, step.object) in rules.targets:
@@ -67,7 +68,7 @@ def target_of(step: Step, rules: Rules) -> Target:
 
 
 def widened(pattern: Pattern, rules: Rules) -> Pattern:
-    """The same pattern over what is entailed; its Python operators see that by themselves."""
+    """The pattern over widened views; the Python operators read the entailed graph instead."""
     native = pattern.native
     if native is None:
         return pattern
@@ -88,6 +89,7 @@ def widened(pattern: Pattern, rules: Rules) -> Pattern:
 
 
 def _rebuilt(node: algebra.Node, change: Callable[[Step], Step]) -> algebra.Node:
+    """The tree with every step changed."""
     match node:
         case algebra.Basic(left, steps):
             return replace(node, left=_rebuilt(left, change), steps=tuple(map(change, steps)))
@@ -100,11 +102,14 @@ def _rebuilt(node: algebra.Node, change: Callable[[Step], Step]) -> algebra.Node
             return algebra.Union(tuple(_rebuilt(part, change) for part in parts))
         case algebra.Filter(child) | algebra.Extend(child):
             return replace(node, child=_rebuilt(child, change))
-    return node
+        case algebra.Seed() | algebra.Table() | algebra.KbTable():
+            return node
+        case _:
+            assert_never(node)
 
 
 def inputs(several: Iterable[Rules]) -> Uses:
-    """The triples that anything follows from by some rules, as `Rules.inputs` has them."""
+    """The triples that some rules read, as `Rules.inputs` describes them."""
     found: set[tuple[Term, Term | None]] = set()
     for rules in several:
         some = rules.inputs()
@@ -119,14 +124,14 @@ def inputs(several: Iterable[Rules]) -> Uses:
 
 @dataclass(frozen=True, slots=True)
 class Widening:
-    """A triple pattern, and how many classes, properties … of each kind widen it."""
+    """A triple pattern, and the number of classes, properties … of each kind that widen it."""
 
     text: str
     counts: Mapping[str, int]
 
 
 def widenings(pattern: ast.Node, rules: Rules) -> tuple[Widening, ...]:
-    """What each triple pattern that entailment widens is widened to."""
+    """The triple patterns that entailment widens."""
     wide = rules.widened
     counts = _counts(rules)
     found: dict[str, Widening] = {}
@@ -160,7 +165,7 @@ def _counts(rules: Rules) -> Mapping[Target, Counter[str]]:
 
 
 def _kind(where: Term, end: Term | None, symbols: Sequence[object]) -> str | None:
-    """How a rule widens a target; None where it only says what the triple says."""
+    """How a rule widens a target; None if it only copies the triple."""
     subject, predicate, object = symbols
     if end is not None:
         return None if object == end else "class"

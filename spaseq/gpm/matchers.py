@@ -1,12 +1,12 @@
-"""The graph patterns of a run over one event after the other.
+"""The graph patterns of a run, matched against one event after the other.
 
-All patterns share one dictionary and one summary graph: an event is encoded and split into
-views once, whoever asks, and each pattern is matched at most once. Patterns that the native
-matcher cannot run are evaluated by operators in Python, filters likewise, one by one.
+All patterns share one dictionary and one summary graph: an event is encoded and split into views
+once, and each pattern is matched at most once per event. Patterns that have no native form, and
+filters from the first that has none, run on operators in Python.
 
-Invariant: every permanent term is in the dictionary before the first batch is made, so a
-`Matchers` is complete when it has been constructed; reading over `relevance` leaves out
-what none of its patterns can use. Cost: see `_match` and `evaluate`.
+Invariant: every permanent term is in the dictionary before the first batch is created, so a
+`Matchers` is complete when it is constructed. A reader that uses `relevance` drops triples that no
+pattern can use. Cost: see `_match_event` of the native matcher and `spaseq.gpm.python.evaluator`.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ class Matchers:
     """Evaluates patterns over events.
 
     Args:
-        patterns: numbered as they are asked for.
+        patterns: numbered by their position.
         kb: the background graphs.
-        others: what else looks at events (EXISTS in conditions across events).
-        horizon: how far back an event may lie whose terms are still needed.
-        counted: whether that is a number of events; else it is microseconds.
-        whole: patterns for which the KB is not asked by key, and why not.
+        others: further expressions over events (EXISTS in conditions across events).
+        horizon: the age of the oldest event whose terms are still needed.
+        counted: whether the horizon is a number of events; otherwise it is in microseconds.
+        whole: patterns whose KB relations must be fetched whole, with the reason.
         entailed: by the KB graphs that a pattern sees, those graphs under entailment.
-        before: of the same patterns over other graphs, to go on from.
+        before: the matchers of the same patterns over earlier graphs, which these ones continue.
         limits: the bounds on steps and memory, for each pattern by itself.
 
     Raises:
-        KbError: if what the patterns need of the KB cannot be had.
+        KbError: if the KB cannot supply what the patterns need.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Matchers:
             else None
             for number, pattern in enumerate(self.patterns)
         ]
-        # What is entailed may have predicates that no triple of the event has.
+        # Entailed triples may have predicates that no triple of the event has.
         self._required = [
             tuple(map(self.dictionary.intern, evaluator.required))
             if evaluator is not None and not entailed
@@ -120,7 +120,7 @@ class Matchers:
         self._loaded: tuple[EventBatch, int] | None = None
         self._event: Event | None = None
         self._evaluated: tuple[Event | None, dict[int, tuple[list[Row], list[Row]]]] = None, {}
-        """The rows of the event that Python looked at last, by pattern."""
+        """The last event that Python evaluated, and its rows, by pattern."""
         numbers = range(len(patterns))
         self._tried = [0 if before is None else before.tried(n) for n in numbers]
         self._found = [0 if before is None else before.found(n) for n in numbers]
@@ -200,12 +200,12 @@ class Matchers:
     # ------------------------------------------------------------------ the KB
 
     def fill(self) -> None:
-        """Enter what the KB decides, as it is now.
+        """Fill the tables that the KB decides from the current graphs.
 
-        Batches that were encoded before must be made to fit again (`EventBatch.refit`).
+        Batches that were encoded before need `EventBatch.refit`.
 
         Raises:
-            KbError: if it cannot be had.
+            KbError: if a source fails.
         """
         for number, tables in self._tables.items():
             tables.fill(self._seen(self.patterns[number].program))
@@ -216,23 +216,23 @@ class Matchers:
                 fetch(kb, pattern.filters)
             else:
                 fetch(kb, pattern.filters[len(pattern.native.filters) :])
-        # Under entailment only services are left to ask, whatever graphs are in sight.
+        # Under entailment all graphs are local, so this fetches services only.
         fetch(next(iter(self._entailed.values()), self._kb), self._others)
         self._event = None
         self._evaluated = None, {}
 
     def joins(self, number: int) -> list[BindJoin]:
-        """What of a pattern the KB is asked by key."""
+        """The bind-joins of a pattern with the KB."""
         tables = self._tables.get(number)
         return [] if tables is None else tables.joins
 
     def encode_into(self, batch: EventBatch, event: Event) -> None:
-        """Let a batch hold the facts of one event, and nothing else."""
+        """Replace the contents of a batch by one event."""
         batch.clear()
         self._add(batch, event)
 
     def encode(self, events: Iterable[Event]) -> EventBatch:
-        """A batch of the facts of events, to ask the KB for all of them at once."""
+        """A batch of events, for one request to the KB for all of them."""
         batch = EventBatch(self.dictionary)
         for event in events:
             self._add(batch, event)
@@ -253,7 +253,7 @@ class Matchers:
         return known[number]
 
     def _evaluate(self, event: Event, number: int) -> tuple[list[Row], list[Row]]:
-        """The rows of a pattern that is left to Python, or some of whose filters are."""
+        """The rows of a pattern that runs in Python, or some filters of which do."""
         native, evaluator = self._native[number], self._evaluators[number]
         if native is not None:
             rows, kept = self._matched(event, native)
@@ -279,9 +279,9 @@ class Matchers:
         return batch.size(index) > 0 and batch.has(index, self._required[number])
 
     def count(self, batch: EventBatch, number: int) -> int:
-        """How many rows of a native pattern the events of a batch have; makes no objects.
+        """The number of rows of a native pattern over a batch, without creating objects.
 
-        Local filters that are left to Python are not tested.
+        Local filters that run in Python are not tested.
         """
         return self.native(number).count(batch)
 
@@ -302,12 +302,12 @@ class Matchers:
         return rows, kept
 
     def encoded(self, event: Event) -> tuple[EventBatch, int]:
-        """The batch that holds an event, and its place there.
+        """The batch that holds an event, and its index there.
 
-        One that comes as terms is encoded, alone, in a batch that the next one takes over.
+        An event of terms is encoded, alone, into a batch that the next such event reuses.
 
         Raises:
-            EventError: for one that was encoded for another run, which left out some of it.
+            EventError: for an event that was read for another run, which dropped some triples.
         """
         if event is self._event and self._loaded is not None:
             return self._loaded
@@ -329,7 +329,7 @@ class Matchers:
         return self._loaded
 
     def event(self, batch: EventBatch, index: int) -> Event:
-        """An event of a batch as an object: the one that was encoded there, or a view of it."""
+        """An event of a batch as an object: the event that was encoded, or a view of the batch."""
         if self._event is None or self._loaded != (batch, index):
             self._event, self._loaded = EncodedEvent(batch, index), (batch, index)
         return self._event
@@ -343,40 +343,40 @@ class Matchers:
         batch.add(facts, at.micros, event.ordinal, event.name, at.term, dated, event.size, line)
 
     def advance(self, position: int) -> None:
-        """The stream has come to a time, or a number of events: older terms may go."""
+        """Advance the window of terms to a time, or a number of events."""
         self.window.advance(position)
 
     def forget_terms(self) -> None:
-        """Begin anew with the terms of the window: who has numbers of any must be renewed."""
+        """Start a new window of terms; callers must renew all numbers of window terms."""
         self.window = WindowTerms(self._horizon)
 
-    # ------------------------------------------------------------------ for compiled callers
+    # ------------------------------------------------------------------ native matchers
 
     def native(self, number: int) -> NativeMatcher:
         """The native matcher of a pattern that has one."""
         found = self._native[number]
         if found is None:
-            raise ValueError("the pattern is evaluated by Python operators")
+            raise ValueError("the pattern runs on operators in Python")
         return found
 
     def wholly_native(self, number: int) -> NativeMatcher | None:
-        """The native matcher of a pattern nothing of which is left to Python."""
+        """The native matcher of a pattern of which nothing runs in Python, else None."""
         return None if self._tests[number] else self._native[number]
 
-    # ------------------------------------------------------------------ what was observed
+    # ------------------------------------------------------------------ counters
 
     def tried(self, number: int) -> int:
-        """How many events a pattern was matched against so far."""
+        """The number of events that a pattern was matched against so far."""
         native = self._native[number]
         return self._tried[number] + (0 if native is None else native.tried)
 
     def found(self, number: int) -> int:
-        """How many rows a pattern had so far."""
+        """The number of rows of a pattern so far."""
         native = self._native[number]
         return self._found[number] + (0 if native is None else native.found)
 
     def observed(self, number: int) -> Observed:
-        """What the pattern cost and found over the events of this run."""
+        """The counters of a pattern in this run."""
         native = self._native[number]
         steps: dict[str, tuple[int, int]] = {}
         for text, given, made in [] if native is None else native.observed:
@@ -391,7 +391,7 @@ class Matchers:
         )
 
     def untrue(self, number: int) -> Sequence[int]:
-        """Per local filter of a pattern: rows for which it was the first that was not true."""
+        """Per local filter of a pattern, the rows for which it was the first that was not true."""
         native = self._native[number]
         here = [*([] if native is None else native.untrue_counts), *self._untrue[number]]
         before = self._untrue_before[number]
@@ -399,7 +399,7 @@ class Matchers:
 
 
 def _tests(pattern: Pattern) -> list[Test]:
-    """The local filters that are left to Python."""
+    """The local filters that run in Python."""
     slots = {name: column for column, name in enumerate(pattern.program.variables)}
     native = 0 if pattern.native is None else len(pattern.native.filters)
     return [compile_filter(condition, slots) for condition in pattern.filters[native:]]

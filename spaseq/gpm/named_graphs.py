@@ -1,4 +1,4 @@
-"""What graph patterns need of a knowledge base, and what they see of events beside it."""
+"""The interface of a knowledge base to graph patterns, and the graph of an event as they see it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,21 @@ KbKey: TypeAlias = "tuple[Term, ...]"
 
 
 class Relation(Protocol):
-    """The solutions of a pattern that somebody else evaluates."""
+    """The solutions of a pattern that an endpoint or a remote store evaluates."""
 
     @property
     def skips(self) -> bool:
-        """Whether an event that needs what could not be had is skipped; else the run stops."""
+        """Whether the run skips an event whose solutions are not available; otherwise it stops."""
 
     def all(self) -> Sequence[KbRow] | None:
-        """Every solution; None where they have to be asked for by key."""
+        """Every solution; None if they must be requested by key."""
 
     def complete(self, needed_by: str) -> Sequence[KbRow]:
-        """Every solution; an error where they have to be asked for by key."""
+        """Every solution.
+
+        Raises:
+            KbError: if they must be requested by key; `needed_by` names what needs them all.
+        """
 
     def of(
         self,
@@ -37,33 +41,33 @@ class Relation(Protocol):
         keys: Sequence[KbKey],
         ahead: Callable[[], Iterable[KbKey]],
     ) -> tuple[Mapping[KbKey, Sequence[KbRow]], Mapping[KbKey, KbError]]:
-        """The solutions for each key (values of `names`), and why there are none to be had.
+        """The solutions for each key (values of `names`), and the errors of failed keys.
 
-        `ahead` gives keys that may be needed soon, each once, for a request that has room.
+        `ahead` returns distinct keys that later events may need, for a request that has room.
         """
 
 
 class NamedGraphs(Protocol):
-    """The named graphs that `GRAPH` ranges over; unchanging while an event is matched."""
+    """The named graphs that `GRAPH` ranges over; they do not change while an event is matched."""
 
     @property
     def snapshot(self) -> object:
-        """An object that stays the same for as long as the graphs do."""
+        """An object that is the same as long as the graphs are."""
 
     @property
     def names(self) -> tuple[ox.NamedNode, ...]:
-        """The graphs there are, in a fixed order."""
+        """The names of the graphs, in a fixed order."""
 
     def graph(self, name: ox.NamedNode) -> Graph:
-        """One that is held here; an empty one for a name that is not."""
+        """A local graph; an empty graph for a name that is not local."""
 
     def asked(self, name: ox.NamedNode) -> bool:
-        """Whether a graph is not held here, but asked for by `relation`."""
+        """Whether a graph is remote, and its solutions are requested by `relation`."""
 
     def relation(
         self, name: ox.NamedNode, group: ast.GroupGraphPattern, variables: tuple[str, ...]
     ) -> Relation:
-        """The solutions of a pattern over a graph that is asked for."""
+        """The solutions of a pattern over a remote graph."""
 
     def service(
         self, iri: str, group: ast.GroupGraphPattern, variables: tuple[str, ...], silent: bool
@@ -72,68 +76,68 @@ class NamedGraphs(Protocol):
 
 
 class CurrentGraphs(NamedGraphs, Protocol):
-    """The named graphs of a run, which has versions of them."""
+    """The named graphs of a run, which replaces them version by version."""
 
     @property
     def version(self) -> int:
-        """Of the graphs in force."""
+        """The number of the current version."""
 
 
 class EntailedGraphs:
-    """The graphs of a run closed under entailment, and events seen through its rules.
+    """The graphs of a run, closed under entailment, and events seen through its rules.
 
-    `rules` must have a target for whatever is asked of events. All graphs in sight are held: what
-    somebody else holds cannot be closed (`SERVICE` is answered as it is there).
+    `rules` must have a target for every triple pattern over events. All graphs that a query sees
+    are local, since a remote graph cannot be closed; `SERVICE` returns what the endpoint answers.
     """
 
     def __init__(self, current: CurrentGraphs, closed: NamedGraphs, rules: Rules):
         self._current = current
-        self.take(closed, rules)
+        self.replace(closed, rules)
 
-    def take(self, closed: NamedGraphs, rules: Rules) -> None:
-        """Go on with another closure and its rules."""
+    def replace(self, closed: NamedGraphs, rules: Rules) -> None:
+        """Replace the closure and its rules."""
         self.closed = closed
         self.rules = rules
-        # As in `graph_of`: the event seen last, replaced as a whole.
+        # The facts and the graph of the last event, replaced together, as in `graph_of`.
         self._last: tuple[Sequence[Fact] | None, Graph] = (None, Graph(()))
 
     @property
     def version(self) -> int:
-        """Of the graphs in force."""
+        """The number of the current version."""
         return self._current.version
 
     @property
     def snapshot(self) -> object:
-        """What stays the same for as long as the graphs do."""
+        """An object that is the same as long as the graphs are."""
         return self.closed
 
     @property
     def names(self) -> tuple[ox.NamedNode, ...]:
-        """The graphs in sight."""
+        """The names of the graphs, in a fixed order."""
         return self.closed.names
 
     def graph(self, name: ox.NamedNode) -> Graph:
-        """One of them, closed; an empty one for a name that is not there."""
+        """A closed graph; an empty graph for an unknown name."""
         return self.closed.graph(name)
 
     def asked(self, name: ox.NamedNode) -> bool:
-        """Whether a graph in sight is not held here."""
+        """Whether a graph is remote."""
         return self.closed.asked(name)
 
     def relation(
         self, name: ox.NamedNode, group: ast.GroupGraphPattern, variables: tuple[str, ...]
     ) -> Relation:
-        """The solutions of a pattern over a graph that is asked for."""
+        """The solutions of a pattern over a remote graph."""
         return self.closed.relation(name, group, variables)
 
     def service(
         self, iri: str, group: ast.GroupGraphPattern, variables: tuple[str, ...], silent: bool
     ) -> Relation:
-        """The solutions of a pattern at an endpoint, which knows of no entailment here."""
+        """The solutions of a pattern at an endpoint, without entailment."""
         return self._current.service(iri, group, variables, silent)
 
     def seen(self, event: Event) -> Graph:
-        """What follows from an event, of what its patterns ask for."""
+        """The graph of what an event entails, as far as some pattern matches it."""
         facts, graph = self._last
         if facts is not event.facts:
             facts = event.facts
@@ -148,7 +152,7 @@ def seen(event: Event, kb: NamedGraphs | None) -> Graph:
 
 
 def kb_parts(node: object, kb: NamedGraphs | None) -> Iterator[ast.Graph | ast.Service]:
-    """The parts of a pattern or an expression that somebody else evaluates, at least in part."""
+    """The parts of a pattern or an expression that an endpoint or a remote store evaluates."""
     if isinstance(node, ast.Service):
         yield node
         return

@@ -1,8 +1,8 @@
-"""Graph patterns with their local filters, ready for a run: what is native and what is not.
+"""Graph patterns with their local filters, compiled: what is native and what is not.
 
-Decided when a query is compiled; a `Pattern` is frozen and picklable. A pattern is native as
-a whole or not at all. Its filters are native up to the first one that is not: that one and
-those after it are tested by the Python operators on the rows that are left.
+The decision is made when a query is compiled; a `Pattern` is frozen and picklable. A pattern is
+native as a whole or not at all. Its filters are native up to the first that is not; the Python
+evaluator tests that one and the filters after it on the rows that pass the others.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from spaseq.parser import ast
 
 @dataclass(frozen=True, slots=True)
 class NativePattern:
-    """What the native matcher runs.
+    """The part of a pattern that the native matcher runs.
 
-    `slots` names the slots of a row: the program's variables first. `filters` are the first
-    of the pattern's; `codes` has the bytecode of every expression.
+    `slots` names the slots of a row, the variables of the program first. `filters` are the native
+    filters; `codes` has the bytecode of every expression.
     """
 
     root: algebra.Node
@@ -37,8 +37,8 @@ class NativePattern:
 class Pattern:
     """A graph pattern and its local filters.
 
-    `native` is None where the pattern is evaluated by operators in Python. `left_to_python`
-    says, for people, what is and why.
+    `native` is None if the pattern runs on operators in Python. `left_to_python` names, for
+    `explain`, what runs in Python and why.
     """
 
     program: GpmProgram
@@ -48,7 +48,7 @@ class Pattern:
 
 
 def compile_pattern(program: GpmProgram, filters: Sequence[ast.Expr] = ()) -> Pattern:
-    """The pattern of a program, native as far as that goes."""
+    """The pattern of a program, native as far as possible."""
     filters = tuple(filters)
     try:
         native = _native(program, ())
@@ -63,9 +63,9 @@ def compile_pattern(program: GpmProgram, filters: Sequence[ast.Expr] = ()) -> Pa
 
 
 def alike(pattern: Pattern) -> Pattern:
-    """What patterns share iff they say the same of their columns, whatever these are called.
+    """A pattern that equals that of another one iff both differ in names of variables only.
 
-    Those that ask a knowledge base keep their names: it is asked by them.
+    Patterns that query a knowledge base keep their names, since the requests contain them.
     """
     program, nodes = pattern.program, (pattern.program.pattern, *pattern.filters)
     if any(isinstance(node, ast.Graph | ast.Service) for node in ast.walk(nodes)):

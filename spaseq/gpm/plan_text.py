@@ -1,7 +1,7 @@
-"""Patterns in words: views, order of joins and what they cost, line by line.
+"""Patterns as text for `explain`: views, the order of joins and their cost, line by line.
 
-Estimates are rows per event and rest on guesses about the sizes of views. What was observed
-stands beside them where a run is asked.
+Estimates are rows per event, from guessed sizes of views. The figures of a run are shown beside
+them.
 """
 
 from __future__ import annotations
@@ -9,26 +9,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from spaseq.gpm import algebra
 from spaseq.gpm.native.order import Step, fan_out, guessed
 from spaseq.gpm.pattern import Pattern
+from spaseq.gpm.program import triple_text
 from spaseq.gpm.python.evaluator import Evaluator
 from spaseq.gpm.python.row_operators import indent
-from spaseq.gpm.terms import triple_text
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
 
-# Strings and IRIs may have question marks of their own.
+# A question mark inside a string or an IRI begins no variable.
 _VARIABLE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^\s>]*>|\?(\w+)')
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a pattern cost and found in a run.
+    """The counters of a pattern in a run.
 
-    `steps` gives for each triple, as text, (rows it was given, rows it made of them) since
-    the order of the steps last changed; triples that read alike are counted together.
+    `steps` has, for each triple as text, (rows that the step extended, rows that it made) since the
+    order of the steps last changed; triples with equal text are counted together.
     """
 
     events: int
@@ -37,11 +38,11 @@ class Observed:
     """Rows that passed the local filters."""
     steps: Mapping[str, tuple[int, int]]
     asked: tuple[str, ...] = ()
-    """What the knowledge base is asked for by key, in words."""
+    """The requests to the knowledge base by key, in words."""
 
 
 def plan_lines(pattern: Pattern, observed: Observed | None = None) -> tuple[str, ...]:
-    """How a pattern is evaluated, one line for each operator."""
+    """The plan of a pattern, one line for each operator."""
     if pattern.native is None:
         return Evaluator(pattern.program, None).plan
     steps = {} if observed is None else observed.steps
@@ -50,7 +51,7 @@ def plan_lines(pattern: Pattern, observed: Observed | None = None) -> tuple[str,
 
 
 def renamed(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
-    """What is said of a pattern, for one that calls its variables otherwise."""
+    """The lines of a pattern with its variables renamed."""
 
     def changed(found: re.Match[str]) -> str:
         return found[0] if found[1] is None else f"?{names.get(found[1], found[1])}"
@@ -59,7 +60,7 @@ def renamed(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def views(pattern: Pattern) -> tuple[str, ...]:
-    """The predicates whose triples the pattern reads; `?` stands for all."""
+    """The predicates whose triples the pattern reads; `?` means all triples."""
     if pattern.native is None:
         return ()
     found = {
@@ -72,12 +73,14 @@ def views(pattern: Pattern) -> tuple[str, ...]:
 
 
 class _Describing:
+    """Describes the operators of one pattern."""
+
     def __init__(self, slots: Sequence[str], observed: Mapping[str, tuple[int, int]]):
         self._slots = slots
         self._observed = observed
 
     def lines(self, node: algebra.Node) -> list[str]:
-        """The lines of a node, after those of what it reads."""
+        """The lines of an operator, after those of the operators that it reads."""
         match node:
             case algebra.Basic(left, steps, bound):
                 return [*self.lines(left), *self._basic(steps, bound)]
@@ -109,7 +112,10 @@ class _Describing:
                 return [f"values of {self._names(slots)} ({len(rows)})"]
             case algebra.KbTable(slots, _, part):
                 return list(self._kb(slots, part))
-        return []
+            case algebra.Seed():
+                return []
+            case _:
+                assert_never(node)
 
     def _pair(
         self, name: str, left: algebra.Node, right: algebra.Node, keys: Sequence[int]
@@ -133,7 +139,7 @@ class _Describing:
             known |= step.slots
 
     def _access(self, step: Step, known: frozenset[int]) -> str:
-        """What the triples are looked up by."""
+        """The ends by which the matcher looks up the triples of a step."""
         ends = dict.fromkeys((step.subject, step.object))
         by = [self._names((end,)) for end in ends if isinstance(end, int) and end in known]
         if any(not isinstance(end, int) for end in ends):

@@ -1,26 +1,33 @@
-"""A graph pattern as the planner leaves it → what a `Matcher` runs.
+"""A graph pattern of the plan → the data that a matcher is made from, and terms of the query.
 
-`GpmProgram` is compile-time data only: frozen, picklable, free of streams and of the KB.
-Source: LANGUAGE section 3 (docs/language.md).
+A `GpmProgram` is compile-time data: frozen, picklable, without reference to a stream or a KB.
+Source: docs/language.md, section 3.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyoxigraph as ox
+
 from spaseq.gpm.python.functions import by_reference
 from spaseq.parser import ast
+from spaseq.parser.format import format_pattern
 from spaseq.plan.scope import certain_variables, possible_variables
+
+XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 @dataclass(frozen=True, slots=True)
 class GpmProgram:
-    """One GPM without its top-level filters and stateful BINDs.
+    """One graph pattern without its top-level filters and stateful BINDs.
 
-    `variables` gives the slots of a row: every variable the pattern can bind, sorted, the
-    `AT` variable last. Those in `certain` are bound in every row. `at` is bound to the
-    event's time in every row, and joins (as a term) where the pattern binds it too.
-    `kb_graphs` are the KB graphs that `GRAPH` sees; None: all of them.
+    variables   the columns of a row: every variable that the pattern can bind, sorted, the `AT`
+                variable last
+    certain     those that every row binds
+    at          the `AT` variable; every row binds it to the time of the event, and it joins (as a
+                term) with the pattern's own bindings of it
+    kb_graphs   the KB graphs that `GRAPH` ranges over; None: all of them
     """
 
     pattern: ast.GroupGraphPattern
@@ -31,20 +38,15 @@ class GpmProgram:
 
     @property
     def left_to_pyoxigraph(self) -> tuple[str, ...]:
-        """The functions of the pattern that pyoxigraph computes; all else is native."""
+        """The functions of the pattern that pyoxigraph computes."""
         found = (by_reference(node) for node in ast.walk(self.pattern))
         return tuple(dict.fromkeys(name for name in found if name is not None))
-
-    @property
-    def native(self) -> bool:
-        """Whether nothing of the pattern is left to pyoxigraph."""
-        return not self.left_to_pyoxigraph
 
 
 def compile_gpm(
     pattern: ast.GroupGraphPattern, at: str | None, kb_graphs: tuple[str, ...] | None
 ) -> GpmProgram:
-    """The program of a pattern that the planner has freed of filters and stateful BINDs."""
+    """The program of a pattern from which the planner has taken filters and stateful BINDs."""
     pattern = _relabelled(pattern)
     names = possible_variables(pattern) - {at}
     always = certain_variables(pattern)
@@ -56,7 +58,7 @@ def compile_gpm(
 
 
 def _relabelled(pattern: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
-    """Blank nodes numbered from 0, so that patterns that say the same are equal."""
+    """Number the blank nodes from 0, so that patterns that differ in labels only are equal."""
     labels = dict.fromkeys(n.label for n in ast.walk(pattern) if isinstance(n, ast.BlankNode))
     numbers = {label: f"b{number}" for number, label in enumerate(labels)}
 
@@ -67,3 +69,24 @@ def _relabelled(pattern: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
 
     same: ast.GroupGraphPattern = ast.rebuilt(pattern, change)
     return same
+
+
+# ------------------------------------------------------------------ terms and texts of the query
+
+
+def constant(node: ast.Iri | ast.Literal) -> ox.NamedNode | ox.Literal:
+    """The RDF term of an IRI or literal of the query."""
+    if isinstance(node, ast.Iri):
+        return ox.NamedNode(node.value)
+    if node.language is not None:
+        direction = None if node.direction is None else ox.BaseDirection(node.direction)
+        return ox.Literal(node.lexical, language=node.language, direction=direction)
+    if node.datatype == XSD_STRING:
+        return ox.Literal(node.lexical)
+    return ox.Literal(node.lexical, datatype=ox.NamedNode(node.datatype))
+
+
+def triple_text(triple: ast.Triple) -> str:
+    """A triple pattern on one line, without its dot."""
+    text = format_pattern(ast.GroupGraphPattern((triple,)))
+    return text.strip("{} \n").removesuffix(".").rstrip()

@@ -1,4 +1,4 @@
-"""Which triples of an event a pattern can use: what readers need not keep is the rest."""
+"""The triples of an event that a pattern can use; readers drop all others."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
-from spaseq.gpm.terms import constant
+from spaseq.gpm.program import constant
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 
 Use: TypeAlias = tuple[ox.NamedNode, ox.NamedNode | ox.Literal | None]
-"""A predicate, and the object where the pattern names it."""
+"""A predicate, and the object if the pattern names it."""
 Uses: TypeAlias = "frozenset[tuple[Term, Term | None]] | None"
-"""Predicates, and objects where these decide; None: any triple."""
+"""Predicates, each with an object or with None for all objects; None: any triple."""
 
 
 def uses(nodes: Iterable[ast.Node]) -> frozenset[Use] | None:
     """The uses of all triple patterns in some patterns and expressions; None: any triple.
 
-    A variable for predicate may be anything. So may the triples that a path of length zero
-    or a negated one looks at: they see every node of the graph.
+    A variable as predicate uses any triple. So does a path that is negated or that may have length
+    zero, since it sees every node of the graph.
     """
     found: set[Use] = set()
     for node in nodes:
@@ -35,7 +35,7 @@ def uses(nodes: Iterable[ast.Node]) -> frozenset[Use] | None:
 
 
 def outside(wanted: Uses, known: Uses) -> tuple[Term | None, Term | None] | None:
-    """Some use that is not among others; (None, None) where it is any triple."""
+    """A use of `wanted` that is not among `known`, (None, None) for any triple; None: none."""
     if known is None:
         return None
     if wanted is None:

@@ -175,7 +175,7 @@ cdef class PartFinder:
         self.graph.load(batch, event)
         for number in range(<size_t>len(self.matchers)):
             matcher = <NativeMatcher>self.matchers[number]
-            matcher.look(batch, event)
+            matcher.match_event(batch, event)
             for i in range(matcher.result.count):
                 if not self.unfiltered and not matcher.passed[i]:
                     continue

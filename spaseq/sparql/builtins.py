@@ -1,9 +1,11 @@
-"""The functions that a query may call: one table of names, arities and kinds.
+"""The functions that a query may call: one table, one entry for each function.
 
-The parser takes its keywords from here, the checker what is known and with how many arguments,
-and the evaluators which function differs from call to call. A call that this table admits
-compiles; a call that it does not admit is an error of the check. An evaluator keeps its own
-implementations by name, and `tests/unit/test_builtins.py` compares the names.
+Everything that depends on the set of functions is derived from an entry: the keywords of the
+parser, the check of names and numbers of arguments, the Python implementation
+(`spaseq.gpm.python.functions`), the native form (`spaseq.gpm.native._functions` and
+`spaseq.gpm.native.bytecode`) and the calls that the tests draw. A call that this table admits
+compiles; a call that it does not admit is an error of the check. A function without `opcode` runs
+in Python. `CONTRIBUTING.md` shows how to add one.
 
 Sources: SPARQL 1.1, production [121] and section 17; docs/language.md, section 4, for `FIRST`
 and `LAST`.
@@ -12,32 +14,46 @@ and `LAST`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias, cast
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
+
+Sort: TypeAlias = Literal["any", "boolean", "number", "text", "time"]
+"""What an argument or a result is; time: a point in time or a duration, any: any term."""
+Kind: TypeAlias = Literal["function", "test", "form", "cast"]
 
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A function with its arity.
+    """A function with its arity and its implementations.
 
-    kind        what an evaluator makes of a call:
-    function    values to a value, or to an error
-    test        a value to a boolean
-    form        a construct of its own: it looks at a row, or does not evaluate all arguments
-    cast        a value to a literal of the datatype that `name` is the IRI of
+    kind        how a call is evaluated:
+    function    from values to a value, or to an error
+    test        from a value to a boolean, by an instruction of its own
+    form        a construct of its own: it reads a row, or does not evaluate all arguments
+    cast        from a value to a literal of the datatype that `name` is the IRI of
     """
 
     name: str
     """In capitals, or an IRI."""
     least: int
+    """The least number of arguments."""
     most: int | None
-    """None: no bound."""
+    """The greatest number of arguments; None: no bound."""
     signature: str = ""
-    """How a call is written, where the number of arguments does not tell."""
-    kind: Literal["function", "test", "form", "cast"] = "function"
+    """A call as messages show it, if it is not `NAME(…)`."""
+    kind: Kind = "function"
+    python: str = ""
+    """The Python implementation of a function or test, as `module.function`.
+
+    The module is `functions` or `strings` of `spaseq.gpm.python`, or `spaseq.rdf.conversion`.
+    """
     opcode: str = ""
-    """The instruction of the compiled expression that is this function alone."""
+    """The native form: of a function a member of `NativeFunction` (`gpm/native/_functions.pxd`),
+    of a test or form an instruction (`spaseq.gpm.native.bytecode.Operation`); empty: none."""
+    arguments: tuple[Sort, ...] = ()
+    """The sorts of arguments that a call is meant for; the last is that of all further ones."""
+    result: Sort = "any"
     volatile: bool = False
     """Whether two calls with equal arguments may give two results."""
     by_reference: bool = False
@@ -59,7 +75,7 @@ class Builtin:
 
     @property
     def call(self) -> str:
-        """How a call is written."""
+        """A call, as messages show it."""
         return self.signature or f"{shown(self.name)}({', '.join('…' * self.least)})"
 
 
@@ -74,89 +90,149 @@ class Aggregate:
     """Whether it ranges over iterations only, and not over the rows of a sub-select."""
 
 
-def _function(name: str, least: int, most: int | None = -1, signature: str = "") -> Builtin:
-    return Builtin(name, least, least if most == -1 else most, signature)
+def _entry(
+    kind: Kind,
+    name: str,
+    sorts: str,
+    signature: str = "",
+    *,
+    python: str = "",
+    opcode: str = "",
+    volatile: bool = False,
+    by_reference: bool = False,
+) -> Builtin:
+    """An entry whose arity follows from `sorts`.
+
+    `text number number? -> text` has 2 or 3 arguments, `text* -> text` any number of them.
+    """
+    before, _, result = sorts.rpartition("->")
+    arguments = before.split()
+    required = [sort for sort in arguments if sort[-1] not in "?*"]
+    return Builtin(
+        name,
+        len(required),
+        None if before.rstrip().endswith("*") else len(arguments),
+        signature,
+        kind,
+        python,
+        opcode,
+        cast("tuple[Sort, ...]", tuple(sort.rstrip("?*") for sort in arguments)),
+        cast("Sort", result.strip()),
+        volatile,
+        by_reference,
+    )
 
 
-def _test(name: str, opcode: str) -> Builtin:
-    return Builtin(name, 1, 1, kind="test", opcode=opcode)
+def _function(
+    name: str,
+    sorts: str,
+    python: str,
+    opcode: str = "",
+    signature: str = "",
+    *,
+    volatile: bool = False,
+    by_reference: bool = False,
+) -> Builtin:
+    return _entry(
+        "function",
+        name,
+        sorts,
+        signature,
+        python=python,
+        opcode=opcode,
+        volatile=volatile,
+        by_reference=by_reference,
+    )
 
 
-def _form(name: str, least: int, most: int | None, signature: str = "") -> Builtin:
-    return Builtin(name, least, most, signature, kind="form")
+def _test(name: str, python: str, opcode: str) -> Builtin:
+    return _entry("test", name, "any -> boolean", python=python, opcode=opcode)
 
 
-def _chance(name: str) -> Builtin:
-    return Builtin(name, 0, 0, volatile=True)
+def _form(
+    name: str, sorts: str, signature: str = "", *, opcode: str = "", volatile: bool = False
+) -> Builtin:
+    return _entry("form", name, sorts, signature, opcode=opcode, volatile=volatile)
 
 
+# fmt: off
 _TABLE = (
-    _function("ABS", 1),
-    Builtin("BNODE", 0, 1, "BNODE() or BNODE(text)", kind="form", volatile=True),
-    _form("BOUND", 1, 1, "BOUND(?v)"),
-    _function("CEIL", 1),
-    _form("COALESCE", 0, None),
-    _function("CONCAT", 0, None),
-    _function("CONTAINS", 2, signature="CONTAINS(text, part)"),
-    _function("DATATYPE", 1),
-    _function("DAY", 1),
-    _function("ENCODE_FOR_URI", 1),
-    _function("FLOOR", 1),
-    _function("HOURS", 1),
-    _form("IF", 3, 3, "IF(condition, then, else)"),
-    _function("IRI", 1),
-    _test("ISBLANK", "IS_BLANK"),
-    _test("ISIRI", "IS_IRI"),
-    _test("ISLITERAL", "IS_LITERAL"),
-    _test("ISNUMERIC", "IS_NUMERIC"),
-    _function("LANG", 1),
-    _function("LANGMATCHES", 2, signature="LANGMATCHES(LANG(?v), range)"),
-    _function("LCASE", 1),
-    _function("MD5", 1),
-    _function("MINUTES", 1),
-    _function("MONTH", 1),
-    Builtin("NOW", 0, 0, kind="form", volatile=True),
-    _chance("RAND"),
-    _function("REGEX", 2, 3, "REGEX(text, pattern, flags?)"),
-    _function("REPLACE", 3, 4, "REPLACE(text, pattern, replacement, flags?)"),
-    _function("ROUND", 1),
-    Builtin("SAMETERM", 2, 2, "sameTerm(a, b)", kind="form", opcode="SAME_TERM"),
-    _function("SECONDS", 1),
-    _function("SHA1", 1),
-    _function("SHA256", 1),
-    _function("SHA384", 1),
-    _function("SHA512", 1),
-    _function("STR", 1),
-    _function("STRAFTER", 2, signature="STRAFTER(text, part)"),
-    _function("STRBEFORE", 2, signature="STRBEFORE(text, part)"),
-    _function("STRDT", 2, signature="STRDT(text, datatype)"),
-    _function("STRENDS", 2, signature="STRENDS(text, end)"),
-    _function("STRLANG", 2, signature="STRLANG(text, tag)"),
-    _function("STRLEN", 1),
-    _function("STRSTARTS", 2, signature="STRSTARTS(text, start)"),
-    _chance("STRUUID"),
-    _function("SUBSTR", 2, 3, "SUBSTR(text, start, length?)"),
-    _function("TIMEZONE", 1),
-    _function("TZ", 1),
-    _function("UCASE", 1),
-    _chance("UUID"),
-    _function("YEAR", 1),
+    _function("ABS", "number -> number", "conversion.absolute", "ABS"),
+    _form("BNODE", "text? -> any", "BNODE() or BNODE(text)", volatile=True),
+    _form("BOUND", "any -> boolean", "BOUND(?v)"),
+    _function("CEIL", "number -> number", "conversion.ceiling", "CEIL"),
+    _form("COALESCE", "any* -> any"),
+    _function("CONCAT", "text* -> text", "strings.concat", "CONCAT"),
+    _function("CONTAINS", "text text -> boolean", "strings.contains", "CONTAINS",
+              "CONTAINS(text, part)"),
+    _function("DATATYPE", "any -> any", "functions.datatype_iri", "DATATYPE"),
+    _function("DAY", "time -> number", "functions.day", "DAY"),
+    _function("ENCODE_FOR_URI", "text -> text", "strings.encode_for_uri"),
+    _function("FLOOR", "number -> number", "conversion.floored", "FLOOR"),
+    _function("HOURS", "time -> number", "functions.hours", "HOURS"),
+    _form("IF", "any any any -> any", "IF(condition, then, else)"),
+    _function("IRI", "text -> any", "functions.iri"),
+    _test("ISBLANK", "functions.is_blank", "IS_BLANK"),
+    _test("ISIRI", "functions.is_iri", "IS_IRI"),
+    _test("ISLITERAL", "functions.is_literal", "IS_LITERAL"),
+    _test("ISNUMERIC", "functions.is_numeric", "IS_NUMERIC"),
+    _function("LANG", "any -> text", "functions.language_tag", "LANG"),
+    _function("LANGMATCHES", "text text -> boolean", "functions.language_matches", "LANGMATCHES",
+              "LANGMATCHES(LANG(?v), range)"),
+    _function("LCASE", "text -> text", "strings.lcase", "LCASE"),
+    _function("MD5", "text -> text", "functions.md5"),
+    _function("MINUTES", "time -> number", "functions.minutes", "MINUTES"),
+    _function("MONTH", "time -> number", "functions.month", "MONTH"),
+    _form("NOW", "-> time", volatile=True),
+    _function("RAND", "-> number", "functions.random_number", volatile=True),
+    _function("REGEX", "text text text? -> boolean", "strings.regex", "",
+              "REGEX(text, pattern, flags?)"),
+    _function("REPLACE", "text text text text? -> text", "strings.replace", "",
+              "REPLACE(text, pattern, replacement, flags?)", by_reference=True),
+    _function("ROUND", "number -> number", "conversion.rounded", "ROUND"),
+    _form("SAMETERM", "any any -> boolean", "sameTerm(a, b)", opcode="SAME_TERM"),
+    _function("SECONDS", "time -> number", "functions.seconds", "SECONDS"),
+    _function("SHA1", "text -> text", "functions.sha1"),
+    _function("SHA256", "text -> text", "functions.sha256"),
+    _function("SHA384", "text -> text", "functions.sha384"),
+    _function("SHA512", "text -> text", "functions.sha512"),
+    _function("STR", "any -> text", "functions.lexical_form", "STR"),
+    _function("STRAFTER", "text text -> text", "strings.strafter", "STRAFTER",
+              "STRAFTER(text, part)"),
+    _function("STRBEFORE", "text text -> text", "strings.strbefore", "STRBEFORE",
+              "STRBEFORE(text, part)"),
+    _function("STRDT", "text any -> any", "functions.typed_literal", "", "STRDT(text, datatype)"),
+    _function("STRENDS", "text text -> boolean", "strings.strends", "STRENDS",
+              "STRENDS(text, end)"),
+    _function("STRLANG", "text text -> text", "functions.tagged_literal", "", "STRLANG(text, tag)"),
+    _function("STRLEN", "text -> number", "strings.strlen", "STRLEN"),
+    _function("STRSTARTS", "text text -> boolean", "strings.strstarts", "STRSTARTS",
+              "STRSTARTS(text, start)"),
+    _function("STRUUID", "-> text", "functions.uuid_text", volatile=True),
+    _function("SUBSTR", "text number number? -> text", "strings.substr", "SUBSTR",
+              "SUBSTR(text, start, length?)"),
+    _function("TIMEZONE", "time -> time", "functions.zone_duration"),
+    _function("TZ", "time -> text", "functions.zone_text"),
+    _function("UCASE", "text -> text", "strings.ucase", "UCASE"),
+    _function("UUID", "-> any", "functions.uuid_iri", volatile=True),
+    _function("YEAR", "time -> number", "functions.year", "YEAR"),
 )
+# fmt: on
 
 BUILTINS: dict[str, Builtin] = {entry.name: entry for entry in _TABLE}
-"""The functions that a keyword names."""
+"""The functions that a keyword names, by name."""
 
 SYNONYMS = {"URI": "IRI", "ISURI": "ISIRI"}
-"""Two names of one function: the tree holds the second."""
+"""Second names of functions; the syntax tree has the first, which is the value here."""
 
 CASTS = (
     "boolean", "date", "dateTime", "dayTimeDuration", "decimal", "double", "duration", "float",
     "integer", "string", "time", "yearMonthDuration",
 )  # fmt: skip
-"""The datatypes, as local names in `xsd:`, that a value is cast to."""
+"""The datatypes of casts that this package computes, as local names in `xsd:`."""
 
 REFERENCE_CASTS = ("gDay", "gMonth", "gMonthDay", "gYear", "gYearMonth")
-"""The same, of the casts that pyoxigraph computes."""
+"""The datatypes of casts that pyoxigraph computes."""
 
 NAMED_BY_IRI: dict[str, Builtin] = {
     XSD + name: Builtin(
@@ -169,7 +245,7 @@ NAMED_BY_IRI: dict[str, Builtin] = {
     )
     for name in (*CASTS, *REFERENCE_CASTS)
 }
-"""The functions that an IRI names."""
+"""The functions that an IRI names, by IRI."""
 
 AGGREGATES: dict[str, Aggregate] = {
     entry.name: entry

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import suppress
+from enum import IntEnum
 
 import pytest
+from spaseq.gpm.native._functions import NativeFunction
 
 from spaseq.gpm.native.bytecode import NotNative, Operation, compile_code
+from spaseq.gpm.native.enums import check_enum
 from spaseq.gpm.python import aggregates
 from spaseq.gpm.python.expression import ExpressionCompiler
 from spaseq.gpm.python.functions import FUNCTIONS, KIND_TESTS
@@ -37,14 +42,27 @@ def test_every_function_has_an_implementation_and_no_other_has_one() -> None:
     assert {name for name, kind in kinds.items() if kind == "form"} == FORMS
 
 
-def test_native_functions_are_of_the_table() -> None:
-    from spaseq.gpm.native import _functions
+def test_every_opcode_is_of_the_machine_and_every_native_function_of_the_table() -> None:
+    entries = BUILTINS.values()
+    native = {each.opcode for each in entries if each.kind == "function"} - {""}
+    assert native == NativeFunction.__members__.keys() - {"NO_NATIVE_FORM"}
+    instructions = {each.opcode for each in entries if each.kind != "function"} - {""}
+    assert instructions <= set(Operation.__members__)
 
-    assert set(_functions.Native.__members__) - {"PYTHON"} <= BUILTINS.keys()
 
+def test_enums_that_differ_are_an_error() -> None:
+    class Here(IntEnum):
+        FIRST = 0
+        SECOND = 1
 
-def test_instructions_are_of_the_machine() -> None:
-    assert {each.opcode for each in BUILTINS.values()} - {""} <= set(Operation.__members__)
+    class There(IntEnum):
+        FIRST = 0
+        SECOND = 2
+        THIRD = 1
+
+    check_enum(Here, Here)
+    with pytest.raises(ImportError, match="There differs in C: SECOND, THIRD"):
+        check_enum(Here, There)
 
 
 def test_keywords_are_those_of_the_table() -> None:
@@ -121,3 +139,58 @@ def test_names_as_queries_write_them() -> None:
     assert shown("STRLEN") == "STRLEN"
     assert shown(XSD + "date") == "xsd:date"
     assert shown("http://e/f") == "<http://e/f>"
+
+
+# ------------------------------------------------------------------ one more entry
+
+ADD = """
+from spaseq.sparql import builtins
+builtins.BUILTINS["OPPOSITE"] = builtins.Builtin(
+    "OPPOSITE", 1, 1, python="{python}", opcode="{opcode}", arguments=("number",), result="number"
+)
+"""
+QUERY = """
+import spaseq
+QUERY = '''PREFIX : <http://e/>
+SELECT ?v WITHIN 10 EVENTS FROM STREAM s :s
+WHERE { SEQ(A) DEFINE GPM A ON s { ?x :p ?v FILTER(OPPOSITE(?v) < -2) } }'''
+run = spaseq.compile(QUERY).start()
+for value in range(5):
+    literal = f'"{value}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    for match in run.push("http://e/s", value, f"<http://e/x> <http://e/p> {literal} .".encode()):
+        print(match.bindings["v"].value)
+try:
+    spaseq.compile(QUERY.replace("OPPOSITE(?v)", "OPPOSITE(?v, 1)"))
+except spaseq.QueryError as error:
+    print(str(error).splitlines()[0])
+"""
+
+
+def in_a_process_of_its_own(text: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", text]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_function_is_one_entry() -> None:
+    """Keyword, check and both evaluators follow from an entry that is there at import."""
+    result = in_a_process_of_its_own(ADD.format(python="conversion.negate", opcode="") + QUERY)
+    *values, error = result.stdout.splitlines() or [result.stderr]
+    assert values == ["3", "4"]
+    assert "OPPOSITE" in error
+    assert "1 argument" in error
+
+
+@pytest.mark.parametrize(
+    ("python", "opcode", "message"),
+    [
+        ("conversion.opposite", "", "OPPOSITE names 'conversion.opposite'"),
+        ("conversion.negate", "OPPOSITE", "NativeFunction and the built-in functions differ"),
+    ],
+)
+def test_an_entry_without_its_implementation_is_an_error(
+    python: str, opcode: str, message: str
+) -> None:
+    text = ADD.format(python=python, opcode=opcode) + "import spaseq.gpm.matchers"
+    result = in_a_process_of_its_own(text)
+    assert "ImportError" in result.stderr
+    assert message in result.stderr

@@ -15,18 +15,17 @@ hundred nanoseconds for each value; under DISTINCT, and of GROUP_CONCAT, linear 
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
-from spaseq.gpm.native._arithmetic cimport add, divide
-from spaseq.gpm.native._comparison cimport is_number, order
 from spaseq.gpm.native._functions cimport STR, call_native
-from spaseq.gpm.native._operators cimport (
+from spaseq.gpm.native._operand cimport (
     ERROR,
     Operand,
     load_term,
-    scratch_take,
+    scratch_alloc,
     set_computed,
     value_of,
     write_term,
 )
+from spaseq.gpm.native._operators cimport add, divide, is_number, order
 from spaseq.nfa.native._program cimport FAILED
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport permanent_of
@@ -98,7 +97,7 @@ cdef class NativeAggregates:
         inner = self._fold(batch, how, inner, value)
         if inner == FAILED:
             return FAILED
-        text = scratch_take(&self.scratch, (count + 1) * DIGITS + 2)
+        text = scratch_alloc(&self.scratch, (count + 1) * DIGITS + 2)
         text[0] = text[(count + 1) * DIGITS + 1] = c'"'
         _write(text + 1, inner)
         if count > 1:
@@ -179,7 +178,7 @@ cdef class NativeAggregates:
         if state:
             record = record_of(batch, state)
             size = record.size - 2 + how.separator_size
-        text = scratch_take(&self.scratch, <size_t>size + more.size + 2)
+        text = scratch_alloc(&self.scratch, <size_t>size + more.size + 2)
         if state:
             memcpy(text + 1, record.text + 1, record.size - 2)
             memcpy(text + record.size - 1, how.separator, how.separator_size)

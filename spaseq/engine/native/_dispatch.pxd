@@ -149,7 +149,7 @@ cdef inline int feed_lone(
     Readers self, const Reader* reader, NativeMatcher matcher
 ) except -1 nogil:
     """Feed the row of a reader's pattern of one triple, in an event of one."""
-    if matcher.look_at_one(self.batch, self.index):
+    if matcher.match_single_triple(self.batch, self.index):
         self.core.feed(&reader.those, matcher.result.cells, matcher.columns)
     return 0
 

@@ -62,7 +62,7 @@ cdef class Readers:
                 if matcher is not None:
                     reader.matcher = <PyObject*>matcher
                     reader.needed = (<NativeMatcher>matcher).needed
-                    reader.lone = not self.core.tables.tracked and (<NativeMatcher>matcher).lone
+                    reader.lone = not self.core.tables.tracked and (<NativeMatcher>matcher).single_step
                 reader.first = listed
                 reader.those.gpms = self.awaited + listed
                 reader.those.ways = self.ways + ways
@@ -143,7 +143,7 @@ cdef class Readers:
             if not self.waits[i]:
                 self.core.came_early(self.gpms[i], events)
         if reader.matcher != NULL and reader.open:
-            (<NativeMatcher>reader.matcher).pass_over(events - reader.read)
+            (<NativeMatcher>reader.matcher).count_skipped(events - reader.read)
         reader.read, reader.settled = 0, self.unsettled
         return 0
 

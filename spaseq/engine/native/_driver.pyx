@@ -14,7 +14,7 @@ decoded. Events that filters look at when they are not at hand any more are kept
 from spaseq.engine.native._views cimport has_views
 from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._summary_graph cimport present_in
-from spaseq.gpm.native._operators cimport ERROR, Operand, write_term
+from spaseq.gpm.native._operand cimport ERROR, Operand, write_term
 from spaseq.gpm.native._rows cimport row_at
 from spaseq.nfa.native._earliest cimport Earliest
 from spaseq.nfa.native._tecs cimport Node
@@ -326,7 +326,7 @@ cdef class NativeStep(Readers):
         cdef NativeMatcher matcher
         if not self.manners[gpm] & Manner.IN_PYTHON:
             matcher = <NativeMatcher>self.native[gpm]
-            matcher.look(self.batch, self.index)
+            matcher.match_event(self.batch, self.index)
             if matcher.result.count:
                 self.recall(self.core.window.now, self.stream, self._event())
             return False
@@ -435,7 +435,7 @@ cdef class NativeStep(Readers):
         """Feed the rows of the event at hand that pass the local filters."""
         cdef uint32_t i, j
         cdef const term_t* row
-        matcher.look(self.batch, self.index)
+        matcher.match_event(self.batch, self.index)
         for i in range(matcher.result.count):
             row = row_at(matcher.result, i)
             if self.core.tables.tracked:

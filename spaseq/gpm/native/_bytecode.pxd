@@ -1,11 +1,10 @@
 """SPARQL expressions over rows of term numbers; see _bytecode.pyx."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from spaseq.gpm.native._code cimport Instruction
-from spaseq.gpm.native._functions cimport Native
+from spaseq.gpm.native._functions cimport NativeFunction
 from spaseq.gpm.native._numeric_filter cimport NumericCondition
-from spaseq.gpm.native._operators cimport Operand
+from spaseq.gpm.native._operand cimport Operand
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._intervals cimport Box
@@ -13,44 +12,48 @@ from spaseq.rdf._literals cimport Datatype
 from spaseq.rdf._memory cimport Arena
 from spaseq.rdf._terms cimport TermRecord, term_t
 
-# Who decides the EXISTS number `number` of an expression for a row: 1 or 0, or -2 with a
-# Python exception set. It may intern terms in the batch. Whether the EXISTS is negated is
-# not its business.
+# Decides the EXISTS `number` of an expression for a row: 1 or 0, or -2 with a Python exception set.
+# It may intern terms in the batch. The code negates NOT EXISTS.
 cdef struct Existence:
     int (*holds)(void* context, int number, const term_t* row) noexcept nogil
     void* context
 
+cdef struct Instruction:
+    uint8_t operation           # an Operation of _operators.pxd
+    int32_t operand
+
 # A function that the code calls.
 cdef struct Callee:
-    Native native
-    const Datatype* datatype    # of a cast, else NULL
+    NativeFunction native
+    const Datatype* datatype    # the target of a cast, else NULL
     int arguments
 
 
 cdef class Expression:
     cdef readonly object code       # the ExpressionCode it was linked from
-    cdef readonly int columns       # how long a row must be
-    cdef readonly int exists        # how many EXISTS there are
+    cdef readonly int columns       # the least length of a row
+    cdef readonly int exists        # the number of EXISTS
     cdef Instruction* program
     cdef int length
-    cdef int comparing              # LESS or LESS_EQUAL, where that of two terms is all; else 0
-    cdef NumericCondition numeric   # the same, where it is a condition over numbers; else None
+    cdef int comparing              # LESS or LESS_EQUAL if the code compares two terms only; else 0
+    cdef NumericCondition numeric   # the numeric filter; None if the code has none
     cdef Operand* constants
     cdef Operand* stack             # stack[0] is unused, stack[1] has the result
     cdef Callee* callees
-    cdef list functions             # the same in Python
-    cdef term_t* row                # what `evaluate` and `test` were given
+    cdef list functions             # the Python function of each callee
+    cdef term_t* row                # the argument of `evaluate`, `test` and so on
     cdef Dictionary dictionary
-    cdef Arena scratch              # texts of one evaluation
+    cdef Arena scratch              # the texts that one evaluation computes
 
-    # `row`: `columns` terms of the batch, 0 is unbound. `exists` may be NULL where there is
-    # none. 1 true, 0 false, -1 SPARQL's error, -2 a Python exception is set.
+    # The effective boolean value for a row of `columns` terms of the batch, 0 where unbound: 1
+    # true, 0 false, -1 an error of SPARQL, -2 a Python exception. `exists` may be NULL for code
+    # without EXISTS.
     cdef int truth(
         self, EventBatch batch, const term_t* row, Existence* exists
     ) except -2 nogil
-    # Whether it may be true for any row whose columns that are unbound lie in the box.
+    # Whether it may be true for some row whose unbound columns lie in the box.
     cdef bint may_hold(self, EventBatch batch, const term_t* row, const Box* box) noexcept nogil
-    # The value as a term of the batch, interned where it is new; 0: an error, or unbound.
+    # The value as a term of the batch, interned if it is new; 0: an error, or unbound.
     cdef int value(
         self, EventBatch batch, const term_t* row, Existence* exists, term_t* result
     ) except -2 nogil
@@ -60,6 +63,6 @@ cdef class Expression:
     cdef int _compare(self, EventBatch batch, const term_t* row) noexcept nogil
     cdef int _run(self, EventBatch batch, const term_t* row, Existence* exists) except -2 nogil
     cdef int _call(self, int number, Operand* arguments) except -2 nogil
-    cdef int _call_slowly(self, int number, Operand* arguments) except -2 with gil
+    cdef int _call_python(self, int number, Operand* arguments) except -2 with gil
     cdef int _link(self, object code) except -1
     cdef int _fill(self, EventBatch batch, object row) except -1

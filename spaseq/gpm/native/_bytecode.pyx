@@ -1,26 +1,27 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Expression code, linked to a dictionary → truth and value of a row, without the GIL.
+"""The stack machine that runs expression code, over rows of term numbers, without the GIL.
 
-A stack machine over operands. Constants are decoded once, when the code is linked; a
-variable's term the first time anybody asks for its value. Nothing is interned but a result
-that is wanted as a term; texts made on the way lie in scratch memory that every evaluation
-uses anew. Functions known only in Python are called with the GIL, on `Value`s.
+An `Expression` is code (`spaseq.gpm.native.bytecode`) linked to a dictionary. Linking decodes the
+constants; an instruction that reads a variable decodes its term, once per batch. Texts that an
+evaluation computes lie in scratch memory, which the next evaluation reuses. A result is interned
+only if the caller asks for a term. Functions without a native form run in Python, with the GIL, on
+`Value`s.
 
-Invariant: results are those of `ExpressionCompiler`. Cost: some nanoseconds an instruction,
-a microsecond or more where Python is asked. In the steady state nothing is allocated. An
-expression evaluates one row at a time: each thread needs its own.
+Two shortcuts run before the machine and leave to it what they cannot decide: `_compare`, for a
+comparison of two terms, and `NumericCondition`, for a condition over numbers.
+
+Invariant: results are those of `ExpressionCompiler` (`spaseq.gpm.python.expression`). Cost: some
+nanoseconds per instruction, a microsecond or more per call in Python; no allocation in steady
+state. An expression evaluates one row at a time: each thread needs its own.
 """
 
 from collections.abc import Sequence
 
 from libc.string cimport memset
 
-from spaseq.gpm.native._arithmetic cimport add, cast, divide, multiply, negate, plus, subtract
-from spaseq.gpm.native._code cimport Operation
-from spaseq.gpm.native._comparison cimport equals, is_number, order, same_term, truth_of
 from spaseq.gpm.native._functions cimport call_native, native_of
 from spaseq.gpm.native._numeric_filter cimport condition_of
-from spaseq.gpm.native._operators cimport (
+from spaseq.gpm.native._operand cimport (
     ERROR,
     load_record,
     load_term,
@@ -29,7 +30,7 @@ from spaseq.gpm.native._operators cimport (
     value_of,
     write_term,
 )
-from spaseq.gpm.native._strings cimport text_is
+from spaseq.gpm.native._operators cimport Operation, binary, cast, equals, truth_of, unary
 from spaseq.rdf._batch cimport known_term, record_of
 from spaseq.rdf._intervals cimport Box, Interval
 from spaseq.rdf._literals cimport decode_record, known_datatype
@@ -40,15 +41,17 @@ from spaseq.rdf._values cimport Kind
 
 from functools import partial
 
+from spaseq.gpm.native import bytecode
 from spaseq.gpm.python.functions import FUNCTIONS
 from spaseq.rdf import conversion
 
 
 cdef enum:
-    MOST_SIDES = 16     # of a box that somebody asks about from Python
+    MAX_BOX_COLUMNS = 16    # of the argument of `may`
 
 
-cdef inline void* _room(size_t count, size_t size) except NULL:
+cdef inline void* _allocate(size_t count, size_t size) except NULL:
+    """Room for `count + 1` zeroed items."""
     cdef void* block = take((count + 1) * size)
     if block == NULL:
         raise MemoryError
@@ -57,7 +60,11 @@ cdef inline void* _room(size_t count, size_t size) except NULL:
 
 
 cdef class Expression:
-    """The code of an expression, ready for rows of batches of one dictionary."""
+    """The code of an expression, ready for rows of batches of one dictionary.
+
+    Raises:
+        ValueError: for code that no compiler wrote.
+    """
 
     def __cinit__(self, object code, Dictionary dictionary not None):
         self.code = code
@@ -66,11 +73,11 @@ cdef class Expression:
         self.exists = code.exists
         self.functions = []
         self.length = <int>len(code.operations)
-        self.program = <Instruction*>_room(self.length, sizeof(Instruction))
-        self.constants = <Operand*>_room(len(code.constants), sizeof(Operand))
-        self.callees = <Callee*>_room(len(code.functions), sizeof(Callee))
-        self.stack = <Operand*>_room(_depth(code), sizeof(Operand))
-        self.row = <term_t*>_room(self.columns, sizeof(term_t))
+        self.program = <Instruction*>_allocate(self.length, sizeof(Instruction))
+        self.constants = <Operand*>_allocate(len(code.constants), sizeof(Operand))
+        self.callees = <Callee*>_allocate(len(code.functions), sizeof(Callee))
+        self.stack = <Operand*>_allocate(_depth(code), sizeof(Operand))
+        self.row = <term_t*>_allocate(self.columns, sizeof(term_t))
         self._link(code)
 
     def __dealloc__(self):
@@ -134,9 +141,9 @@ cdef class Expression:
         return self.numeric is None or self.numeric.may_hold(batch, row, box)
 
     cdef int _compare(self, EventBatch batch, const term_t* row) noexcept nogil:
-        """Compare two numbers of one datatype, not NaN: 1, 0, or -1 where they are no such.
+        """Compare two numbers of one datatype, not NaN: 1, 0, or -1 for other terms.
 
-        Most filters are no more than that: they need no steps either, whatever their size.
+        Most filters are one such comparison, and need neither a stack nor steps.
         """
         cdef TermRecord[2] numerals
         cdef const TermRecord* first = self._number(batch, row, 0, numerals)
@@ -156,7 +163,7 @@ cdef class Expression:
     cdef const TermRecord* _number(
         self, EventBatch batch, const term_t* row, int place, TermRecord* numerals
     ) noexcept nogil:
-        """The record of an operand, with its value at least; NULL: a variable is unbound."""
+        """The decoded record of an operand; NULL for an unbound variable."""
         cdef term_t term
         cdef TermRecord* record
         if self.program[place].operation == Operation.CONSTANT:
@@ -194,7 +201,7 @@ cdef class Expression:
         return 0
 
     cdef int _run(self, EventBatch batch, const term_t* row, Existence* exists) except -2 nogil:
-        """Run the code; the value of the row is in stack[1] then."""
+        """Run the code for a row and leave the value in stack[1]."""
         cdef Instruction* program = self.program
         cdef Operand* top = self.stack
         cdef int place = 0, length = self.length, operation, operand, found
@@ -203,6 +210,8 @@ cdef class Expression:
             operation = program[place].operation
             operand = program[place].operand
             place += 1
+            # A `switch` in C, since there are only comparisons with constants. Without ranges, the
+            # order of the instructions has no meaning.
             if operation == Operation.VARIABLE:
                 top += 1
                 load_term(top, batch, row[operand])
@@ -219,23 +228,41 @@ cdef class Expression:
                 found = _holds(exists, operand, row)
                 top += 1
                 set_truth(top, found)
-            elif operation <= Operation.IS_TEXT:
+            elif operation == Operation.AND or operation == Operation.OR:
                 top -= 1
-                if operation == Operation.AND or operation == Operation.OR:
-                    _combine(top, top + 1, operation == Operation.OR)
-                elif top.kind == ERROR or top[1].kind == ERROR:
+                _combine(top, top + 1, operation == Operation.OR)
+            elif (
+                operation == Operation.EQUAL
+                or operation == Operation.NOT_EQUAL
+                or operation == Operation.LESS
+                or operation == Operation.LESS_EQUAL
+                or operation == Operation.ADD
+                or operation == Operation.SUBTRACT
+                or operation == Operation.MULTIPLY
+                or operation == Operation.DIVIDE
+                or operation == Operation.SAME_TERM
+                or operation == Operation.IS_TEXT
+            ):
+                top -= 1
+                if top.kind == ERROR or top[1].kind == ERROR:
                     top.kind = ERROR
                 else:
-                    _binary(operation, top, &self.scratch)
-            elif operation <= Operation.CALL:
-                if operation == Operation.CALL:
-                    top -= self.callees[operand].arguments - 1
-                    self._call(operand, top)
-                elif top.kind != ERROR:
-                    if operation == Operation.CAST:
-                        self._call(operand, top)
-                    else:
-                        _unary(operation, top, &self.scratch)
+                    binary(operation, top, &self.scratch)
+            elif (
+                operation == Operation.NOT
+                or operation == Operation.TRUTH
+                or operation == Operation.NEGATE
+                or operation == Operation.PLUS
+                or operation == Operation.IS_IRI
+                or operation == Operation.IS_BLANK
+                or operation == Operation.IS_LITERAL
+                or operation == Operation.IS_NUMERIC
+            ):
+                if top.kind != ERROR:
+                    unary(operation, top, &self.scratch)
+            elif operation == Operation.CALL or operation == Operation.CAST:
+                top -= self.callees[operand].arguments - 1
+                self._call(operand, top)
             elif operation == Operation.JUMP:
                 place = operand
             elif operation == Operation.JUMP_IF_TRUE:
@@ -273,9 +300,12 @@ cdef class Expression:
                     place = operand
                 elif found < 0:
                     top.kind = ERROR
-            else:
+            elif operation == Operation.END_IN:
                 top -= 1
                 top[0] = top[1]
+            else:
+                with gil:
+                    raise SystemError(f"the machine has no instruction {operation}")
         return 0
 
     cdef int _call(self, int number, Operand* arguments) except -2 nogil:
@@ -290,22 +320,22 @@ cdef class Expression:
         else:
             done = call_native(callee.native, arguments, callee.arguments, &self.scratch)
         if not done:
-            self._call_slowly(number, arguments)
+            self._call_python(number, arguments)
         return 0
 
-    cdef int _call_slowly(self, int number, Operand* arguments) except -2 with gil:
+    cdef int _call_python(self, int number, Operand* arguments) except -2 with gil:
         cdef int i
         values = []
         for i in range(self.callees[number].arguments):
             values.append(value_of(&arguments[i]))
         return load_value(arguments, self.functions[number](*values), &self.scratch)
 
-    # ---------------------------------------------------------------- for people
+    # ---------------------------------------------------------------- for Python
 
     def evaluate(self, EventBatch batch not None, row: Sequence[int], exists=None) -> int:
-        """The value for a row of the batch's term numbers, as one; 0: an error, or unbound.
+        """The value for a row of term numbers, as a term number; 0: an error, or unbound.
 
-        `exists(number)` says whether there is a solution for an EXISTS.
+        `exists(number)` decides whether the pattern of an EXISTS has a solution.
         """
         cdef term_t result = 0
         cdef Existence existence = _existence(exists)
@@ -322,26 +352,27 @@ cdef class Expression:
 
     @property
     def is_numeric(self):
-        """Whether it is a condition over numbers; see `spaseq.gpm.native.numeric_filter`."""
+        """Whether the numeric filter runs first; see `spaseq.gpm.native.numeric_filter`."""
         return self.numeric is not None
 
     def decide(self, EventBatch batch not None, row: Sequence[int]):
-        """As `test`, of a condition over numbers; None: it is not decided without operands."""
+        """The decision of the numeric filter for a row; None where the machine decides."""
         self._fill(batch, row)
         cdef int found = self.numeric.decide(batch, self.row) if self.is_numeric else -1
         return None if found < 0 else found == 1
 
     def may(self, EventBatch batch not None, row: Sequence[int], box: Sequence) -> bool:
-        """Whether it may be true for a row whose columns that are unbound lie in a box.
+        """Whether it may be true for some row whose unbound columns lie in a box.
 
-        Of the box, (column, least number, greatest number).
+        Args:
+            box: (column, least number, greatest number) of each of at most 16 columns.
         """
         cdef uint32_t i
         cdef Box within
-        cdef uint32_t[MOST_SIDES] columns
-        cdef Interval[MOST_SIDES] intervals
-        if len(box) > MOST_SIDES:
-            raise ValueError(f"a box must have at most {MOST_SIDES} columns, not {len(box)}")
+        cdef uint32_t[MAX_BOX_COLUMNS] columns
+        cdef Interval[MAX_BOX_COLUMNS] intervals
+        if len(box) > MAX_BOX_COLUMNS:
+            raise ValueError(f"a box must have at most {MAX_BOX_COLUMNS} columns, not {len(box)}")
         self._fill(batch, row)
         for i, (column, low, high) in enumerate(box):
             columns[i], intervals[i] = column, Interval(low, high)
@@ -373,26 +404,26 @@ ctypedef int (*holds_t)(void* context, int number, const term_t* row) noexcept n
 
 
 cdef Existence _existence(object exists) except *:
-    """Let a Python function, which must be kept alive, decide about EXISTS."""
+    """Let a Python function decide about EXISTS; the caller must hold a reference to it."""
     cdef Existence existence
-    existence.holds = NULL if exists is None else <holds_t>_ask
+    existence.holds = NULL if exists is None else <holds_t>_exists_in_python
     existence.context = <void*>exists
     return existence
 
 
-cdef int _ask(void* context, int number, const term_t* row) except -2 with gil:
+cdef int _exists_in_python(void* context, int number, const term_t* row) except -2 with gil:
     return bool((<object>context)(number))
 
 
 cdef int _holds(Existence* exists, int number, const term_t* row) except -2 nogil:
     if exists == NULL or exists.holds == NULL:
         with gil:
-            raise ValueError("nobody decides the EXISTS of this expression")
+            raise ValueError("the expression has an EXISTS, but no function that decides it")
     return exists.holds(exists.context, number, row)
 
 
 cdef inline void _combine(Operand* a, const Operand* b, bint disjunction) noexcept nogil:
-    """AND and OR of two truths: one that decides does so whatever the other is."""
+    """AND and OR: an operand that decides the result does so even if the other is an error."""
     cdef bint first = a.kind != ERROR and (a.exact != 0) == disjunction
     cdef bint second = b.kind != ERROR and (b.exact != 0) == disjunction
     if first or second:
@@ -403,88 +434,54 @@ cdef inline void _combine(Operand* a, const Operand* b, bint disjunction) noexce
         set_truth(a, not disjunction)
 
 
-cdef inline int _binary(int operation, Operand* a, Arena* scratch) except -2 nogil:
-    """An operation on a[0] and a[1], both values; its result is in a[0] then."""
-    cdef Operand* b = a + 1
-    cdef int found
-    if operation == Operation.EQUAL or operation == Operation.NOT_EQUAL:
-        found = equals(a, b)
-        if found < 0:
-            a.kind = ERROR
-        else:
-            set_truth(a, found == (operation == Operation.EQUAL))
-    elif operation == Operation.LESS or operation == Operation.LESS_EQUAL:
-        found = order(a, b)
-        if found == 2:
-            a.kind = ERROR
-        else:
-            set_truth(a, found < 0 or (found == 0 and operation == Operation.LESS_EQUAL))
-    elif operation == Operation.ADD:
-        add(a, b, scratch)
-    elif operation == Operation.SUBTRACT:
-        subtract(a, b, scratch)
-    elif operation == Operation.MULTIPLY:
-        multiply(a, b, scratch)
-    elif operation == Operation.DIVIDE:
-        divide(a, b, scratch)
-    elif operation == Operation.IS_TEXT:
-        text_is(a, b)
-    else:
-        write_term(a, scratch)
-        write_term(b, scratch)
-        set_truth(a, same_term(a, b))
-    return 0
-
-
-cdef inline int _unary(int operation, Operand* a, Arena* scratch) except -2 nogil:
-    cdef int found
-    if operation == Operation.NOT:
-        set_truth(a, a.exact == 0)
-    elif operation == Operation.NEGATE:
-        negate(a, scratch)
-    elif operation == Operation.PLUS:
-        plus(a, scratch)
-    elif operation == Operation.TRUTH:
-        found = truth_of(a)
-        if found < 0:
-            a.kind = ERROR
-        else:
-            set_truth(a, found)
-    elif operation == Operation.IS_IRI:
-        set_truth(a, a.kind == Kind.IRI)
-    elif operation == Operation.IS_BLANK:
-        set_truth(a, a.kind == Kind.BLANK)
-    elif operation == Operation.IS_LITERAL:
-        set_truth(a, a.kind > Kind.BLANK)
-    else:
-        set_truth(a, is_number(a))
-    return 0
-
-
-# What an instruction adds to the stack, where that is not nothing; for calls see below.
+# What an instruction adds to the stack, of those that do not leave the depth as it is.
+# CALL depends on its arguments.
 cdef dict PUSHED = {
     Operation.NOTHING: 1,
     Operation.CONSTANT: 1,
     Operation.VARIABLE: 1,
     Operation.BOUND: 1,
     Operation.EXISTS: 1,
+    Operation.SAME_TERM: -1,
+    Operation.EQUAL: -1,
+    Operation.NOT_EQUAL: -1,
+    Operation.LESS: -1,
+    Operation.LESS_EQUAL: -1,
+    Operation.ADD: -1,
+    Operation.SUBTRACT: -1,
+    Operation.MULTIPLY: -1,
+    Operation.DIVIDE: -1,
+    Operation.AND: -1,
+    Operation.OR: -1,
+    Operation.IS_TEXT: -1,
     Operation.JUMP_UNLESS: -1,
     Operation.JUMP_IF_VALUE: -1,
     Operation.BEGIN_IN: 1,
     Operation.TRY_IN: -1,
     Operation.END_IN: -1,
 }
-# How many operands must be left behind it, where that is not one.
-cdef dict LEAST = {
+# How many operands an instruction must leave, if not at least one.
+cdef dict MIN_OPERANDS = {
     Operation.JUMP_UNLESS: 0,
     Operation.JUMP_IF_VALUE: 0,
     Operation.BEGIN_IN: 2,
     Operation.TRY_IN: 2,
 }
+cdef set JUMPS = {
+    Operation.JUMP,
+    Operation.JUMP_IF_TRUE,
+    Operation.JUMP_IF_FALSE,
+    Operation.JUMP_IF_ERROR,
+    Operation.JUMP_UNLESS,
+    Operation.JUMP_IF_VALUE,
+    Operation.BEGIN_IN,
+    Operation.TRY_IN,
+}
+cdef set KNOWN = {int(each) for each in bytecode.Operation}
 
 
 def _depth(code) -> int:
-    """The stack that code needs; ValueError for code that no compiler wrote."""
+    """The depth of the stack that code needs; ValueError for code that no compiler wrote."""
     cdef int place, operation, operand, deepest = 0, length = <int>len(code.operations)
     reached = {0: 0}
     for place in range(length):
@@ -498,18 +495,16 @@ def _depth(code) -> int:
             Operation.CALL: len(code.functions),
             Operation.CAST: len(code.functions),
         }
-        jumps = Operation.JUMP <= operation < Operation.END_IN
-        if depth is None or operation > Operation.END_IN:
+        jumps = operation in JUMPS
+        if depth is None or operation not in KNOWN:
             raise ValueError(f"instruction {place} is out of place")
         if not (place < operand <= length if jumps else 0 <= operand < limits.get(operation, 1)):
             raise ValueError(f"instruction {place} has the operand {operand}")
         if operation == Operation.CALL:
             after = depth + 1 - code.functions[operand][1]
-        elif Operation.SAME_TERM <= operation <= Operation.IS_TEXT:
-            after = depth - 1
         else:
             after = depth + PUSHED.get(operation, 0)
-        if after < LEAST.get(operation, 1):
+        if after < MIN_OPERANDS.get(operation, 1):
             raise ValueError(f"instruction {place} lacks operands")
         if jumps:
             beyond = depth if operation == Operation.JUMP_IF_VALUE else after

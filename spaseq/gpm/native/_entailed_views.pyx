@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The triples of an event → what they stand for in the views that entailment widens.
+"""The triples of an event → the triples that they entail, for the views that entailment widens.
 
-The rules of spaseq.rdf.entailment over numbers: an array by predicate, a hash table by
-predicate and class, and for chains of two properties a table of the background's pairs. Only
-what some view takes is made, each triple once; what the rest of the event says is not looked
-at. Rules of several groups (queries that see different graphs of the KB) never meet.
+The rules of `spaseq.rdf.entailment` as numbers: an array by predicate, columns by predicate and
+class, and, for chains of two properties, a hash table of the pairs of the background graph. Only
+triples of some view are derived, each once; other triples of the event are skipped. Rules of two
+groups (queries that see different graphs of the KB) never combine.
 
-Memory is taken again from event to event. Cost: linear in what follows.
+Memory is reused from event to event. Cost: linear in the derived triples.
 """
 
 from libc.string cimport memset
@@ -29,12 +29,20 @@ cdef inline uint32_t _mixed(uint32_t a, term_t b, term_t c, term_t d) noexcept n
 
 
 cdef class Deriver:
-    """The rules of `groups`, for those of their targets that are views of the summary graph."""
+    """Derives triples by the rules of `groups`.
 
-    def __cinit__(self, Dictionary dictionary not None, groups, views, uint32_t most=MOST_DERIVED):
+    Args:
+        groups: the rules, per set of graphs that queries see.
+        views: the number of each view of the summary graph; other targets are not derived.
+        max_derived: the limit of triples derived from one event.
+    """
+
+    def __cinit__(
+        self, Dictionary dictionary not None, groups, views, uint32_t max_derived=MOST_DERIVED
+    ):
         self.dictionary = dictionary
         self.groups = <uint32_t>len(groups)
-        self.most = most
+        self.max_derived = max_derived
         numbers = [dictionary.intern(one) for rules in groups for one in _predicates(rules)]
         self.known = max(numbers, default=0) + 1
         self.rules = <Rule*>zeroed(self.known * self.groups, sizeof(Rule))
@@ -44,10 +52,10 @@ cdef class Deriver:
             first = len(ahead)
             numbers = [views.get(view, 0) for view in _views(rules)]
             numbers += [<uint32_t>LINK + first + link for link in range(len(rules.linked))]
-            self._enter_rules(group, rules, numbers, emissions, columns)
-            self._enter_joins(rules, first, ahead, back, pairs, beyond)
-        self._take_rules(emissions, columns)
-        self._take_joins(pairs, beyond, ahead, back)
+            self._collect_rules(group, rules, numbers, emissions, columns)
+            self._collect_joins(rules, first, ahead, back, pairs, beyond)
+        self._lay_out_rules(emissions, columns)
+        self._lay_out_joins(pairs, beyond, ahead, back)
 
     def __dealloc__(self):
         give_back(self.rules)
@@ -59,22 +67,24 @@ cdef class Deriver:
         give_back(self.ahead)
         give_back(self.back)
         give_back(self.joins)
-        give_back(self.found)
+        give_back(self.triples)
         give_back(self.places)
         give_back(self.heads)
 
-    cdef int _enter_rules(
+    cdef int _collect_rules(
         self, uint32_t group, rules, list numbers, dict emissions, dict columns
     ) except -1:
-        """The rules of a group, of targets with a number."""
+        """Collect the rules of a group whose targets have a number."""
         cdef term_t name
         cdef Rule* rule = &self.rules[group * self.known]
-        self.otherwise[group].emissions = self._entered(rules.otherwise, numbers, emissions)
+        self.otherwise[group].emissions = self._collect_emissions(
+            rules.otherwise, numbers, emissions
+        )
         for name in range(self.known):
             rule[name] = self.otherwise[group]
         for predicate, given in rules.plain.items():
             name = self.dictionary.intern(predicate)
-            rule[name].emissions = self._entered(given, numbers, emissions)
+            rule[name].emissions = self._collect_emissions(given, numbers, emissions)
         for by_object, table in enumerate((rules.by_subject, rules.by_object)):
             for predicate, column in self._columns_of(table, numbers, emissions).items():
                 name = self.dictionary.intern(predicate)
@@ -86,17 +96,17 @@ cdef class Deriver:
         return 0
 
     def _columns_of(self, table, numbers, emissions):
-        """By predicate: the spans of the classes that have rules with it."""
+        """By predicate: the spans of the emissions of each class that has rules with it."""
         found = {}
         for (predicate, term), given in table.items():
-            span = self._entered(given, numbers, emissions)
+            span = self._collect_emissions(given, numbers, emissions)
             if span.first < span.end:
                 column = found.setdefault(predicate, {})
                 column[self.dictionary.intern(term)] = span.first, span.end
         return found
 
-    cdef Span _entered(self, given, list numbers, dict emissions) except *:
-        """The place of some emissions: all classes that lead to the same have the same."""
+    cdef Span _collect_emissions(self, given, list numbers, dict emissions) except *:
+        """The span of some emissions; classes with equal emissions share a span."""
         cdef Span span
         made = tuple([
             (numbers[number], *map(self._symbol, symbols), named)
@@ -118,8 +128,8 @@ cdef class Deriver:
             return <uint32_t>THE_OBJECT
         return self.dictionary.intern(symbol)
 
-    def _enter_joins(self, rules, first_link, ahead, back, pairs, beyond):
-        """The joins of each link, and the background's pairs that they need."""
+    def _collect_joins(self, rules, first_link, ahead, back, pairs, beyond):
+        """Collect the joins of each link, and the pairs of the background graph that they need."""
         dictionary = self.dictionary
         for number, name in enumerate(rules.linked):
             link = first_link + number
@@ -142,8 +152,8 @@ cdef class Deriver:
                         beyond.extend(dictionary.intern(other) for other in others)
                         pairs[2 * link + kind, dictionary.intern(term)] = first, len(beyond)
 
-    cdef int _take_rules(self, emissions, columns) except -1:
-        """Lay out the rules."""
+    cdef int _lay_out_rules(self, emissions, columns) except -1:
+        """Copy the collected rules into arrays."""
         cdef uint32_t i, number
         cdef Span* column
         self.emissions = <Emission*>zeroed(self.emission_count, sizeof(Emission))
@@ -158,8 +168,8 @@ cdef class Deriver:
                 column[<term_t>end] = Span(first, last)
         return 0
 
-    cdef int _take_joins(self, pairs, beyond, ahead, back) except -1:
-        """Lay out the chains and their background."""
+    cdef int _lay_out_joins(self, pairs, beyond, ahead, back) except -1:
+        """Copy the collected joins and the background graph into arrays."""
         cdef uint32_t i, at, size = 16
         while size < 2 * len(pairs):
             size *= 2
@@ -196,19 +206,19 @@ cdef class Deriver:
     # ---------------------------------------------------------------- an event
 
     def derived(self, EventBatch batch not None, uint32_t event):
-        """What an event's triples stand for: (view, subject, predicate, object), in numbers."""
+        """The triples that an event entails, as numbers: (view, subject, predicate, object)."""
         if event >= batch.event_count:
             raise IndexError(f"the batch has {batch.event_count} events, not one at {event}")
         self.derive(batch, event)
         return [
-            (self.found[i].target, self.found[i].subject, self.found[i].predicate,
-             self.found[i].object)
+            (self.triples[i].target, self.triples[i].subject, self.triples[i].predicate,
+             self.triples[i].object)
             for i in range(self.count)
-            if self.found[i].target < LINK
+            if self.triples[i].target < LINK
         ]
 
     cdef int derive(self, EventBatch batch, uint32_t event) except -1 nogil:
-        """What an event's triples stand for, in `found`, among links and triples of chains."""
+        """Derive what an event entails into `triples`, with links and triples of chains."""
         cdef uint32_t group, i, first, end, before
         cdef Triple triple
         cdef Derived one
@@ -220,14 +230,14 @@ cdef class Deriver:
         end = batch.events[event].end
         for group in range(self.groups):
             before = self.count
-            self.again = AGAIN + group
+            self.reapplied = REAPPLIED + group
             for i in range(first, end):
                 triple = batch.triples[i]
                 self._apply(batch, group, triple.subject, triple.predicate, triple.object)
             i = before
             while i < self.count:
-                if self.found[i].target == self.again:
-                    one = self.found[i]
+                if self.triples[i].target == self.reapplied:
+                    one = self.triples[i]
                     self._apply(batch, group, one.subject, one.predicate, one.object)
                 i += 1
         return 0
@@ -235,7 +245,7 @@ cdef class Deriver:
     cdef int _apply(
         self, EventBatch batch, uint32_t group, term_t subject, term_t predicate, term_t object
     ) except -1 nogil:
-        """All that one triple stands for."""
+        """Derive what one triple entails."""
         cdef Rule rule = self.otherwise[group]
         cdef Span span
         if predicate < self.known:
@@ -250,7 +260,7 @@ cdef class Deriver:
         return 0
 
     cdef Span _pairs(self, uint32_t link, Side side, term_t end) noexcept nogil:
-        """Where the background leads from an end of a link."""
+        """The ends to which the background graph leads from an end of a link."""
         cdef uint32_t kind = 2 * link + <uint32_t>side
         cdef uint32_t at = _mixed(kind, end, 0, 0) & self.pair_mask
         cdef Keyed* entry = &self.pairs[at]
@@ -282,50 +292,50 @@ cdef class Deriver:
                 emission.object = object
             elif emission.object == THE_SUBJECT:
                 emission.object = subject
-            self._enter(
+            self._add(
                 emission.target, emission.subject, emission.predicate, emission.object
             )
         return 0
 
-    cdef int _enter(
+    cdef int _add(
         self, uint32_t target, term_t subject, term_t predicate, term_t object
     ) except -1 nogil:
-        """Add a triple to `found`, unless it is there; a link meets those before it."""
+        """Add a triple to `triples`, once; a link is joined with the links before it."""
         cdef uint32_t at = _mixed(target, subject, predicate, object) & self.place_mask
         cdef Derived* known
         cdef Derived* moved
         while self.places[at]:
-            known = &self.found[self.places[at] - 1]
+            known = &self.triples[self.places[at] - 1]
             if (known.subject == subject and known.object == object
                     and known.target == target and known.predicate == predicate):
                 return 0
             at = (at + 1) & self.place_mask
         if self.count == self.room:
             moved = <Derived*>resized(
-                self.found, (2 * <size_t>self.room + 64) * sizeof(Derived)
+                self.triples, (2 * <size_t>self.room + 64) * sizeof(Derived)
             )
             if moved == NULL:
                 with gil:
                     raise MemoryError
-            self.found = moved
+            self.triples = moved
             self.room = 2 * self.room + 64
-        if self.count == self.most:
+        if self.count == self.max_derived:
             with gil:
                 raise LimitExceeded(
-                    f"more than {self.most:,} triples follow from one event (MOST_DERIVED): "
+                    f"more than {self.max_derived:,} triples follow from one event (MOST_DERIVED): "
                     "look for a transitive property or a chain that joins nearly everything"
                 )
-        self.found[self.count] = Derived(target, subject, predicate, object, 0, 0)
+        self.triples[self.count] = Derived(target, subject, predicate, object, 0, 0)
         self.count += 1
         self.places[at] = self.count
         if 2 * self.count > self.place_mask:
-            self._rehash()
-        if LINK <= target < AGAIN:
-            self._link(self.count - 1)
+            self._grow_places()
+        if LINK <= target < REAPPLIED:
+            self._join_link(self.count - 1)
         return 0
 
-    cdef int _rehash(self) except -1 nogil:
-        """Twice the room in the tables by hash."""
+    cdef int _grow_places(self) except -1 nogil:
+        """Double the hash table of `triples`."""
         cdef uint32_t i, at
         cdef uint32_t size = 2 * (self.place_mask + 1)
         cdef Derived* one
@@ -337,7 +347,7 @@ cdef class Deriver:
         self.place_mask = size - 1
         memset(self.places, 0, size * sizeof(uint32_t))
         for i in range(self.count):
-            one = &self.found[i]
+            one = &self.triples[i]
             at = _mixed(one.target, one.subject, one.predicate, one.object) & self.place_mask
             while self.places[at]:
                 at = (at + 1) & self.place_mask
@@ -346,49 +356,49 @@ cdef class Deriver:
 
     # ---------------------------------------------------------------- chains
 
-    cdef int _link(self, uint32_t number) except -1 nogil:
-        """What chains make of a triple with the background, and with those before it.
+    cdef int _join_link(self, uint32_t number) except -1 nogil:
+        """Derive what chains make of a link, with the background graph and with earlier links.
 
-        It goes through the rules later: entering it adds no link, so no list changes here.
+        The derived triples are reapplied later. Adding one adds no link, so no list changes here.
         """
-        cdef term_t subject = self.found[number].subject
-        cdef term_t object = self.found[number].object
-        cdef uint32_t link = self.found[number].target - LINK
+        cdef term_t subject = self.triples[number].subject
+        cdef term_t object = self.triples[number].object
+        cdef uint32_t link = self.triples[number].target - LINK
         cdef uint32_t i, j, at
         cdef Joined join
         cdef Span span
         self.linked += 1
         if self.linked > self.head_mask:
-            self._relink(number)
-        self._hang(number)
+            self._grow_heads(number)
+        self._list_link(number)
         for i in range(self.ahead[link].first, self.ahead[link].end):
             join = self.joins[i]
             span = self._pairs(join.other, AHEAD, object)
             for j in range(span.first, span.end):
-                self._enter(self.again, subject, join.result, self.beyond[j])
+                self._add(self.reapplied, subject, join.result, self.beyond[j])
             at = self.heads[_mixed(LINK + join.other, object, 0, 0) & self.head_mask]
             while at:
-                if self.found[at - 1].target == LINK + join.other:
-                    if self.found[at - 1].subject == object:
-                        self._enter(self.again, subject, join.result, self.found[at - 1].object)
-                at = self.found[at - 1].next_of_subject
+                if self.triples[at - 1].target == LINK + join.other:
+                    if self.triples[at - 1].subject == object:
+                        self._add(self.reapplied, subject, join.result, self.triples[at - 1].object)
+                at = self.triples[at - 1].next_of_subject
         for i in range(self.back[link].first, self.back[link].end):
             join = self.joins[i]
             span = self._pairs(join.other, BACK, subject)
             for j in range(span.first, span.end):
-                self._enter(self.again, self.beyond[j], join.result, object)
+                self._add(self.reapplied, self.beyond[j], join.result, object)
             at = _mixed(LINK + join.other, subject, 0, 1) & self.head_mask
             at = self.heads[self.head_mask + 1 + at]
             while at:
-                if self.found[at - 1].target == LINK + join.other:
-                    if self.found[at - 1].object == subject:
-                        self._enter(self.again, self.found[at - 1].subject, join.result, object)
-                at = self.found[at - 1].next_of_object
+                if self.triples[at - 1].target == LINK + join.other:
+                    if self.triples[at - 1].object == subject:
+                        self._add(self.reapplied, self.triples[at - 1].subject, join.result, object)
+                at = self.triples[at - 1].next_of_object
         return 0
 
-    cdef int _hang(self, uint32_t number) noexcept nogil:
-        """Put a link at the head of the lists of its ends."""
-        cdef Derived* one = &self.found[number]
+    cdef int _list_link(self, uint32_t number) noexcept nogil:
+        """Insert a link at the head of the lists of its ends."""
+        cdef Derived* one = &self.triples[number]
         cdef uint32_t at = _mixed(one.target, one.subject, 0, 0) & self.head_mask
         one.next_of_subject = self.heads[at]
         self.heads[at] = number + 1
@@ -397,8 +407,8 @@ cdef class Deriver:
         self.heads[at] = number + 1
         return 0
 
-    cdef int _relink(self, uint32_t before) except -1 nogil:
-        """Twice the room for lists of links, with those of `found` in front of `before`."""
+    cdef int _grow_heads(self, uint32_t before) except -1 nogil:
+        """Double the heads of the lists of links, and list the links in front of `before`."""
         cdef uint32_t i
         cdef uint32_t size = 2 * (self.head_mask + 1)
         cdef uint32_t* moved = <uint32_t*>resized(self.heads, 2 * size * sizeof(uint32_t))
@@ -409,8 +419,8 @@ cdef class Deriver:
         self.head_mask = size - 1
         memset(self.heads, 0, 2 * size * sizeof(uint32_t))
         for i in range(before):
-            if LINK <= self.found[i].target < AGAIN:
-                self._hang(i)
+            if LINK <= self.triples[i].target < REAPPLIED:
+                self._list_link(i)
         return 0
 
 
@@ -419,7 +429,7 @@ def _views(rules):
 
 
 def _predicates(rules):
-    """Every predicate that has a rule of its own."""
+    """The predicates that have rules of their own."""
     return [
         *rules.plain,
         *(predicate for predicate, _ in rules.by_subject),

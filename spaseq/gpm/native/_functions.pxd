@@ -1,11 +1,12 @@
-"""Built-in functions on operands, by number; see _functions.pyx."""
+"""The built-in functions that have a native form; see _functions.pyx."""
 
-from spaseq.gpm.native._operators cimport Operand
+from spaseq.gpm.native._operand cimport Operand
 from spaseq.rdf._memory cimport Arena
 
-# Each name but the first is the function's.
-cpdef enum Native:
-    PYTHON          # the function is known in Python only
+# Each member but the first is the `opcode` of an entry of `spaseq.sparql.builtins`. The entries are
+# compared with this list when `_functions` is imported; the order has no meaning.
+cpdef enum NativeFunction:
+    NO_NATIVE_FORM
     STR
     LANG
     LANGMATCHES
@@ -31,5 +32,7 @@ cpdef enum Native:
     MINUTES
     SECONDS
 
-cdef Native native_of(str name) except *
-cdef int call_native(Native native, Operand* a, int count, Arena* scratch) except -2 nogil
+cdef NativeFunction native_of(str name) except *
+cdef int call_native(
+    NativeFunction function, Operand* a, int count, Arena* scratch
+) except -2 nogil

@@ -1,48 +1,80 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""A function's name → its number, and a call by number on operands.
+"""The built-in functions that have a native form, on operands.
 
-What is not here is called in Python by its name (`spaseq.gpm.python.functions`), with the same
-result. Invariant: no argument of a call is an ERROR. Cost: that of the function.
+An entry of `spaseq.sparql.builtins` whose `opcode` names a member of `NativeFunction` runs here.
+Every other function, and a call for which `call_native` returns 0, runs in Python
+(`spaseq.gpm.python.functions`), with the same result. A function replaces its first argument by the
+result, an ERROR where there is none; a part of a text is not copied. Positions count characters.
+
+Invariant: results are those of the Python functions; no argument of a call is an ERROR. Cost:
+constant, for strings linear in the text; a few microseconds for what Python computes.
+Source: SPARQL 1.1 section 17.4.
 """
 
-from spaseq.gpm.native._arithmetic cimport absolute, ceiling, floored, rounded
-from spaseq.gpm.native._moments cimport Field, take_field
-from spaseq.gpm.native._operators cimport (
+from libc.math cimport ceil, copysign, fabs, floor, isfinite
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memchr, memcmp, memcpy
+
+from spaseq.gpm.native._calendar cimport Field, calendar_field
+from spaseq.gpm.native._operand cimport (
     ERROR,
     language_size,
+    same_tag,
+    scratch_alloc,
     set_canonical,
+    set_computed,
     set_datatype,
     set_string,
+    set_truth,
     write_term,
 )
-from spaseq.gpm.native._strings cimport (
-    after,
-    before,
-    begins,
-    change_case,
-    concatenate,
-    contains,
-    ends,
-    language_matches,
-    string_length,
-    substring,
+from spaseq.gpm.native._operators cimport (
+    is_number,
+    is_text,
+    multiply_over,
+    negate_exact,
+    set_decimal,
+    set_integer,
+    set_real,
 )
+from spaseq.rdf._literals cimport SECOND
 from spaseq.rdf._numerals cimport is_numeral
+from spaseq.rdf._terms cimport int128
 from spaseq.rdf._values cimport Kind
 
 from spaseq.sparql.builtins import BUILTINS
 
-cdef dict NUMBERS = {name: Native[name] for name in BUILTINS if name in Native.__members__}
+cdef enum:
+    LONGEST_TEXT = 0xFFFFFF00u      # bytes: with its tag, the size of a text fits 32 bits
 
 
-cdef Native native_of(str name) except *:
-    """The number of a function, PYTHON where it has none."""
-    return NUMBERS.get(name, Native.PYTHON)
+cdef dict _native_functions():
+    """The native function of each built-in function that has one.
 
+    Raises:
+        ImportError: if an entry's opcode is unknown, or a member of the enum has no entry.
+    """
+    functions = [entry for entry in BUILTINS.values() if entry.kind == "function" and entry.opcode]
+    different = {entry.opcode for entry in functions} ^ set(NativeFunction.__members__)
+    if different != {"NO_NATIVE_FORM"}:
+        names = ", ".join(sorted(different - {"NO_NATIVE_FORM"}))
+        raise ImportError(f"NativeFunction and the built-in functions differ: {names}")
+    return {entry.name: NativeFunction[entry.opcode] for entry in functions}
+
+
+cdef dict NUMBERS = _native_functions()
+
+
+cdef NativeFunction native_of(str name) except *:
+    """The native form of a function, `NO_NATIVE_FORM` where it has none."""
+    return NUMBERS.get(name, NativeFunction.NO_NATIVE_FORM)
+
+
+# ------------------------------------------------------------------ terms
 
 
 cdef int _str(Operand* a, Arena* scratch) except -2 nogil:
-    """An IRI, or a literal's form as written."""
+    """STR: an IRI, or the lexical form of a literal as written."""
     if is_numeral(a.term):
         write_term(a, scratch)
     if a.kind == Kind.BLANK:
@@ -55,6 +87,7 @@ cdef int _str(Operand* a, Arena* scratch) except -2 nogil:
 
 
 cdef void _lang(Operand* a) noexcept nogil:
+    """LANG."""
     if a.kind <= Kind.BLANK:
         a.kind = ERROR
     elif a.kind == Kind.LANG:
@@ -63,46 +96,346 @@ cdef void _lang(Operand* a) noexcept nogil:
         set_string(a, b"", 0)
 
 
-cdef int call_native(Native native, Operand* a, int count, Arena* scratch) except -2 nogil:
-    """Put the result in the place of the first argument: 1, or 0 where Python must be asked."""
-    if native == Native.PYTHON:
+# ------------------------------------------------------------------ strings
+
+cdef inline bint _compatible(const Operand* text, const Operand* other) noexcept nogil:
+    """SPARQL's argument compatibility rules."""
+    if not (is_text(text) and is_text(other)):
+        return False
+    return other.kind == Kind.STRING or (text.kind == Kind.LANG and same_tag(text, other))
+
+
+cdef inline void _set_like(Operand* to, const char* text, uint32_t size) noexcept nogil:
+    """Set another text with the language tag of the operand, if it has one."""
+    set_computed(to, to.kind)
+    to.text = text
+    to.size = size
+
+
+cdef int64_t _position(const Operand* text, const Operand* part) noexcept nogil:
+    """The byte where a part first occurs, -1 where it does not occur."""
+    cdef const char* place = text.text
+    cdef const char* last = text.text + text.size - part.size
+    if part.size == 0:
         return 0
-    if native == Native.STR:
+    if part.size > text.size:
+        return -1
+    while place <= last:
+        place = <const char*>memchr(place, <uint8_t>part.text[0], last - place + 1)
+        if place == NULL:
+            return -1
+        if memcmp(place, part.text, part.size) == 0:
+            return place - text.text
+        place += 1
+    return -1
+
+
+cdef inline bint _continues(char c) noexcept nogil:
+    """Whether a byte continues a character."""
+    return (<uint8_t>c & 0xC0) == 0x80
+
+
+cdef void _string_length(Operand* a) noexcept nogil:
+    """STRLEN."""
+    cdef uint32_t i, count = 0
+    if not is_text(a):
+        a.kind = ERROR
+        return
+    for i in range(a.size):
+        count += not _continues(a.text[i])
+    set_computed(a, Kind.INTEGER)
+    a.exact = count
+
+
+cdef void _contains(Operand* a, const Operand* part) noexcept nogil:
+    """CONTAINS."""
+    if _compatible(a, part):
+        set_truth(a, _position(a, part) >= 0)
+    else:
+        a.kind = ERROR
+
+
+cdef void _begins(Operand* a, const Operand* part) noexcept nogil:
+    """STRSTARTS."""
+    if _compatible(a, part):
+        set_truth(a, a.size >= part.size and memcmp(a.text, part.text, part.size) == 0)
+    else:
+        a.kind = ERROR
+
+
+cdef void _ends(Operand* a, const Operand* part) noexcept nogil:
+    """STRENDS."""
+    cdef const char* rest = a.text + a.size - part.size
+    if _compatible(a, part):
+        set_truth(a, a.size >= part.size and memcmp(rest, part.text, part.size) == 0)
+    else:
+        a.kind = ERROR
+
+
+cdef void _before(Operand* a, const Operand* part) noexcept nogil:
+    """STRBEFORE."""
+    cdef int64_t place
+    if not _compatible(a, part):
+        a.kind = ERROR
+        return
+    place = _position(a, part)
+    if place < 0:
+        set_string(a, a.text, 0)
+    else:
+        _set_like(a, a.text, <uint32_t>place)
+
+
+cdef void _after(Operand* a, const Operand* part) noexcept nogil:
+    """STRAFTER."""
+    cdef int64_t place
+    if not _compatible(a, part):
+        a.kind = ERROR
+        return
+    place = _position(a, part)
+    if place < 0:
+        set_string(a, a.text, 0)
+    else:
+        place += part.size
+        _set_like(a, a.text + place, a.size - <uint32_t>place)
+
+
+cdef uint32_t _offset(const Operand* text, int128 count) noexcept nogil:
+    """The byte behind the first `count` characters, or the end of a shorter text."""
+    cdef uint32_t i = 0
+    while i < text.size:
+        if not _continues(text.text[i]):
+            if count <= 0:
+                break
+            count = count - 1
+        i += 1
+    return i
+
+
+cdef void _substring(Operand* a, const Operand* start, const Operand* length) noexcept nogil:
+    """SUBSTR; `length` may be NULL."""
+    cdef int128 first
+    cdef uint32_t begin, end
+    if not is_text(a) or start.kind != Kind.INTEGER:
+        a.kind = ERROR
+        return
+    if length != NULL and length.kind != Kind.INTEGER:
+        a.kind = ERROR
+        return
+    first = start.exact - 1
+    begin = _offset(a, first)
+    end = a.size if length == NULL else _offset(a, first + length.exact)
+    if end < begin:
+        end = begin
+    _set_like(a, a.text + begin, end - begin)
+
+
+cdef int _concatenate(Operand* a, int count, Arena* scratch) except -2 nogil:
+    """CONCAT of `count` operands."""
+    cdef size_t size = 0
+    cdef bint tagged
+    cdef char* text
+    cdef int i
+    for i in range(count):
+        if not is_text(&a[i]):
+            a.kind = ERROR
+            return 0
+        size += a[i].size
+    tagged = count > 0 and a.kind == Kind.LANG
+    for i in range(1, count):
+        tagged = tagged and a[i].kind == Kind.LANG and same_tag(a, &a[i])
+    if size > LONGEST_TEXT:
+        with gil:
+            raise MemoryError("a text of more than 4 GB")
+    text = scratch_alloc(scratch, size)
+    size = 0
+    for i in range(count):
+        memcpy(text + size, a[i].text, a[i].size)
+        size += a[i].size
+    if tagged:
+        _set_like(a, text, <uint32_t>size)
+    else:
+        set_string(a, text, <uint32_t>size)
+    return 0
+
+
+cdef bint _ascii(const Operand* of) noexcept nogil:
+    cdef uint32_t i
+    for i in range(of.size):
+        if <uint8_t>of.text[i] & 0x80:
+            return False
+    return True
+
+
+cdef inline char _lower(char c) noexcept nogil:
+    return c | 0x20 if c'A' <= c <= c'Z' else c
+
+
+cdef inline char _upper(char c) noexcept nogil:
+    return c ^ 0x20 if c'a' <= c <= c'z' else c
+
+
+cdef int _change_case(Operand* a, bint upper, Arena* scratch) except -2 nogil:
+    """UCASE and LCASE: 1, or 0 for a text that is not ASCII, which Python converts."""
+    cdef char* text
+    cdef uint32_t i
+    if not is_text(a):
+        a.kind = ERROR
+        return 1
+    if not _ascii(a):
+        return 0
+    text = scratch_alloc(scratch, a.size)
+    for i in range(a.size):
+        text[i] = _upper(a.text[i]) if upper else _lower(a.text[i])
+    _set_like(a, text, a.size)
+    return 1
+
+
+cdef int _language_matches(Operand* a, const Operand* wanted) noexcept nogil:
+    """LANGMATCHES: 1, or 0 for tags that are not ASCII, which Python compares."""
+    cdef uint32_t i
+    if a.kind != Kind.STRING or wanted.kind != Kind.STRING:
+        a.kind = ERROR
+        return 1
+    if not (_ascii(a) and _ascii(wanted)):
+        return 0
+    if wanted.size == 1 and wanted.text[0] == c'*':
+        set_truth(a, a.size != 0)
+        return 1
+    if a.size < wanted.size:
+        set_truth(a, False)
+        return 1
+    for i in range(wanted.size):
+        if _lower(a.text[i]) != _lower(wanted.text[i]):
+            set_truth(a, False)
+            return 1
+    set_truth(a, a.size == wanted.size or a.text[wanted.size] == c'-')
+    return 1
+
+
+# ------------------------------------------------------------------ numbers
+
+cdef enum Rounding:
+    UP
+    DOWN
+    NEAREST
+
+
+cdef bint _absolute(Operand* a) noexcept nogil:
+    """ABS: whether it was computed; False: the operand is unchanged and Python computes it."""
+    if a.kind == Kind.FLOAT or a.kind == Kind.DOUBLE:
+        set_real(a, a.kind, fabs(a.real))
+    elif not is_number(a):
+        a.kind = ERROR
+    elif a.kind == Kind.WIDE:
+        return False
+    elif a.exact < 0:
+        return negate_exact(a)
+    else:
+        set_computed(a, a.kind)
+    return True
+
+
+cdef bint _round(Operand* a, Rounding direction) noexcept nogil:
+    """CEIL, FLOOR and ROUND: whether it was computed, as in `_absolute`.
+
+    ROUND rounds halves up, towards positive infinity.
+    """
+    cdef double real
+    cdef int128 whole, rest
+    cdef bint over
+    if a.kind == Kind.INTEGER:
+        set_integer(a, a.exact)
+    elif a.kind == Kind.DECIMAL:
+        whole = a.exact // SECOND
+        rest = a.exact % SECOND
+        if rest < 0:
+            rest = rest + SECOND
+            whole = whole - 1
+        if (direction == Rounding.UP and rest) or (
+            direction == Rounding.NEAREST and rest >= SECOND // 2
+        ):
+            whole = whole + 1
+        over = multiply_over(whole, SECOND, &rest)
+        return set_decimal(a, rest, over)
+    elif a.kind == Kind.WIDE:
+        return False
+    elif a.kind == Kind.FLOAT or a.kind == Kind.DOUBLE:
+        real = a.real
+        if isfinite(real):
+            # A zero keeps the sign. The fraction is exact.
+            if direction == Rounding.UP:
+                real = ceil(a.real)
+            else:
+                real = floor(a.real)
+                if direction == Rounding.NEAREST and a.real - real >= 0.5:
+                    real += 1.0
+            real = copysign(fabs(real), a.real)
+        set_real(a, a.kind, real)
+    else:
+        a.kind = ERROR
+    return True
+
+
+# ------------------------------------------------------------------ calls
+
+
+cdef int call_native(
+    NativeFunction function, Operand* a, int count, Arena* scratch
+) except -2 nogil:
+    """Call a function with `count` arguments: 1, or 0 where Python computes the result."""
+    if function == NativeFunction.NO_NATIVE_FORM:
+        return 0
+    elif function == NativeFunction.STR:
         return _str(a, scratch)
-    if native == Native.LANG:
+    elif function == NativeFunction.LANG:
         _lang(a)
-    elif native == Native.LANGMATCHES:
-        return language_matches(a, a + 1)
-    elif native == Native.DATATYPE:
+    elif function == NativeFunction.LANGMATCHES:
+        return _language_matches(a, a + 1)
+    elif function == NativeFunction.DATATYPE:
         set_datatype(a, a)
-    elif native == Native.STRLEN:
-        string_length(a)
-    elif native == Native.SUBSTR:
+    elif function == NativeFunction.STRLEN:
+        _string_length(a)
+    elif function == NativeFunction.SUBSTR:
         if (a + 1).kind == Kind.WIDE or (a + count - 1).kind == Kind.WIDE:
             return 0
-        substring(a, a + 1, a + 2 if count == 3 else NULL)
-    elif native == Native.UCASE or native == Native.LCASE:
-        return change_case(a, native == Native.UCASE, scratch)
-    elif native == Native.CONTAINS:
-        contains(a, a + 1)
-    elif native == Native.STRSTARTS:
-        begins(a, a + 1)
-    elif native == Native.STRENDS:
-        ends(a, a + 1)
-    elif native == Native.STRBEFORE:
-        before(a, a + 1)
-    elif native == Native.STRAFTER:
-        after(a, a + 1)
-    elif native == Native.CONCAT:
-        concatenate(a, count, scratch)
-    elif native == Native.ABS:
-        absolute(a, scratch)
-    elif native == Native.CEIL:
-        ceiling(a, scratch)
-    elif native == Native.FLOOR:
-        floored(a, scratch)
-    elif native == Native.ROUND:
-        rounded(a, scratch)
+        _substring(a, a + 1, a + 2 if count == 3 else NULL)
+    elif function == NativeFunction.UCASE:
+        return _change_case(a, True, scratch)
+    elif function == NativeFunction.LCASE:
+        return _change_case(a, False, scratch)
+    elif function == NativeFunction.CONTAINS:
+        _contains(a, a + 1)
+    elif function == NativeFunction.STRSTARTS:
+        _begins(a, a + 1)
+    elif function == NativeFunction.STRENDS:
+        _ends(a, a + 1)
+    elif function == NativeFunction.STRBEFORE:
+        _before(a, a + 1)
+    elif function == NativeFunction.STRAFTER:
+        _after(a, a + 1)
+    elif function == NativeFunction.CONCAT:
+        _concatenate(a, count, scratch)
+    elif function == NativeFunction.ABS:
+        return _absolute(a)
+    elif function == NativeFunction.CEIL:
+        return _round(a, Rounding.UP)
+    elif function == NativeFunction.FLOOR:
+        return _round(a, Rounding.DOWN)
+    elif function == NativeFunction.ROUND:
+        return _round(a, Rounding.NEAREST)
+    elif function == NativeFunction.YEAR:
+        return calendar_field(a, Field.YEAR)
+    elif function == NativeFunction.MONTH:
+        return calendar_field(a, Field.MONTH)
+    elif function == NativeFunction.DAY:
+        return calendar_field(a, Field.DAY_OF_MONTH)
+    elif function == NativeFunction.HOURS:
+        return calendar_field(a, Field.HOURS)
+    elif function == NativeFunction.MINUTES:
+        return calendar_field(a, Field.MINUTES)
+    elif function == NativeFunction.SECONDS:
+        return calendar_field(a, Field.SECONDS)
     else:
-        return take_field(a, <Field>(Field.YEAR + native - Native.YEAR))
+        with gil:
+            raise SystemError(f"native function {<int>function} has no implementation")
     return 1

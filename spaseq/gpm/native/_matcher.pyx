@@ -1,23 +1,38 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""One encoded event → the rows of a graph pattern, in machine integers.
+"""One encoded event → the rows of a graph pattern, without the GIL.
 
-The operators of spaseq.gpm.algebra over rows of term numbers: every variable and blank node
-has a slot, 0 is unbound. The order in which a basic pattern is joined (_basic) is chosen at
-compile time and looked at again when views turn out to be of other sizes than expected.
+`NativeMatcher` runs the operators of `spaseq.gpm.algebra` over rows of term numbers: every variable
+and blank node has a slot, 0 is unbound. Each operator fills a table of its own.
 
-Invariants: rows of the result are distinct in the pattern's variables; nothing is kept from
-one event to the next but memory, counters and the tables of VALUES and of the KB. Memory is
-that of the greatest result so far: matching allocates nothing in steady state.
-Cost: linear in the rows the steps make, intermediate ones too; joins of two operators are
-hash joins on the slots both always bind. Source: SPARQL 1.1 section 18.5.
+`BasicJoin` joins basic graph patterns by backtracking: each step searches a view of the summary
+graph for triples that agree with the bound slots, and extends the one row in `work`; there are no
+intermediate tables. A view is scanned a few times before sibling lists are built for it, so small
+events pay for no lists, and star-, path- and cycle-shaped patterns over large ones take time linear
+in the rows they touch. The order of the steps is chosen at compile time, and again during the run
+from the observed sizes of the views.
+
+Invariants: rows of the result are distinct in the variables of the pattern; an event leaves behind
+nothing but memory, counters and the tables of VALUES and of the KB. The memory is that of the
+largest result so far: matching allocates nothing in steady state.
+Cost: linear in the rows of all steps and operators, since two operators are joined by a hash index
+over the slots that both always bind.
+Source: SPARQL 1.1 section 18.5; SPECTRA (Gillani et al. 2016), section 5.
 """
 
 from libc.stdint cimport SIZE_MAX
 from libc.string cimport memcpy, memset
 
-from spaseq.gpm.native._basic cimport match_one, spend
 from spaseq.gpm.native._bytecode cimport Expression
-from spaseq.gpm.native._summary_graph cimport bit_of
+from spaseq.gpm.native._summary_graph cimport (
+    BY_BOTH,
+    BY_OBJECT,
+    BY_SUBJECT,
+    Side,
+    View,
+    bit_of,
+    both_hash,
+    end_hash,
+)
 from spaseq.gpm.native._rows cimport (
     MORE,
     drop_duplicates,
@@ -29,32 +44,254 @@ from spaseq.gpm.native._rows cimport (
     rows_free,
     rows_init,
 )
-from spaseq.rdf._effort cimport ENDLESS, begin_event, bound_effort, heed_rarely
+from spaseq.rdf._effort cimport ENDLESS, begin_event, bound_effort, heed_rarely, take_steps
 from spaseq.rdf._batch cimport Triple
 from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, longer, zeroed
 
+from spaseq.gpm.native import flatten
+from spaseq.gpm.native.enums import check_enum
 from spaseq.gpm.native.order import cost, ordered
+from spaseq.rdf.limits import LimitReached
 from spaseq.rules import enabled
 
-cdef enum Operator:  # as in spaseq.gpm.native.flatten
-    SEED
-    BASIC
-    JOIN
-    LEFT_JOIN
-    UNION
-    MINUS
-    FILTER
-    EXTEND
-    TABLE
-    ALTERNATIVES
+check_enum(Operator, flatten.Operator)
 
-# After this many events the order of the steps is looked at again, then eight times as many.
-cdef uint64_t FIRST_LOOK = 64
+# A view of up to MAX_SCANNED triples is always scanned. Another is scanned SCANS times before a
+# join builds sibling lists, which costs about as much as these scans.
+cdef uint32_t MAX_SCANNED = 4
+cdef uint32_t SCANS = 2
+
+
+# ------------------------------------------------------------------ basic patterns
+
+
+cdef int refuse_step(BasicJoin join) except -1 nogil:
+    with gil:
+        raise LimitReached("pattern", join.pattern)
+
+
+cdef class BasicJoin:
+    """The steps of all basic patterns of one matcher, over rows of `width` slots."""
+
+    def __cinit__(self, SummaryGraph graph not None, dict views not None, uint32_t width, steps):
+        self.graph = graph
+        self.views = views
+        self.width = width
+        bound_effort(&self.effort, ENDLESS)
+        self.count = <uint32_t>len(steps)
+        self.steps = <Step*>zeroed(self.count, sizeof(Step))
+        self.cursors = <Cursor*>zeroed(self.count, sizeof(Cursor))
+        self.work = <term_t*>zeroed(width, sizeof(term_t))
+        self.set_steps(0, steps)
+
+    def __dealloc__(self):
+        give_back(self.steps)
+        give_back(self.cursors)
+        give_back(self.work)
+
+    cdef End _end(self, end) except *:
+        cdef End flat
+        flat.is_slot = isinstance(end, int)
+        flat.number = end if flat.is_slot else self.graph.dictionary.intern(end)
+        return flat
+
+    cdef int set_steps(self, uint32_t first, steps) except -1:
+        """Set the steps from `first` on."""
+        cdef Step* flat
+        for i, step in enumerate(steps):
+            flat = &self.steps[first + <uint32_t>i]
+            memset(flat, 0, sizeof(Step))
+            flat.view = 0 if isinstance(step.key, int) else self.views[step.key]
+            flat.open = isinstance(step.predicate, int)
+            flat.subject = self._end(step.subject)
+            flat.predicate = self._end(step.predicate)
+            flat.object = self._end(step.object)
+            flat.apart = (
+                flat.subject.is_slot and flat.object.is_slot
+                and flat.subject.number != flat.object.number
+            )
+        return 0
+
+    cdef int extend(
+        self, const Rows* left, Rows* out, uint32_t first, uint32_t end
+    ) except -1 nogil:
+        """Append to `out` each row of `left`, extended in all ways that match a range of steps."""
+        cdef Step* steps = &self.steps[first]
+        cdef Cursor* cursors = &self.cursors[first]
+        cdef int depth, last = <int>(end - first) - 1
+        cdef uint32_t i, count, most = 0
+        for depth in range(last + 1):
+            count = self.graph.views[steps[depth].view].count
+            if count == 0:
+                return 0
+            most = max(most, count)
+        if most == 1:
+            return self._extend_singly(left, out, first, end)
+        for i in range(left.count):
+            memcpy(self.work, row_at(left, i), self.width * sizeof(term_t))
+            depth = 0
+            self._open(&steps[0], &cursors[0])
+            while depth >= 0:
+                if not self._advance(&steps[depth], &cursors[depth]):
+                    depth -= 1
+                    continue
+                spend(self)
+                if depth == last:
+                    memcpy(row_new(out), self.work, self.width * sizeof(term_t))
+                    continue
+                depth += 1
+                self._open(&steps[depth], &cursors[depth])
+                if cursors[depth].chain == NULL:
+                    self._charge_scan(self.graph.views[steps[depth].view].count)
+        return 0
+
+    cdef bint match_singly(self, uint32_t first, uint32_t end, Rows* out) except -1 nogil:
+        """Do as `extend` from a row without bindings if each step has at most one candidate.
+
+        Returns False, and does nothing, if some step has more.
+        """
+        cdef const View* views = self.graph.views
+        cdef uint32_t i
+        cdef bint lacking = False
+        cdef term_t* row
+        for i in range(first, end):
+            if views[self.steps[i].view].count > 1:
+                return False
+            lacking |= views[self.steps[i].view].count == 0
+        if not lacking:
+            row = row_new(out)
+            memset(row, 0, self.width * sizeof(term_t))
+            out.count -= not self._fits_singly(row, first, end)
+        return True
+
+    cdef int _extend_singly(
+        self, const Rows* left, Rows* out, uint32_t first, uint32_t end
+    ) except -1 nogil:
+        """Do as `extend` where each step has one candidate, so that it never backtracks."""
+        cdef term_t* row
+        cdef uint32_t i
+        for i in range(left.count):
+            row = row_new(out)
+            memcpy(row, row_at(left, i), self.width * sizeof(term_t))
+            out.count -= not self._fits_singly(row, first, end)
+        return 0
+
+    cdef bint _fits_singly(self, term_t* row, uint32_t first, uint32_t end) noexcept nogil:
+        """Extend a row by the only candidate of each of a range of steps: whether all match."""
+        cdef const View* views = self.graph.views
+        cdef const term_t* subjects = self.graph.subjects
+        cdef const term_t* predicates = self.graph.predicates
+        cdef const term_t* objects = self.graph.objects
+        cdef Step* step = self.steps + first
+        cdef uint32_t at
+        while step < self.steps + end:
+            step.tried += 1
+            at = views[step.view].first
+            if not (
+                agrees(&step.subject, subjects[at], row)
+                and (not step.open or agrees(&step.predicate, predicates[at], row))
+                and agrees(&step.object, objects[at], row)
+            ):
+                return False
+            step.found += 1
+            step += 1
+        return True
+
+    cdef int _open(self, Step* step, Cursor* cursor) except -1 nogil:
+        """Set the cursor before the first candidate for the row in `work`."""
+        cdef View* view = &self.graph.views[step.view]
+        cdef term_t subject, object
+        cdef Side side
+        cdef uint32_t hash
+        step.tried += 1
+        cursor.chain = NULL
+        cursor.bound_subject = cursor.bound_predicate = cursor.bound_object = False
+        cursor.position = 1
+        if view.count <= MAX_SCANNED:
+            return 0
+        subject = self.work[step.subject.number] if step.subject.is_slot else step.subject.number
+        object = self.work[step.object.number] if step.object.is_slot else step.object.number
+        if subject:
+            side = BY_BOTH if object else BY_SUBJECT
+            hash = both_hash(subject, object) if object else end_hash(subject)
+        elif object:
+            side = BY_OBJECT
+            hash = end_hash(object)
+        else:
+            return 0
+        if view.siblings[<int>side].heads == NULL:
+            if view.scanned < SCANS * view.count:
+                view.scanned += view.count
+                return 0
+            self.graph.link(step.view, side)
+        cursor.chain = view.siblings[<int>side].next
+        cursor.position = view.siblings[<int>side].heads[hash & view.siblings[<int>side].mask]
+        return 0
+
+    cdef int _charge_scan(self, uint32_t count) except -1 nogil:
+        """Count the triples of a view that a later step scans, as steps of the event."""
+        if count > MAX_SCANNED and not take_steps(&self.effort, count):
+            refuse_step(self)
+        return 0
+
+    cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil:
+        """Bind the row in `work` to the next triple that matches: whether there is one."""
+        cdef View* view = &self.graph.views[step.view]
+        cdef uint32_t at, position
+        if cursor.bound_subject:
+            self.work[step.subject.number] = 0
+            cursor.bound_subject = False
+        if cursor.bound_predicate:
+            self.work[step.predicate.number] = 0
+            cursor.bound_predicate = False
+        if cursor.bound_object:
+            self.work[step.object.number] = 0
+            cursor.bound_object = False
+        while cursor.position:
+            position = cursor.position - 1
+            if cursor.chain != NULL:
+                cursor.position = cursor.chain[position]
+            else:
+                cursor.position = position + 2 if position + 1 < view.count else 0
+            at = view.first + position
+            if self._fits(&step.subject, self.graph.subjects[at], &cursor.bound_subject):
+                if not step.open or self._fits(
+                    &step.predicate, self.graph.predicates[at], &cursor.bound_predicate
+                ):
+                    if self._fits(&step.object, self.graph.objects[at], &cursor.bound_object):
+                        step.found += 1
+                        return True
+                    if cursor.bound_predicate:
+                        self.work[step.predicate.number] = 0
+                        cursor.bound_predicate = False
+                if cursor.bound_subject:
+                    self.work[step.subject.number] = 0
+                    cursor.bound_subject = False
+        return False
+
+    cdef bint _fits(self, const End* end, term_t term, bint* bound) noexcept nogil:
+        """Whether an end agrees with a term; an unbound slot is bound to it."""
+        if not end.is_slot:
+            return end.number == term
+        if self.work[end.number]:
+            return self.work[end.number] == term
+        self.work[end.number] = term
+        bound[0] = True
+        return True
+
+
+# ------------------------------------------------------------------ operators
+
+
+# The order of the steps is reconsidered after this many events, and then at eightfold numbers.
+cdef uint64_t FIRST_REORDER = 64
 cdef uint64_t NEVER = ~<uint64_t>0
-# A new order must promise to cost this much less.
+# A new order must reduce the expected cost to this share.
 cdef double WORTHWHILE = 0.5
 
-ctypedef int (*Quiet)(NativeMatcher, int) noexcept nogil
+cdef set OPERATORS = {int(each) for each in flatten.Operator}
+
+ctypedef int (*EvaluateFn)(NativeMatcher, int) noexcept nogil
 
 
 cdef int _evaluate(NativeMatcher matcher, int number) except -1 nogil:
@@ -63,33 +300,37 @@ cdef int _evaluate(NativeMatcher matcher, int number) except -1 nogil:
 
 cdef int _exists(void* context, int number, const term_t* row) noexcept nogil:
     """Whether the pattern of an EXISTS has a solution that agrees with the row."""
-    cdef Asked* asked = <Asked*>context
-    cdef int node = asked.nodes[number]
-    cdef const term_t* outside = (<NativeMatcher>asked.matcher).seed
+    cdef ExistsNodes* exists_nodes = <ExistsNodes*>context
+    cdef int node = exists_nodes.nodes[number]
+    cdef const term_t* outside = (<NativeMatcher>exists_nodes.matcher).seed
     cdef int status
-    (<NativeMatcher>asked.matcher).seed = row
-    # A Python exception stays set for the expression to hand on.
-    status = (<Quiet>_evaluate)(<NativeMatcher>asked.matcher, node)
-    (<NativeMatcher>asked.matcher).seed = outside
+    (<NativeMatcher>exists_nodes.matcher).seed = row
+    # A Python exception stays set; the expression passes it on.
+    status = (<EvaluateFn>_evaluate)(<NativeMatcher>exists_nodes.matcher, node)
+    (<NativeMatcher>exists_nodes.matcher).seed = outside
     if status < 0:
         return -2
-    return (<NativeMatcher>asked.matcher).nodes[node].rows.count > 0
+    return (<NativeMatcher>exists_nodes.matcher).nodes[node].rows.count > 0
 
 
 cdef class NativeMatcher:
     """The matcher of one graph pattern within a run.
 
     Args:
-        graph: the summary graph it reads; it must have a view of every predicate of the steps.
+        graph: the summary graph that it reads, with a view for every predicate of the steps.
         views: the number of each predicate's view.
-        flat: the pattern (spaseq.gpm.native.flatten.FlatPattern).
-        codes: the pattern's expressions (spaseq.gpm.native.bytecode.Compiled), local filters last.
-        local: how many local filters there are.
-        slots: how many slots rows have, and `columns` how many of them are variables.
+        flat: the pattern (`FlatPattern`).
+        codes: the expressions of the pattern (`Compiled`), local filters last.
+        local: the number of local filters.
+        slots: the number of slots of a row.
+        columns: the number of variables, which are the first slots.
         at: the slot of the AT variable, -1 without one.
         pattern: the number of the graph pattern, for the errors of bounds.
         steps: the most steps of an event.
         memory: the most bytes of all tables of rows.
+
+    Raises:
+        ValueError: for an operator that does not exist.
     """
 
     def __cinit__(
@@ -103,26 +344,26 @@ cdef class NativeMatcher:
         self.width = slots
         self.columns = columns
         self.at = at
-        self.next_order = FIRST_LOOK if enabled("observed_order") else NEVER
+        self.next_order = FIRST_REORDER if enabled("observed_order") else NEVER
         self.local_first = <uint32_t>(len(codes) - local)
         self.local_end = <uint32_t>len(codes)
         self.expressions = [Expression(code.code, graph.dictionary) for code in codes]
-        self._take_memory(len(flat.nodes), len(flat.operands), len(codes))
+        self._allocate(len(flat.nodes), len(flat.operands), len(codes))
         self.basic = BasicJoin(graph, views, slots, flat.steps)
         self.basic.pattern = pattern
         bound_effort(&self.basic.effort, steps)
         for i, operand in enumerate(flat.operands):
             self.operands[<uint32_t>i] = operand
         for i, node in enumerate(flat.nodes):
-            self._enter_node(&self.nodes[<uint32_t>i], node)
+            self._set_node(&self.nodes[<uint32_t>i], node)
         for i, code in enumerate(codes):
-            self._enter_test(<uint32_t>i, code)
+            self._set_expression(<uint32_t>i, code)
         self.needed = self._needed(<int>self.node_count - 1)
-        self.straight = self._is_straight(&self.nodes[self.node_count - 1])
-        # Of more views some share a bit, and those that are present may be others.
-        self.lone = (
-            enabled("single_triples") and self.straight and len(flat.steps) == 1
-            and graph.view_count <= 64 and not any(code.exists for code in codes)
+        self.basic_only = self._is_basic_only(&self.nodes[self.node_count - 1])
+        # Beyond 64 views some share a bit of `present`, which then does not name one view.
+        self.single_step = (
+            enabled("single_triples") and self.basic_only and len(flat.steps) == 1 and graph.view_count <= 64
+            and not any(code.exists for code in codes)
         )
 
     def __dealloc__(self):
@@ -130,14 +371,14 @@ cdef class NativeMatcher:
         for i in range(self.node_count):
             rows_free(&self.nodes[i].rows)
             arena_free(&self.nodes[i].memory)
-        if self.asked != NULL:
+        if self.exists_nodes != NULL:
             for i in range(self.local_end):
-                give_back(self.asked[i].nodes)
+                give_back(self.exists_nodes[i].nodes)
         give_back(self.nodes)
         give_back(self.operands)
         give_back(self.tests)
         give_back(self.existences)
-        give_back(self.asked)
+        give_back(self.exists_nodes)
         give_back(self.empty)
         give_back(self.timed)
         give_back(self.passed)
@@ -146,7 +387,7 @@ cdef class NativeMatcher:
 
     # ---------------------------------------------------------------- linking
 
-    cdef int _take_memory(
+    cdef int _allocate(
         self, uint32_t nodes, uint32_t operands, uint32_t tests
     ) except -1:
         self.nodes = <Node*>zeroed(nodes, sizeof(Node))
@@ -155,13 +396,15 @@ cdef class NativeMatcher:
         self.operands = <uint32_t*>zeroed(operands, sizeof(uint32_t))
         self.tests = <PyObject**>zeroed(tests, sizeof(PyObject*))
         self.existences = <Existence*>zeroed(tests, sizeof(Existence))
-        self.asked = <Asked*>zeroed(tests, sizeof(Asked))
+        self.exists_nodes = <ExistsNodes*>zeroed(tests, sizeof(ExistsNodes))
         self.empty = <term_t*>zeroed(self.width, sizeof(term_t))
         self.timed = <term_t*>zeroed(self.width, sizeof(term_t))
         self.untrue = <uint64_t*>zeroed(self.local_end, sizeof(uint64_t))
         return 0
 
-    cdef int _enter_node(self, Node* flat, node) except -1:
+    cdef int _set_node(self, Node* flat, node) except -1:
+        if node.operator not in OPERATORS:
+            raise ValueError(f"there is no operator {node.operator}")
         flat.operator = node.operator
         flat.left = node.left
         flat.right = node.right
@@ -175,10 +418,10 @@ cdef class NativeMatcher:
         if flat.operator != TABLE:
             return 0
         slots, rows = self.flat.tables[flat.first]
-        return self._enter_rows(flat, slots, rows, None)
+        return self._set_rows(flat, slots, rows, None)
 
     cdef uint64_t _needed(self, int number) noexcept:
-        """The views that an operator has no row without, see `bit_of`."""
+        """The views that an event must fill for an operator to have a row; see `bit_of`."""
         cdef Node* node = &self.nodes[number]
         cdef uint64_t found
         cdef uint32_t i
@@ -195,9 +438,11 @@ cdef class NativeMatcher:
                 found |= bit_of(self.basic.steps[i].view)
         elif node.operator == JOIN:
             found |= self._needed(node.right)
+        # The other operators have rows only where their left side does.
         return found
 
-    cdef bint _is_straight(self, Node* root) noexcept:
+    cdef bint _is_basic_only(self, Node* root) noexcept:
+        """Whether the pattern is one basic pattern of constant predicates, without AT."""
         cdef uint32_t i
         if root.operator != BASIC or self.nodes[root.left].operator != SEED or self.at >= 0:
             return False
@@ -206,7 +451,7 @@ cdef class NativeMatcher:
                 return False
         return True
 
-    cdef int _enter_rows(self, Node* flat, slots, rows, EventBatch batch) except -1:
+    cdef int _set_rows(self, Node* flat, slots, rows, EventBatch batch) except -1:
         cdef term_t* row
         cdef uint32_t width = <uint32_t>len(slots)
         cdef uint32_t i
@@ -228,9 +473,9 @@ cdef class NativeMatcher:
         return 0
 
     def fill(self, uint32_t number, rows, EventBatch batch=None):
-        """Give the table of an operator its rows, terms in the order of its slots.
+        """Set the rows of a TABLE, terms in the order of its slots.
 
-        They become permanent terms, or those of the one batch that is matched next.
+        The terms become permanent, or terms of the batch, which must be the next one to be matched.
         """
         cdef RowIndex index
         cdef uint32_t i
@@ -238,9 +483,9 @@ cdef class NativeMatcher:
             raise ValueError(f"operator {number} is no table")
         slots, _ = self.flat.tables[self.nodes[number].first]
         self.serial = 0
-        self._enter_rows(&self.nodes[number], slots, rows, batch)
+        self._set_rows(&self.nodes[number], slots, rows, batch)
         if batch is None:
-            # Of a large table that takes its time, which no event should wait for.
+            # The index of a large table takes time, which no event should wait for.
             for i in range(self.node_count):
                 if self.nodes[i].operator in (JOIN, LEFT_JOIN, MINUS) and (
                     self.nodes[i].right == <int>number
@@ -248,9 +493,10 @@ cdef class NativeMatcher:
                     self.index_right(&self.nodes[i], &index)
 
     def bindings(self, EventBatch batch not None, uint32_t first, uint32_t end, slots):
-        """The distinct bindings of some slots in the rows of events, of those that bind all.
+        """The distinct bindings of some slots in the rows of events.
 
-        Rows must pass the local filters. Keys of a dict, in the order they came up.
+        Only rows that bind all of the slots and pass the local filters count. The bindings are the
+        keys of a dict, in the order of the rows.
         """
         cdef uint32_t event, i
         cdef dict found = {}
@@ -277,25 +523,25 @@ cdef class NativeMatcher:
                     found[key] = None
         return found
 
-    cdef int _enter_test(self, uint32_t number, code) except -1:
+    cdef int _set_expression(self, uint32_t number, code) except -1:
         self.tests[number] = <PyObject*>self.expressions[number]
-        asked = [self.flat.exists[exists] for exists in code.exists]
-        self.asked[number].matcher = <PyObject*>self
-        self.asked[number].nodes = <uint32_t*>zeroed(len(asked), sizeof(uint32_t))
-        for i, node in enumerate(asked):
-            self.asked[number].nodes[<uint32_t>i] = node
+        nodes = [self.flat.exists[exists] for exists in code.exists]
+        self.exists_nodes[number].matcher = <PyObject*>self
+        self.exists_nodes[number].nodes = <uint32_t*>zeroed(len(nodes), sizeof(uint32_t))
+        for i, node in enumerate(nodes):
+            self.exists_nodes[number].nodes[<uint32_t>i] = node
         self.existences[number].holds = _exists
-        self.existences[number].context = &self.asked[number]
+        self.existences[number].context = &self.exists_nodes[number]
         return 0
 
     # ---------------------------------------------------------------- an event
 
     def match(self, EventBatch batch not None, uint32_t event):
-        """Match the event that the summary graph has loaded; how many rows it has."""
-        self.look(batch, event)
+        """Match the event that the summary graph holds: the number of its rows."""
+        self.match_event(batch, event)
         return self.result.count
 
-    cdef int _look(self, EventBatch batch, uint32_t event) except -1 nogil:
+    cdef int _match_event(self, EventBatch batch, uint32_t event) except -1 nogil:
         self.serial = 0
         self.batch = <PyObject*>batch
         self.run(event)
@@ -304,19 +550,19 @@ cdef class NativeMatcher:
         self.event = event
         return 0
 
-    cdef int _look_at_one(self, EventBatch batch, uint32_t event) except -1 nogil:
+    cdef int _match_single_triple(self, EventBatch batch, uint32_t event) except -1 nogil:
         cdef const Triple* triple = &batch.triples[batch.events[event].first]
         cdef Node* root = &self.nodes[self.node_count - 1]
         self.serial, self.batch = 0, <PyObject*>batch
         self.tried += 1
         root.rows.count = 0
-        self.found += match_one(self.basic, root.first, triple, &root.rows)
+        self.found += match_triple(self.basic, root.first, triple, &root.rows)
         if self.local_first < self.local_end or self.passed_room == 0:
             self.filter_rows()
         else:
             self.passed[0] = True
-            # There is room for a row from now on.
-            self.plain = self.width == 2 and self.basic.steps[root.first].apart
+            # `passed` has room for a row from now on.
+            self.ends_only = self.width == 2 and self.basic.steps[root.first].apart
         self.serial, self.event = batch.serial, event
         return 0
 
@@ -338,7 +584,7 @@ cdef class NativeMatcher:
         return self.passed[i] != 0
 
     def count(self, EventBatch batch not None):
-        """How many rows the events of a batch have, of those that pass the local filters."""
+        """The number of rows of the events of a batch that pass the local filters."""
         cdef uint32_t event, i
         cdef uint64_t total = 0
         self.serial = 0
@@ -354,19 +600,19 @@ cdef class NativeMatcher:
 
     @property
     def untrue_counts(self):
-        """Per local filter: the rows for which it was the first that was not true."""
+        """Per local filter, the number of rows for which it was the first that was not true."""
         return [self.untrue[i] for i in range(self.local_end - self.local_first)]
 
     @property
     def observed(self):
-        """Per step, in its present order: (text, rows given, rows made) since the last change."""
+        """Per step, in order: (text, rows extended, rows made) since the order last changed."""
         return [
             (step.text, self.basic.steps[<uint32_t>i].tried, self.basic.steps[<uint32_t>i].found)
             for i, step in enumerate(self.flat.steps)
         ]
 
     cdef int run(self, uint32_t event) except -1 nogil:
-        """The distinct rows of the event in `result`."""
+        """Compute the distinct rows of the event in `result`."""
         cdef Rows* rows = self.result
         cdef term_t* row
         cdef uint32_t i, kept = 0
@@ -374,7 +620,7 @@ cdef class NativeMatcher:
         self.tried += 1
         begin_event(&self.basic.effort)
         arena_reset(&self.scratch)
-        if self.straight:
+        if self.basic_only:
             rows.count = 0
             if self.basic.match_singly(root.first, root.end, rows):
                 self.found += rows.count
@@ -424,7 +670,7 @@ cdef class NativeMatcher:
         return 0
 
     cdef int reorder(self) except -1:
-        """Put the steps in the order that the observed sizes of views advise."""
+        """Reorder the steps by the observed sizes of views, if that is worthwhile."""
         sizes = self.graph.sizes()
 
         def size(step):
@@ -437,17 +683,16 @@ cdef class NativeMatcher:
             better = ordered(steps, bound, size)
             if cost(better, bound, size) < WORTHWHILE * cost(present, bound, size):
                 self.flat.steps[first:end] = better
-                self.basic.enter(first, better)
+                self.basic.set_steps(first, better)
         return 0
 
     # ---------------------------------------------------------------- operators
 
     cdef int evaluate(self, int number) except -1 nogil:
-        """The rows of an operator, into its table."""
+        """Compute the rows of an operator, into its table."""
         cdef Node* node = &self.nodes[number]
         cdef Rows* part
         cdef uint32_t i, j
-        node.evaluated += 1
         if node.operator == TABLE:
             return 0
         node.rows.count = 0
@@ -477,7 +722,9 @@ cdef class NativeMatcher:
         elif node.operator == EXTEND:
             self.evaluate(node.left)
             self.extend(node)
-        else:
+        elif (
+            node.operator == JOIN or node.operator == LEFT_JOIN or node.operator == MINUS
+        ):
             self.evaluate(node.left)
             if self.nodes[node.left].rows.count == 0:
                 return 0
@@ -486,7 +733,9 @@ cdef class NativeMatcher:
             else:
                 self.evaluate(node.right)
                 self.join(node)
-        node.produced += node.rows.count
+        else:
+            with gil:
+                raise SystemError(f"the matcher has no operator {<int>node.operator}")
         return 0
 
     cdef int _copy_row(self, Rows* rows, const term_t* row) except -1 nogil:
@@ -504,6 +753,7 @@ cdef class NativeMatcher:
         return 1
 
     cdef int extend(self, Node* node) except -1 nogil:
+        """EXTEND: bind a slot to the value of an expression; a bound slot must agree with it."""
         cdef Rows* rows = &self.nodes[node.left].rows
         cdef term_t* row
         cdef const term_t* seen
@@ -529,7 +779,7 @@ cdef class NativeMatcher:
         return 0
 
     cdef int seeded(self, Node* node) except -1 nogil:
-        """OPTIONAL whose right side starts from each row of the left."""
+        """LEFT_JOIN whose right side starts from each row of the left."""
         cdef Rows* left = &self.nodes[node.left].rows
         cdef Rows* right = &self.nodes[node.right].rows
         cdef const term_t* outside = self.seed
@@ -548,7 +798,7 @@ cdef class NativeMatcher:
         return 0
 
     cdef int index_right(self, Node* node, RowIndex* index) except -1 nogil:
-        """The right side of a join by its keys; of a table only once."""
+        """Index the right side of a join by its keys; a table is indexed once."""
         cdef Node* right = &self.nodes[node.right]
         cdef uint32_t* keys = &self.operands[node.first]
         cdef uint32_t count = node.end - node.first
@@ -597,7 +847,7 @@ cdef class NativeMatcher:
         return 0
 
     cdef int _join_rows(self, Node* node, const term_t* left, const term_t* right) except -1 nogil:
-        """Append the union of two rows if they are compatible and the conditions hold."""
+        """Append the union of two rows if they are compatible and it satisfies the conditions."""
         cdef uint32_t slot
         cdef term_t* row
         for slot in range(self.width):

@@ -1,21 +1,23 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Conditions over numbers, decided without operands: arithmetic, comparisons and their logic.
+"""The numeric filter: conditions over numbers, decided without operands and without a stack.
 
-Where no index serves what correlates events, it is asked of every pair of them. Numbers are digits
-and a point here, so that a product of decimals needs no division, and none of them has a text.
-A condition can also be asked whether it may hold for any of several rows whose numbers lie in a
-box, by interval arithmetic with doubles (Moore, *Interval Analysis*, 1966).
+Filters that correlate events and that no index serves are evaluated for every pair of events. The
+filter runs the steps of a `NumericCode`: arithmetic, comparisons and their logic. A number is a
+64-bit integer and the count of its decimal places, so that a product of decimals needs no division,
+or a double. `may_hold` decides for all rows of a box at once, by interval arithmetic with doubles
+(Moore, *Interval Analysis*, 1966).
 
-Invariant: a decision is that of `Expression`'s machine. Whatever may differ is not decided: a
-variable that is unbound or no number, a float, NaN, a result with more digits than there is room
-for. An interval holds whatever that machine makes of numbers from its operands; an error is in
-none. Cost: some nanoseconds a step, no allocation. A condition decides one row at a time.
+Invariant: a decision is that of the stack machine (`_bytecode.pyx`). The filter leaves every case
+that may differ undecided: a variable that is unbound or no number, a float, NaN, a result that
+64 bits do not hold. An interval contains every number that the machine can compute from numbers of
+the operands' intervals; an error lies in no interval. Cost: some nanoseconds per step, no
+allocation. A condition decides one row at a time.
 """
 
 from libc.math cimport INFINITY, fabs, isfinite
 from libc.stdint cimport uint32_t
 
-from spaseq.gpm.native._code cimport Operation
+from spaseq.gpm.native._operators cimport Operation
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._intervals cimport real_at
 from spaseq.rdf._literals cimport decode_record
@@ -43,23 +45,31 @@ cdef extern from *:
 
 cdef enum:
     IS_DOUBLE = -1          # the places of a double
-    MOST_PLACES = 18        # of a decimal
-    MOST_NUMBERS = 65_535
+    MAX_PLACES = 18        # of a decimal
+    MAX_NUMBERS = 65_535    # of a condition, since 16 bits number them
 
-# Doubles hold every integer to this one.
-cdef int64_t EXACT_DOUBLE = 1 << 53
+# Doubles represent every integer up to this one.
+cdef int64_t MAX_EXACT_DOUBLE = 1 << 53
 
-# How far a result may be from that of doubles: some roundings, each of 2**-53, and a decimal's cut.
-cdef double ROUNDED = 2.0 ** -50
-cdef double CUT = 2e-18
+# How far an exact result may be from that of doubles: some roundings, each of 2**-53 of the number,
+# and the truncation of a decimal.
+cdef double RELATIVE_ERROR = 2.0 ** -50
+cdef double ABSOLUTE_ERROR = 2e-18
+
+# The operations that a step may have; see `_apply` and `_enclose`.
+cdef set OPERATIONS = {
+    Operation.ADD, Operation.SUBTRACT, Operation.MULTIPLY, Operation.DIVIDE, Operation.NEGATE,
+    Operation.LESS, Operation.LESS_EQUAL, Operation.EQUAL, Operation.NOT_EQUAL,
+    Operation.AND, Operation.OR, Operation.NOT,
+}
 
 
 cdef NumericCondition condition_of(object code, Dictionary dictionary):
-    """A condition that is ready for rows of batches of a dictionary; None: it is no such one."""
+    """The numeric filter of an expression's code for batches of a dictionary; None: it has none."""
     cdef TermRecord* record
     cdef Interval* interval
     found = numeric_code(code)
-    if found is None or len(found.constants) + len(found.columns) + len(found.steps) > MOST_NUMBERS:
+    if found is None or len(found.constants) + len(found.columns) + len(found.steps) > MAX_NUMBERS:
         return None
     condition = NumericCondition(found)
     for i, constant in enumerate(found.constants):
@@ -75,7 +85,11 @@ cdef NumericCondition condition_of(object code, Dictionary dictionary):
 
 
 cdef class NumericCondition:
-    """The steps of a `NumericCode`; `condition_of` gives it its constants."""
+    """The steps of a `NumericCode`; `condition_of` sets the constants.
+
+    Raises:
+        ValueError: for a step that the filter does not know.
+    """
 
     def __cinit__(self, code):
         cdef int i
@@ -90,6 +104,8 @@ cdef class NumericCondition:
         for i, column in enumerate(code.columns):
             self.columns[i] = column
         for i, (operation, left, right) in enumerate(code.steps):
+            if operation not in OPERATIONS:
+                raise ValueError(f"the numeric filter has no step {operation}")
             self.steps[i] = NumericStep(operation, left, right)
 
     def __dealloc__(self):
@@ -99,7 +115,7 @@ cdef class NumericCondition:
         give_back(self.intervals)
 
     cdef int decide(self, EventBatch batch, const term_t* row) noexcept nogil:
-        """Whether it holds for a row: 1 or 0; -1: it is not decided here."""
+        """Whether it holds for a row: 1 or 0; -1: undecided."""
         cdef Number* numbers = self.numbers
         cdef Number* to = numbers + self.first
         cdef const NumericStep* step = self.steps
@@ -110,21 +126,21 @@ cdef class NumericCondition:
                 return -1
             to += 1
         while step < end:
-            if not _take(step.operation, to, &numbers[step.left], &numbers[step.right]):
+            if not _apply(step.operation, to, &numbers[step.left], &numbers[step.right]):
                 return -1
             step += 1
             to += 1
         return <int>(to - 1).digits
 
     cdef bint may_hold(self, EventBatch batch, const term_t* row, const Box* box) noexcept nogil:
-        """Whether it may hold for a row whose unbound columns have numbers of the box."""
+        """Whether it may hold for some row whose unbound columns have numbers of the box."""
         cdef Interval* intervals = self.intervals
         cdef Interval* to = intervals + self.first
         cdef const NumericStep* step = self.steps
         cdef const NumericStep* end = step + self.step_count
         cdef int i
         for i in range(self.variable_count):
-            if not self._place(to, batch, row, self.columns[i], box):
+            if not self._interval_of(to, batch, row, self.columns[i], box):
                 return True
             to += 1
         while step < end:
@@ -133,10 +149,10 @@ cdef class NumericCondition:
             to += 1
         return (to - 1).high != 0
 
-    cdef bint _place(
+    cdef bint _interval_of(
         self, Interval* to, EventBatch batch, const term_t* row, int column, const Box* box
     ) noexcept nogil:
-        """What is known of a column; False: not that it has finite numbers."""
+        """The interval of a column: whether it is finite."""
         cdef uint32_t i
         cdef term_t term = row[column]
         if term == 0:
@@ -154,7 +170,7 @@ cdef class NumericCondition:
 
 
 cdef bint _number_of(Number* to, const TermRecord* record) noexcept nogil:
-    """The number of a decoded term: whether it has one."""
+    """Convert the number of a decoded term: whether it has one that fits."""
     if record.kind == Kind.DOUBLE:
         to.places, to.real = IS_DOUBLE, record.further.real
         return True
@@ -163,12 +179,12 @@ cdef bint _number_of(Number* to, const TermRecord* record) noexcept nogil:
     to.digits, to.places = <int64_t>record.exact, 0
     if record.kind == Kind.INTEGER:
         return True
-    to.places = MOST_PLACES
+    to.places = MAX_PLACES
     if to.digits != record.exact:
-        to.digits, to.places = <int64_t>(record.exact // TENS[9]), MOST_PLACES - 9
+        to.digits, to.places = <int64_t>(record.exact // TENS[9]), MAX_PLACES - 9
         if <int128>to.digits * TENS[9] != record.exact:
             return False
-    # Of so many places most are zeros: without them there is more room.
+    # Most of the places are zeros; without them, results have more digits.
     _shorten(to, 16)
     _shorten(to, 8)
     _shorten(to, 4)
@@ -178,14 +194,14 @@ cdef bint _number_of(Number* to, const TermRecord* record) noexcept nogil:
 
 
 cdef inline void _shorten(Number* number, int zeros) noexcept nogil:
-    """Leave so many digits away, if they are zeros behind the point."""
+    """Drop so many decimal places if they are zeros."""
     if number.places >= zeros and number.digits % TENS[zeros] == 0:
         number.digits //= TENS[zeros]
         number.places -= zeros
 
 
 cdef inline bint _load(Number* to, EventBatch batch, term_t term) noexcept nogil:
-    """The number of a row's term."""
+    """Convert the number of a term of the row: whether it has one that fits."""
     cdef TermRecord* record
     if is_numeral(term):
         to.digits, to.places = digits_of(term), <int>places_of(term)
@@ -198,10 +214,10 @@ cdef inline bint _load(Number* to, EventBatch batch, term_t term) noexcept nogil
     return _number_of(to, record)
 
 
-cdef inline bint _take(
+cdef inline bint _apply(
     int operation, Number* to, const Number* a, const Number* b
 ) noexcept nogil:
-    """Do one step: whether that was possible."""
+    """Run one step: whether the result fits."""
     cdef double x, y
     if operation == Operation.AND:
         to.digits = a.digits & b.digits
@@ -210,24 +226,24 @@ cdef inline bint _take(
     elif operation == Operation.NOT:
         to.digits = not a.digits
     elif a.places == IS_DOUBLE or b.places == IS_DOUBLE:
-        return _to_double(a, &x) and _to_double(b, &y) and _take_doubles(operation, to, x, y)
+        return _to_double(a, &x) and _to_double(b, &y) and _apply_doubles(operation, to, x, y)
     elif operation == Operation.MULTIPLY:
         to.places = a.places + b.places
-        return to.places <= MOST_PLACES and not product_over(a.digits, b.digits, &to.digits)
+        return to.places <= MAX_PLACES and not product_over(a.digits, b.digits, &to.digits)
     elif operation == Operation.DIVIDE:
         return _divide(to, a, b)
     elif operation == Operation.NEGATE:
         to.places = a.places
         return not product_over(a.digits, -1, &to.digits)
     else:
-        return _take_alike(operation, to, a, b)
+        return _apply_exact(operation, to, a, b)
     return True
 
 
-cdef inline bint _take_alike(
+cdef inline bint _apply_exact(
     int operation, Number* to, const Number* a, const Number* b
 ) noexcept nogil:
-    """An operation on numbers with as many places each."""
+    """Run a step on two exact numbers, with the places of the one that has more."""
     cdef int128 first = a.digits, second = b.digits
     to.places = a.places
     if a.places < b.places:
@@ -243,39 +259,43 @@ cdef inline bint _take_alike(
         first = first + second if operation == Operation.ADD else first - second
         to.digits = <int64_t>first
         return to.digits == first
+    elif operation == Operation.EQUAL:
+        to.digits = first == second
+    elif operation == Operation.NOT_EQUAL:
+        to.digits = first != second
     else:
-        to.digits = (first == second) == (operation == Operation.EQUAL)
+        return False
     return True
 
 
 cdef inline bint _divide(Number* to, const Number* a, const Number* b) noexcept nogil:
-    """A quotient, cut behind its 18th place."""
+    """The quotient, truncated to 18 places: whether it fits."""
     cdef int128 quotient
     cdef int64_t digits = a.digits
-    cdef int more = MOST_PLACES + b.places - a.places
-    if more > MOST_PLACES:
-        if product_over(digits, TENS[more - MOST_PLACES], &digits):
+    cdef int more = MAX_PLACES + b.places - a.places
+    if more > MAX_PLACES:
+        if product_over(digits, TENS[more - MAX_PLACES], &digits):
             return False
-        more = MOST_PLACES
+        more = MAX_PLACES
     if b.digits == 0:
         return False
     quotient = digits
     quotient = quotient * TENS[more] // b.digits
-    to.digits, to.places = <int64_t>quotient, MOST_PLACES
+    to.digits, to.places = <int64_t>quotient, MAX_PLACES
     return to.digits == quotient
 
 
 cdef inline bint _to_double(const Number* of, double* to) noexcept nogil:
-    """The number as a double, if it is rounded once."""
+    """Convert to a double: whether with a single rounding."""
     if of.places == IS_DOUBLE:
         to[0] = of.real
         return True
     to[0] = <double>of.digits / <double>TENS[of.places]
-    return -EXACT_DOUBLE <= of.digits <= EXACT_DOUBLE
+    return -MAX_EXACT_DOUBLE <= of.digits <= MAX_EXACT_DOUBLE
 
 
-cdef inline bint _take_doubles(int operation, Number* to, double x, double y) noexcept nogil:
-    """As `_take_alike`."""
+cdef inline bint _apply_doubles(int operation, Number* to, double x, double y) noexcept nogil:
+    """Run a step on two doubles: whether the result is a number, or the comparison has one."""
     to.places = IS_DOUBLE
     if operation == Operation.ADD:
         to.real = x + y
@@ -293,8 +313,12 @@ cdef inline bint _take_doubles(int operation, Number* to, double x, double y) no
         to.digits = x < y
     elif operation == Operation.LESS_EQUAL:
         to.digits = x <= y
+    elif operation == Operation.EQUAL:
+        to.digits = x == y
+    elif operation == Operation.NOT_EQUAL:
+        to.digits = x != y
     else:
-        to.digits = (x == y) == (operation == Operation.EQUAL)
+        return False
     return True
 
 
@@ -302,9 +326,9 @@ cdef inline bint _take_doubles(int operation, Number* to, double x, double y) no
 
 
 cdef inline bint _widen(Interval* interval) noexcept nogil:
-    """Let it hold what its ends have been rounded from: whether something is known of that."""
-    interval.low -= fabs(interval.low) * ROUNDED + CUT
-    interval.high += fabs(interval.high) * ROUNDED + CUT
+    """Widen an interval by the rounding of its ends: whether it is finite, else unbounded."""
+    interval.low -= fabs(interval.low) * RELATIVE_ERROR + ABSOLUTE_ERROR
+    interval.high += fabs(interval.high) * RELATIVE_ERROR + ABSOLUTE_ERROR
     if isfinite(interval.low) and isfinite(interval.high):
         return True
     interval.low, interval.high = -INFINITY, INFINITY
@@ -314,7 +338,7 @@ cdef inline bint _widen(Interval* interval) noexcept nogil:
 cdef inline void _enclose(
     int operation, Interval* to, const Interval* a, const Interval* b
 ) noexcept nogil:
-    """What a step may give: numbers, or of the truths 0 and 1 the least and the greatest."""
+    """The interval of a step: of numbers, or of the truths 0 and 1."""
     cdef double p, q, r, s
     if operation == Operation.AND:
         to.low, to.high = min(a.low, b.low), min(a.high, b.high)
@@ -332,17 +356,19 @@ cdef inline void _enclose(
         to.low, to.high = a.high < b.low or b.high < a.low, 1
     elif operation == Operation.NEGATE:
         to.low, to.high = -a.high, -a.low
-    else:
-        if operation == Operation.ADD:
-            to.low, to.high = a.low + b.low, a.high + b.high
-        elif operation == Operation.SUBTRACT:
-            to.low, to.high = a.low - b.high, a.high - b.low
-        elif operation == Operation.DIVIDE and b.low <= 0 <= b.high:
-            to.low, to.high = -INFINITY, INFINITY
-        else:
-            if operation == Operation.MULTIPLY:
-                p, q, r, s = a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high
-            else:
-                p, q, r, s = a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high
-            to.low, to.high = min(min(p, q), min(r, s)), max(max(p, q), max(r, s))
+    elif operation == Operation.ADD:
+        to.low, to.high = a.low + b.low, a.high + b.high
         _widen(to)
+    elif operation == Operation.SUBTRACT:
+        to.low, to.high = a.low - b.high, a.high - b.low
+        _widen(to)
+    elif operation == Operation.MULTIPLY:
+        p, q, r, s = a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high
+        to.low, to.high = min(min(p, q), min(r, s)), max(max(p, q), max(r, s))
+        _widen(to)
+    elif operation == Operation.DIVIDE and not b.low <= 0 <= b.high:
+        p, q, r, s = a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high
+        to.low, to.high = min(min(p, q), min(r, s)), max(max(p, q), max(r, s))
+        _widen(to)
+    else:
+        to.low, to.high = -INFINITY, INFINITY

@@ -1,89 +1,124 @@
-"""What expressions compute with: a term's value, or a computed one; see _operators.pyx."""
+"""The operators of expressions on operands; see _operators.pyx."""
 
-from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t
+from libc.math cimport isnan
+from libc.stdint cimport int64_t, uint8_t
 
-from spaseq.rdf._batch cimport EventBatch, record_of
-from spaseq.rdf._literals cimport decode_record
+from spaseq.gpm.native._operand cimport Operand, set_computed
+from spaseq.rdf._literals cimport Datatype
 from spaseq.rdf._memory cimport Arena
-from spaseq.rdf._numerals cimport exact_of, is_numeral, places_of
-from spaseq.rdf._terms cimport UNDECODED, TermRecord, int128, term_t
-from spaseq.rdf._values cimport Kind, Value
+from spaseq.rdf._terms cimport int128
+from spaseq.rdf._values cimport Kind
 
-cdef enum:
-    ERROR = 101     # the kind of what has no value: an error, or unbound
+# What an instruction does. `spaseq.gpm.native.bytecode` explains each and is compared with this
+# list, name by name, when `_operators` is imported.
+cpdef enum Operation:
+    NOTHING
+    CONSTANT
+    VARIABLE
+    BOUND
+    EXISTS
+    SAME_TERM
+    EQUAL
+    NOT_EQUAL
+    LESS
+    LESS_EQUAL
+    ADD
+    SUBTRACT
+    MULTIPLY
+    DIVIDE
+    AND
+    OR
+    IS_TEXT
+    NOT
+    NEGATE
+    PLUS
+    TRUTH
+    IS_IRI
+    IS_BLANK
+    IS_LITERAL
+    IS_NUMERIC
+    CAST
+    CALL
+    JUMP
+    JUMP_IF_TRUE
+    JUMP_IF_FALSE
+    JUMP_IF_ERROR
+    JUMP_UNLESS
+    JUMP_IF_VALUE
+    BEGIN_IN
+    TRY_IN
+    END_IN
 
-# Text lies in a batch, in the dictionary, in the scratch memory of an evaluation or in the
-# program; none of it moves while the evaluation lasts. A numeric field counts for the kinds
-# that TermRecord names beside it; `real` of a DECIMAL only where it has a text.
-cdef struct Operand:
-    int128 exact
-    double real
-    int64_t months
-    const char* whole       # the term as N-Quads, as it was written; NULL: a computed value, or
-                            # `term` is a numeral: what changes the value must clear that
-    const char* text        # its IRI, label or lexical form; computed: of a STRING or LANG
-    const char* tag         # LANG: the language, with the direction that may follow it after `--`
-    uint32_t whole_size
-    uint32_t size           # bytes of text
-    uint32_t tag_size
-    term_t term             # its number in the batch, 0 where nobody has looked it up
-    uint8_t kind            # a Kind, or ERROR
-    uint8_t form
-    int16_t zone
+cdef extern from *:
+    """
+    static inline int spaseq_add(spaseq_int128 a, spaseq_int128 b, spaseq_int128 *to) {
+        return __builtin_add_overflow(a, b, to);
+    }
+    static inline int spaseq_subtract(spaseq_int128 a, spaseq_int128 b, spaseq_int128 *to) {
+        return __builtin_sub_overflow(a, b, to);
+    }
+    static inline int spaseq_multiply(spaseq_int128 a, spaseq_int128 b, spaseq_int128 *to) {
+        return __builtin_mul_overflow(a, b, to);
+    }
+    """
+    # The result in `to`; true where 128 bits do not hold it.
+    bint add_over "spaseq_add"(int128 a, int128 b, int128* to) noexcept nogil
+    bint subtract_over "spaseq_subtract"(int128 a, int128 b, int128* to) noexcept nogil
+    bint multiply_over "spaseq_multiply"(int128 a, int128 b, int128* to) noexcept nogil
 
-cdef int load_text(Operand* to, const char* whole, uint32_t size) except -2 nogil
-cdef uint32_t language_size(const Operand* of) noexcept nogil
-cdef char* scratch_take(Arena* scratch, size_t size) except NULL nogil
-cdef int set_canonical(Operand* to, const Operand* of, Arena* scratch) except -2 nogil
-cdef int write_term(Operand* of, Arena* scratch) except -2 nogil
-cdef void set_datatype(Operand* to, const Operand* of) noexcept nogil
-cdef Value value_of(const Operand* of)
-cdef int load_value(Operand* to, Value value, Arena* scratch) except -2
-
-
-cdef inline void load_record(Operand* to, TermRecord* record, term_t term) noexcept nogil:
-    """The value of a term of the batch."""
-    if record.kind == UNDECODED:
-        decode_record(record)
-    to.exact = record.exact
-    to.real = record.further.real
-    to.months = record.further.months
-    to.whole = record.text
-    to.text = record.text + (2 if record.kind == Kind.BLANK else 1)
-    to.whole_size = record.size
-    to.size = record.lexical
-    to.term = term
-    to.kind = record.kind
-    to.form = record.form
-    to.zone = record.zone
-    if record.kind == Kind.LANG:
-        to.tag = to.whole + to.size + 3
-        to.tag_size = to.whole_size - to.size - 3
-
-
-cdef inline void set_computed(Operand* to, uint8_t kind) noexcept nogil:
-    to.kind = kind
-    to.term = 0
-    to.whole = NULL
-
-
-cdef inline void load_term(Operand* to, EventBatch batch, term_t term) noexcept nogil:
-    """The value of a term of the batch, ERROR for 0."""
-    if term == 0:
-        to.kind = ERROR
-    elif is_numeral(term):
-        set_computed(to, Kind.DECIMAL if places_of(term) else Kind.INTEGER)
-        to.exact, to.term = exact_of(term), term
-    else:
-        load_record(to, record_of(batch, term), term)
-
-
-cdef inline void set_truth(Operand* to, bint truth) noexcept nogil:
-    set_computed(to, Kind.BOOLEAN)
-    to.exact = truth
+# Operators write the result to their first operand, an ERROR where there is none. The text of a
+# WIDE result lies in the scratch memory.
+cdef int binary(int operation, Operand* a, Arena* scratch) except -2 nogil
+cdef int unary(int operation, Operand* a, Arena* scratch) except -2 nogil
+cdef int add(Operand* a, const Operand* b, Arena* scratch) except -2 nogil
+cdef int divide(Operand* a, const Operand* b, Arena* scratch) except -2 nogil
+cdef bint negate_exact(Operand* a) noexcept nogil
+cdef int cast(Operand* a, const Datatype* datatype, Arena* scratch) except -2 nogil
+cdef int equals(const Operand* a, const Operand* b) except -2 nogil
+cdef int order(const Operand* a, const Operand* b) except -2 nogil
 
 
-cdef inline void set_string(Operand* to, const char* text, uint32_t size) noexcept nogil:
-    set_computed(to, Kind.STRING)
-    to.text = text
-    to.size = size
+cdef inline bint is_number(const Operand* of) noexcept nogil:
+    return Kind.INTEGER <= of.kind <= Kind.DOUBLE
+
+
+cdef inline bint is_text(const Operand* of) noexcept nogil:
+    return of.kind == Kind.STRING or of.kind == Kind.LANG
+
+
+cdef inline int truth_of(const Operand* of) noexcept nogil:
+    """The effective boolean value: 1, 0, or -1 for a type error."""
+    cdef int kind = of.kind
+    if Kind.BOOLEAN <= kind <= Kind.DECIMAL:
+        return of.exact != 0
+    if kind == Kind.WIDE:
+        return True
+    if kind == Kind.STRING:
+        return of.size != 0
+    if kind == Kind.DOUBLE or kind == Kind.FLOAT:
+        return not (of.real == 0.0 or isnan(of.real))
+    return -1
+
+
+cdef inline bint set_integer(Operand* to, int128 number) noexcept nogil:
+    """Set an INTEGER: whether 64 bits hold it; otherwise the operand is unchanged."""
+    if number != <int64_t>number:
+        return False
+    set_computed(to, Kind.INTEGER)
+    to.exact = number
+    return True
+
+
+cdef inline bint set_decimal(Operand* to, int128 number, bint over) noexcept nogil:
+    """Set a DECIMAL unless its computation overflowed; then the operand is unchanged."""
+    if over:
+        return False
+    set_computed(to, Kind.DECIMAL)
+    to.exact = number
+    return True
+
+
+cdef inline void set_real(Operand* to, uint8_t kind, double real) noexcept nogil:
+    """Set a FLOAT or DOUBLE."""
+    set_computed(to, kind)
+    to.real = <float>real if kind == Kind.FLOAT else real

@@ -1,415 +1,628 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Operands: terms and computed values as C structs, their texts, and the way to `Value`.
+"""The operators of expressions, in C on operands: `_values.equals`, `_values.add` and the like.
 
-An operand is made from a term's record without copying text. A computed one has a text only
-if somebody asks for it: canonical lexical forms are those of `_values.canonical`, written
-here for numbers and booleans, by that function for the rest. `value_of` and `load_value`
-are how everything that is only known in Python is asked: there and back without a loss.
+`binary` and `unary` run one instruction of the stack machine. Integers have 64 bits, decimals 128
+with 18 fraction digits; products and quotients of decimals are computed with 256 bits, and
+quotients are truncated. `_values`, `conversion` and `calendar` compute, with the GIL, what does not
+fit and what has a WIDE operand: arithmetic, the order of WIDE numbers whose nearest doubles are
+equal, and the order of durations that differ in months and in seconds.
 
-Invariant: an operand with `whole` is shown as that text; its numbers are those of
-`_values.decode`. A WIDE number has one, also where it is computed: its digits are there only.
-Cost: constant, but for long texts. A double is written here if it has at most 15 digits, as no
-other text so short reads back as the same number (6 for floats). One with more digits is written
-here if it is of middling size and no tie between two texts is possible.
+Invariant: results are those of the Python functions, for unordered and incomparable pairs too. A
+type error, or an error of the Python function, is an ERROR. Comparisons intern no term and create
+no text. Cost: some nanoseconds; up to a microsecond for quotients of long decimals; linear in the
+size of long texts; some microseconds for what Python computes.
+Source: SPARQL 1.1 section 17.3; XPath and XQuery Functions and Operators 3.1, sections 4 and 10.
 """
 
-from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.math cimport fabs, isinf, isnan, rint, signbit
-from libc.stdint cimport uint64_t
-from libc.stdio cimport snprintf
-from libc.string cimport memcpy, memset
+from libc.math cimport fabs, floor, isfinite, isnan
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcmp, memset
 
-from spaseq.rdf._dictionary cimport term_of, text_of
-from spaseq.rdf._literals cimport form_name, form_of, scaled_real
-from spaseq.rdf._memory cimport arena_take
-from spaseq.rdf._numerals cimport Numeral, spell
-from spaseq.rdf._terms cimport NO_ZONE, record_shape
+from spaseq.gpm.native._calendar cimport shift
+from spaseq.gpm.native._operand cimport (
+    ERROR,
+    load_value,
+    same_tag,
+    set_canonical,
+    set_string,
+    set_truth,
+    value_of,
+    write_term,
+)
+from spaseq.rdf._literals cimport HOUR, SECOND, Form, decode_text, ratio_of, uint128
+from spaseq.rdf._terms cimport NO_ZONE, TermRecord, int128
 from spaseq.rdf._values cimport Kind
 
-from spaseq.rdf._values import (
-    KINDS,
-    XSD,
-    boolean,
-    canonical,
-    decimal,
-    decode,
-    double,
-    float_,
-    integer,
-    lang_string,
-    point,
-    span,
-    string,
-)
+from spaseq.gpm.native import bytecode
+from spaseq.gpm.native.enums import check_enum
+from spaseq.rdf import _values, conversion
+from spaseq.rdf.calendar import compare_spans
+
+check_enum(Operation, bytecode.Operation)
+
+# The Python functions that compute what does not fit, by operation.
+cdef dict IN_PYTHON = {
+    Operation.ADD: _values.add,
+    Operation.SUBTRACT: _values.subtract,
+    Operation.MULTIPLY: _values.multiply,
+    Operation.DIVIDE: _values.divide,
+    Operation.NEGATE: conversion.negate,
+    Operation.PLUS: conversion.plus,
+}
 
 cdef extern from *:
     """
-    typedef unsigned __int128 spaseq_uint128;
+    static inline int spaseq_months(int64_t a, int64_t b, int sign, int64_t *to) {
+        return sign < 0 ? __builtin_sub_overflow(a, b, to) : __builtin_add_overflow(a, b, to);
+    }
+
+    static inline spaseq_uint128 spaseq_size(spaseq_int128 a) {
+        return a < 0 ? -(spaseq_uint128)a : (spaseq_uint128)a;
+    }
+
+    /* a + b, or the nearest number of 128 bits. */
+    static inline spaseq_int128 spaseq_clamped(spaseq_int128 a, spaseq_int128 b) {
+        spaseq_int128 sum;
+        if (!__builtin_add_overflow(a, b, &sum)) return sum;
+        return (spaseq_int128)(((unsigned __int128)1 << 127) - (b > 0));
+    }
+
+    /* a * b / d, truncated; *over is set where 128 bits do not hold it. d is not zero. */
+    static spaseq_uint128 spaseq_ratio(
+        spaseq_uint128 a, spaseq_uint128 b, spaseq_uint128 d, int *over
+    ) {
+        spaseq_uint128 low = (spaseq_uint128)(uint64_t)a * (uint64_t)b;
+        spaseq_uint128 middle = (spaseq_uint128)(uint64_t)a * (uint64_t)(b >> 64);
+        spaseq_uint128 other = (spaseq_uint128)(uint64_t)(a >> 64) * (uint64_t)b;
+        spaseq_uint128 high = (spaseq_uint128)(uint64_t)(a >> 64) * (uint64_t)(b >> 64);
+        spaseq_uint128 quotient = 0;
+        int bit;
+        middle += low >> 64;
+        high += middle >> 64;
+        other += (uint64_t)middle;
+        high += other >> 64;
+        low = other << 64 | (uint64_t)low;
+        *over = high >= d;
+        if (*over) return 0;
+        if (high == 0) return low / d;
+        if (d >> 64 == 0) {
+            spaseq_uint128 part = high << 64 | low >> 64;
+            quotient = part / d << 64;
+            part = part % d << 64 | (uint64_t)low;
+            return quotient | part / d;
+        }
+        for (bit = 127; bit >= 0; bit--) {
+            int carry = (int)(high >> 127);
+            high = high << 1 | (low >> bit & 1);
+            quotient <<= 1;
+            if (carry || high >= d) {
+                high -= d;
+                quotient |= 1;
+            }
+        }
+        return quotient;
+    }
     """
-    ctypedef unsigned long long uint128 "spaseq_uint128"
+    bint months_over "spaseq_months"(int64_t a, int64_t b, int sign, int64_t* to) noexcept nogil
+    uint128 size_of "spaseq_size"(int128 a) noexcept nogil
+    uint128 ratio "spaseq_ratio"(uint128 a, uint128 b, uint128 d, int* over) noexcept nogil
+    const uint64_t DECIMAL_UNIT "1000000000000000000u"     # of a decimal: 10**18
+    int128 clamped "spaseq_clamped"(int128 a, int128 b) noexcept nogil
 
-ctypedef const char* name_t
-
-cdef enum:
-    LONGEST_EXACT = 48      # bytes of an integer or decimal
-    LONGEST_REAL = 40       # bytes of a double that is written here
-    MOST_PLACES = 20        # behind its point: powers of ten that are exact
-
-cdef str RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-
-# The datatypes of computed values as N-Quads, by kind and by form; the list keeps them alive.
-cdef list NAMES = [f"<{RDF}langString>".encode(), f"<{RDF}dirLangString>".encode()]
-cdef const char* LANG_STRING = NAMES[0]
-cdef const char* DIRECTED_STRING = NAMES[1]
-cdef name_t[12] BY_KIND
-cdef name_t[12] BY_FORM
-cdef tuple PLAIN = ("string", "boolean", "integer", "decimal", "float", "double")
+# Above every decimal, which 128 bits hold with 18 fraction digits.
+cdef double DECIMAL_BOUND = 1.8e20
 
 
-cdef int _list_datatypes() except -1:
-    cdef bytes text
-    for name, kind in KINDS.items():
-        text = f"<{XSD}{name}>".encode()
-        if kind == Kind.POINT or kind == Kind.SPAN:
-            if name != form_name(form_of(name)):
-                continue
-            BY_FORM[form_of(name)] = text
-        elif name in PLAIN:
-            BY_KIND[kind] = text
-        NAMES.append(text)
-    return 0
+cdef inline int _sign(const Operand* a, const Operand* b) noexcept nogil:
+    return (a.exact > b.exact) - (a.exact < b.exact)
 
 
-_list_datatypes()
+cdef inline bint _same_text(const Operand* a, const Operand* b) noexcept nogil:
+    return a.size == b.size and memcmp(a.text, b.text, a.size) == 0
 
 
-# ------------------------------------------------------------------ loading
+cdef inline bint _same_whole(const Operand* a, const Operand* b) noexcept nogil:
+    return a.whole_size == b.whole_size and memcmp(a.whole, b.whole, a.whole_size) == 0
 
 
-cdef int load_text(Operand* to, const char* whole, uint32_t size) except -2 nogil:
-    """The value of a term given as N-Quads; the text must outlive the operand."""
-    cdef TermRecord record
-    memset(&record, 0, sizeof(TermRecord))
-    record.text = whole
-    record.size = size
-    record_shape(&record)
-    load_record(to, &record, 0)
-    return 0
+cdef int _same_term(const Operand* a, const Operand* b) noexcept nogil:
+    """sameTerm of two operands that have their N-Quads texts."""
+    if a.term and b.term:
+        return a.term == b.term
+    return _same_whole(a, b)
 
 
-cdef uint32_t language_size(const Operand* of) noexcept nogil:
-    """The size of the language alone in the tag of a LANG: a direction follows it after `--`."""
-    cdef uint32_t i
-    for i in range(1, of.tag_size):
-        if of.tag[i] == c'-' and of.tag[i - 1] == c'-':
-            return i - 1
-    return of.tag_size
+# ------------------------------------------------------------------ order of numbers
 
 
-cdef char* scratch_take(Arena* scratch, size_t size) except NULL nogil:
-    cdef char* piece = <char*>arena_take(scratch, size if size else 1)
-    if piece == NULL:
+cdef double _to_double(const Operand* of) noexcept nogil:
+    """A number (or a boolean's 0 or 1) as the nearest double."""
+    if of.kind >= Kind.WIDE:
+        return of.real
+    if of.kind != Kind.DECIMAL:
+        return <double><int64_t>of.exact
+    if of.whole != NULL:
+        return of.real
+    if of.exact < 0:
+        return -ratio_of(<uint128>0 - <uint128>of.exact, DECIMAL_UNIT)
+    return ratio_of(<uint128>of.exact, DECIMAL_UNIT)
+
+
+cdef double _to_float(const Operand* of) except? -1 nogil:
+    """A number (or a boolean's 0 or 1) as the nearest float, in a double."""
+    if of.kind == Kind.INTEGER or of.kind == Kind.BOOLEAN:
+        return <float><int64_t>of.exact
+    if of.kind == Kind.WIDE:
         with gil:
-            raise MemoryError
-    return piece
+            return _values.to_float(value_of(of))
+    return <float>_to_double(of)
 
 
-cdef Value value_of(const Operand* of):
-    """The operand as the rest of the package knows it."""
-    cdef int kind = of.kind
-    cdef Numeral numeral
-    cdef const TermRecord* record
-    if kind == Kind.STRING:
-        return string(PyUnicode_DecodeUTF8(of.text, of.size, NULL))
-    if kind == Kind.LANG:
-        return lang_string(
-            PyUnicode_DecodeUTF8(of.text, of.size, NULL),
-            PyUnicode_DecodeUTF8(of.tag, of.tag_size, NULL),
-        )
-    if of.whole != NULL:
-        return decode(term_of(of.whole[:of.whole_size], of.size))
-    if is_numeral(of.term):
-        record = spell(&numeral, of.term)
-        return decode(term_of(record.text[:record.size], record.lexical))
-    if kind == Kind.BOOLEAN:
-        return boolean(of.exact != 0)
-    if kind == Kind.INTEGER:
-        return integer(of.exact)
-    if kind == Kind.DECIMAL:
-        return decimal(of.exact)
-    if kind == Kind.DOUBLE:
-        return double(of.real)
-    if kind == Kind.FLOAT:
-        return float_(of.real)
-    if kind == Kind.POINT:
-        return point(form_name(of.form), of.exact, None if of.zone == NO_ZONE else of.zone)
-    return span(form_name(of.form), of.months, of.exact)
-
-
-cdef int load_value(Operand* to, Value value, Arena* scratch) except -2:
-    """The operand of a value, ERROR for None; texts are copied into the scratch memory."""
-    cdef bytes text
-    cdef char* copy
-    if value is None:
-        to.kind = ERROR
+cdef int _order_wide(const Operand* a, const Operand* b) except -2 nogil:
+    """Order two exact numbers of which one is WIDE: by the nearest doubles, then exactly."""
+    cdef double x = _to_double(a)
+    cdef double y = _to_double(b)
+    if x != y:
+        return (x > y) - (x < y)
+    if a.whole != NULL and b.whole != NULL and _same_whole(a, b):
         return 0
-    cdef int kind = value.kind
-    if kind == Kind.BOOLEAN:
-        set_truth(to, value.number)
-        return 0
-    if kind == Kind.WIDE:
-        return _load_wide(to, value, scratch)
-    if kind == Kind.STRING or (kind == Kind.LANG and value._term is None):
-        text = value.text.encode()
-        copy = scratch_take(scratch, len(text))
-        memcpy(copy, <const char*>text, len(text))
-        set_string(to, copy, <uint32_t>len(text))
-        if kind == Kind.LANG:
-            text = value.form.encode()
-            copy = scratch_take(scratch, len(text))
-            memcpy(copy, <const char*>text, len(text))
-            to.kind = kind
-            to.tag = copy
-            to.tag_size = <uint32_t>len(text)
-        return 0
-    if value._term is not None:
-        text = text_of(value._term)
-        copy = scratch_take(scratch, len(text))
-        memcpy(copy, <const char*>text, len(text))
-        return load_text(to, copy, <uint32_t>len(text))
-    set_computed(to, kind)
-    if kind == Kind.DOUBLE or kind == Kind.FLOAT:
-        to.real = value.real
-        return 0
-    to.exact = value.number
-    if kind == Kind.POINT:
-        to.zone = NO_ZONE if value.extra is None else <int16_t>value.extra
-        to.form = form_of(value.form)
-    elif kind == Kind.SPAN:
-        to.months = value.extra
-        to.form = form_of(value.form)
-    return 0
+    with gil:
+        return _values.compare(value_of(a), value_of(b))
 
 
-cdef int _load_wide(Operand* to, Value value, Arena* scratch) except -2:
-    cdef object term = value.term
-    cdef bytes text = text_of(term)
-    cdef char* copy = scratch_take(scratch, len(text))
-    memcpy(copy, <const char*>text, len(text))
-    set_computed(to, Kind.WIDE)
-    to.real = value.real
-    to.whole, to.whole_size = copy, <uint32_t>len(text)
-    to.text, to.size = copy + 1, <uint32_t>len(term.value)
-    return 0
-
-
-# ------------------------------------------------------------------ texts
-
-
-cdef int _write_digits(char* to, uint128 number, int width) noexcept nogil:
-    """A number with at least `width` digits; how many there are."""
-    cdef char[LONGEST_EXACT] digits
-    cdef int count = 0, i
-    cdef uint64_t low
-    while number >> 64:
-        digits[count] = <char>(48 + <int>(number % 10))
-        number //= 10
-        count += 1
-    low = <uint64_t>number
-    while low or count < width:
-        digits[count] = <char>(48 + <int>(low % 10))
-        low //= 10
-        count += 1
-    for i in range(count):
-        to[i] = digits[count - 1 - i]
-    return count
-
-
-cdef int _write_point(char* to, uint128 number, int places) noexcept nogil:
-    """number / 10**places, without zeros at the end of the fraction."""
-    cdef int size = _write_digits(to, number, places + 1)
-    cdef int i
-    while places and to[size - 1] == c'0':
-        size -= 1
-        places -= 1
-    if places:
-        for i in range(places):
-            to[size - i] = to[size - i - 1]
-        to[size - places] = c'.'
-        size += 1
-    return size
-
-
-cdef int _write_exact(char* to, int128 number, int places) noexcept nogil:
-    cdef uint128 size = <uint128>number
-    if number < 0:
-        to[0] = c'-'
-        return 1 + _write_point(to + 1, ~size + 1, places)
-    return _write_point(to, size, places)
-
-
-cdef int _write_real(char* to, double real, bint narrow) noexcept nogil:
-    """A float or double in its shortest form: the size, 0 where that takes more digits."""
-    cdef double size = fabs(real), power = 1.0, limit = 1e6 if narrow else 1e15, near, back
-    cdef int places, size_written, sign = signbit(real) != 0
-    if isnan(real):
-        memcpy(to, b"NaN", 3)
-        return 3
-    to[0] = c'-'
-    if isinf(real):
-        memcpy(to + sign, b"INF", 3)
-        return sign + 3
-    for places in range(MOST_PLACES):
-        near = rint(size * power)
-        if near >= limit:
-            break
-        back = near / power
-        if (<float>back if narrow else back) == size:
-            return sign + _write_point(to + sign, <uint128><uint64_t>near, places)
-        power *= 10.0
-    if narrow or size < 1e-3 or size >= 1e15:
-        return 0
-    size_written = _write_long(to + sign, size)
-    return sign + size_written if size_written else 0
-
-
-cdef int _write_long(char* to, double size) noexcept nogil:
-    """A double from 0.001 that 15 digits do not tell: 16 or 17 do. 0 where there may be a tie."""
-    cdef char[LONGEST_REAL] text
-    cdef int digits, exponent, i
-    cdef uint64_t number
-    cdef double back = 0.0
-    for digits in range(16, 18):
-        # One digit more than wanted: where that is no 5, both roundings are one.
-        snprintf(text, LONGEST_REAL, b"%.*e", digits, size)
-        number = 0
-        i = 0
-        while text[i] != c'e':
-            if c'0' <= text[i] <= c'9':     # the point is the locale's
-                number = 10 * number + <uint64_t>(text[i] - c'0')
-            i += 1
-        exponent = (text[i + 2] - c'0') * 10 + text[i + 3] - c'0'
-        if text[i + 1] == c'-':
-            exponent = -exponent
-        if number % 10 == 5:
-            return 0
-        number = (number + 5) // 10
-        if not scaled_real(number, exponent - digits + 1, &back):
-            return 0
-        if back == size:
-            return _write_point(to, number, digits - 1 - exponent)
-    return 0
-
-
-cdef int set_canonical(Operand* to, const Operand* of, Arena* scratch) except -2 nogil:
-    """`to` becomes the STRING with the canonical lexical form of a literal."""
-    cdef int kind = of.kind
-    cdef char* text
-    cdef int size = 0
-    if kind == Kind.BOOLEAN:
-        if of.exact:
-            set_string(to, b"true", 4)
+cdef int _order_numbers(const Operand* a, const Operand* b) except -2 nogil:
+    """-1, 0 or 1; 2 where a NaN has no order."""
+    cdef double x, y
+    cdef int128 m, n
+    if a.kind == b.kind and a.kind <= Kind.DECIMAL:
+        return _sign(a, b)
+    if a.kind <= Kind.DECIMAL and b.kind <= Kind.DECIMAL:
+        m = a.exact
+        n = b.exact
+        if a.kind == Kind.INTEGER:
+            m = m * SECOND
         else:
-            set_string(to, b"false", 5)
-    elif kind == Kind.INTEGER or kind == Kind.DECIMAL:
-        text = scratch_take(scratch, LONGEST_EXACT)
-        size = _write_exact(text, of.exact, 0 if kind == Kind.INTEGER else 18)
-        set_string(to, text, size)
-    elif kind == Kind.STRING or kind == Kind.LANG or kind == Kind.OTHER:
-        set_string(to, of.text, of.size)
+            n = n * SECOND
+        return (m > n) - (m < n)
+    if a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
+        return _order_wide(a, b)
+    if a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
+        x = _to_double(a)
+        y = _to_double(b)
     else:
-        if kind == Kind.DOUBLE or kind == Kind.FLOAT:
-            text = scratch_take(scratch, LONGEST_REAL)
-            size = _write_real(text, of.real, kind == Kind.FLOAT)
-            if size:
-                set_string(to, text, size)
-        if size == 0:
-            with gil:
-                load_value(to, string(canonical(value_of(of))), scratch)
-    return 0
+        x = _to_float(a)
+        y = _to_float(b)
+    if isnan(x) or isnan(y):
+        # pyoxigraph compares a value with itself before it compares numbers.
+        return 0 if isnan(x) and isnan(y) and a.kind == b.kind else 2
+    return (x > y) - (x < y)
 
 
-cdef int write_term(Operand* of, Arena* scratch) except -2 nogil:
-    """Give a value its N-Quads text; it is then a term only.
+# ------------------------------------------------------------------ order of points and spans
 
-    That of a numeral is as it was written, that of a computed value in canonical form.
+
+cdef int _order_points(const Operand* a, const Operand* b) noexcept nogil:
+    """-1, 0 or 1; 2 where a missing time zone, of up to 14 hours either way, decides."""
+    if (a.zone == NO_ZONE) == (b.zone == NO_ZONE):
+        return _sign(a, b)
+    if a.exact < clamped(b.exact, -14 * HOUR):
+        return -1
+    if a.exact > clamped(b.exact, 14 * HOUR):
+        return 1
+    return 2
+
+
+cdef int _order_spans(const Operand* a, const Operand* b) except -2 nogil:
+    if a.months == b.months:
+        return _sign(a, b)
+    if a.exact == b.exact:
+        return 1 if a.months > b.months else -1
+    with gil:
+        found = compare_spans((a.months, <object>a.exact), (b.months, <object>b.exact))
+        return 2 if found is None else found
+
+
+# ------------------------------------------------------------------ all values
+
+
+cdef int equals(const Operand* a, const Operand* b) except -2 nogil:
+    """`=`: 1, 0, or -1 where the values are incomparable."""
+    cdef int kind = a.kind, found
+    if is_number(a):
+        if is_number(b):
+            found = _order_numbers(a, b)
+            if found != 0:
+                return 0
+            return not (kind >= Kind.FLOAT and isnan(a.real))
+    elif kind == b.kind:
+        if kind == Kind.STRING or kind == Kind.IRI or kind == Kind.BLANK:
+            if a.term and b.term:
+                return a.term == b.term
+            return _same_text(a, b)
+        if kind == Kind.LANG:
+            return _same_text(a, b) and same_tag(a, b)
+        if kind == Kind.BOOLEAN:
+            return a.exact == b.exact
+        if kind == Kind.POINT:
+            return a.form == b.form and _order_points(a, b) == 0
+        if kind == Kind.SPAN:
+            return a.exact == b.exact and a.months == b.months
+        return 1 if _same_whole(a, b) else -1
+    # Values of two kinds differ, unless one is a literal of an unknown datatype.
+    return -1 if _opaque(a, b) or _opaque(b, a) else 0
+
+
+cdef inline bint _opaque(const Operand* a, const Operand* b) noexcept nogil:
+    """Whether `a` has an unknown datatype, so that it may equal the literal `b`."""
+    return a.kind == Kind.OTHER and b.kind > Kind.BLANK and b.kind != Kind.LANG
+
+
+cdef int order(const Operand* a, const Operand* b) except -2 nogil:
+    """`<`: -1, 0 or 1; 2 where the values have no order."""
+    cdef int kind = a.kind, found
+    if is_number(a):
+        return _order_numbers(a, b) if is_number(b) else 2
+    if kind != b.kind:
+        return 2
+    if kind == Kind.STRING or (kind == Kind.LANG and same_tag(a, b)):
+        found = memcmp(a.text, b.text, a.size if a.size < b.size else b.size)
+        if found == 0:
+            return (a.size > b.size) - (a.size < b.size)
+        return 1 if found > 0 else -1
+    if kind == Kind.BOOLEAN:
+        return _sign(a, b)
+    if kind == Kind.POINT:
+        return _order_points(a, b) if a.form == b.form else 2
+    if kind == Kind.SPAN:
+        return _order_spans(a, b)
+    if kind == Kind.OTHER:
+        return 0 if _same_whole(a, b) else 2
+    return 0 if kind != Kind.LANG and _same_text(a, b) else 2
+
+
+# ------------------------------------------------------------------ results
+
+
+cdef int _compute_two_in_python(
+    Operation operation, Operand* a, const Operand* b, Arena* scratch
+) except -2 with gil:
+    return load_value(a, IN_PYTHON[operation](value_of(a), value_of(b)), scratch)
+
+
+cdef int _compute_in_python(Operation operation, Operand* a, Arena* scratch) except -2 with gil:
+    return load_value(a, IN_PYTHON[operation](value_of(a)), scratch)
+
+
+cdef bint _set_ratio(Operand* to, int128 a, int128 b, int128 d, bint truncated) noexcept nogil:
+    """Set the decimal a * b / d, truncated towards zero: whether it fits.
+
+    Unless `truncated` is set, it fits only if it is exact.
     """
-    cdef Operand shown
-    cdef const char* suffix
-    cdef uint32_t size
-    cdef char* text
-    if of.whole != NULL:
+    cdef int over = 0
+    cdef uint128 size = ratio(size_of(a), size_of(b), size_of(d), &over)
+    cdef bint negative = (a < 0) != (b < 0)
+    cdef uint128 limit = <uint128>1 << 127
+    if d < 0:
+        negative = not negative
+    if over or size > limit or (size == limit and not negative):
+        return False
+    # The truncated part is less than d, so 128 bits hold it.
+    if not truncated and size * size_of(d) != size_of(a) * size_of(b):
+        return False
+    return set_decimal(to, <int128>(~size + 1) if negative else <int128>size, False)
+
+
+cdef inline int128 _scaled(const Operand* of) noexcept nogil:
+    """An INTEGER or DECIMAL in units of 10**-18."""
+    if of.kind == Kind.DECIMAL:
+        return of.exact
+    return of.exact * SECOND
+
+
+# ------------------------------------------------------------------ + - * /
+
+
+cdef int add(Operand* a, const Operand* b, Arena* scratch) except -2 nogil:
+    cdef bint over
+    cdef int128 sum = 0
+    if is_number(a) and is_number(b):
+        if a.kind == Kind.INTEGER and b.kind == Kind.INTEGER:
+            if not set_integer(a, a.exact + b.exact):
+                return _compute_two_in_python(Operation.ADD, a, b, scratch)
+        elif a.kind <= Kind.DECIMAL and b.kind <= Kind.DECIMAL:
+            over = add_over(_scaled(a), _scaled(b), &sum)
+            if not set_decimal(a, sum, over):
+                return _compute_two_in_python(Operation.ADD, a, b, scratch)
+        elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
+            return _compute_two_in_python(Operation.ADD, a, b, scratch)
+        elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
+            set_real(a, Kind.DOUBLE, _to_double(a) + _to_double(b))
+        else:
+            set_real(a, Kind.FLOAT, _to_float(a) + _to_float(b))
         return 0
-    if is_numeral(of.term):
-        return _write_numeral(of, scratch)
-    if of.kind == Kind.STRING:
-        suffix = NULL
-        size = 0
-    elif of.kind == Kind.LANG:
-        suffix = of.tag
-        size = of.tag_size + 1
+    if a.kind == Kind.SPAN and b.kind == Kind.SPAN:
+        _add_spans(a, b, 1)
+        return 0
+    if a.kind == Kind.SPAN:
+        return shift(a, b, a, 1)
+    return shift(a, a, b, 1)
+
+
+cdef int _subtract(Operand* a, const Operand* b, Arena* scratch) except -2 nogil:
+    cdef bint over
+    cdef int128 difference = 0
+    if is_number(a) and is_number(b):
+        if a.kind == Kind.INTEGER and b.kind == Kind.INTEGER:
+            if not set_integer(a, a.exact - b.exact):
+                return _compute_two_in_python(Operation.SUBTRACT, a, b, scratch)
+        elif a.kind <= Kind.DECIMAL and b.kind <= Kind.DECIMAL:
+            over = subtract_over(_scaled(a), _scaled(b), &difference)
+            if not set_decimal(a, difference, over):
+                return _compute_two_in_python(Operation.SUBTRACT, a, b, scratch)
+        elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
+            return _compute_two_in_python(Operation.SUBTRACT, a, b, scratch)
+        elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
+            set_real(a, Kind.DOUBLE, _to_double(a) - _to_double(b))
+        else:
+            set_real(a, Kind.FLOAT, _to_float(a) - _to_float(b))
+    elif a.kind == Kind.SPAN and b.kind == Kind.SPAN:
+        _add_spans(a, b, -1)
+    elif a.kind == Kind.POINT and b.kind == Kind.POINT:
+        if a.form != b.form or a.form > Form.TIME or (a.zone == NO_ZONE) != (b.zone == NO_ZONE):
+            a.kind = ERROR
+            return 0
+        over = subtract_over(a.exact, b.exact, &difference)
+        set_computed(a, ERROR if over else Kind.SPAN)
+        a.exact = difference
+        a.months = 0
+        a.form = Form.DAY_TIME_DURATION
     else:
-        suffix = _datatype(of)
-        size = _length(suffix) + 2
-    set_canonical(&shown, of, scratch)
-    text = scratch_take(scratch, <size_t>shown.size + size + 2)
-    of.whole = text
-    of.whole_size = shown.size + size + 2
-    of.text = text + 1
-    of.size = shown.size
-    text[0] = c'"'
-    memcpy(text + 1, shown.text, shown.size)
-    text += shown.size + 1
-    text[0] = c'"'
-    if of.kind == Kind.LANG:
-        text[1] = c'@'
-        memcpy(text + 2, suffix, size - 1)
-    elif size:
-        text[1] = text[2] = c'^'
-        memcpy(text + 3, suffix, size - 2)
+        return shift(a, a, b, -1)
     return 0
 
 
-cdef int _write_numeral(Operand* of, Arena* scratch) except -2 nogil:
-    cdef Numeral numeral
-    cdef const TermRecord* record = spell(&numeral, of.term)
-    cdef char* text = scratch_take(scratch, record.size)
-    memcpy(text, record.text, record.size)
-    of.whole, of.whole_size = text, record.size
-    of.text, of.size = text + 1, record.lexical
-    of.real = record.further.real
-    return 0
-
-
-cdef inline uint32_t _length(const char* iri) noexcept nogil:
-    """The size of an IRI in angle brackets."""
-    cdef uint32_t size = 0
-    while iri[size] != c'>':
-        size += 1
-    return size + 1
-
-
-cdef inline const char* _datatype(const Operand* of) noexcept nogil:
-    """The datatype of a computed literal, in angle brackets."""
-    if of.kind == Kind.POINT or of.kind == Kind.SPAN:
-        return BY_FORM[of.form]
-    return BY_KIND[of.kind]
-
-
-cdef void set_datatype(Operand* to, const Operand* of) noexcept nogil:
-    """`to` becomes the IRI of a literal's datatype, its own where it has a text."""
-    cdef const char* name
-    if of.kind <= Kind.BLANK or of.kind == ERROR:
-        to.kind = ERROR
+cdef void _add_spans(Operand* a, const Operand* b, int sign) noexcept nogil:
+    cdef int64_t months = 0
+    cdef int128 seconds = 0
+    cdef bint over = months_over(a.months, b.months, sign, &months)
+    if sign < 0:
+        over = subtract_over(a.exact, b.exact, &seconds) or over
+    else:
+        over = add_over(a.exact, b.exact, &seconds) or over
+    # A duration is all positive or all negative.
+    if over or (months < 0 < seconds) or (seconds < 0 < months):
+        a.kind = ERROR
         return
-    if of.kind == Kind.LANG:
-        name = LANG_STRING if language_size(of) == of.tag_size else DIRECTED_STRING
-    elif of.kind == Kind.STRING or of.whole == NULL:
-        name = _datatype(of)
+    set_computed(a, Kind.SPAN)
+    a.months = months
+    a.exact = seconds
+    if a.form != b.form:
+        a.form = Form.DURATION
+
+
+cdef int _multiply(Operand* a, const Operand* b, Arena* scratch) except -2 nogil:
+    if not (is_number(a) and is_number(b)):
+        a.kind = ERROR
+    elif a.kind == Kind.INTEGER and b.kind == Kind.INTEGER:
+        if not set_integer(a, a.exact * b.exact):
+            return _compute_two_in_python(Operation.MULTIPLY, a, b, scratch)
+    elif a.kind <= Kind.DECIMAL and b.kind <= Kind.DECIMAL:
+        if not _set_ratio(a, _scaled(a), _scaled(b), SECOND, False):
+            return _compute_two_in_python(Operation.MULTIPLY, a, b, scratch)
+    elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
+        return _compute_two_in_python(Operation.MULTIPLY, a, b, scratch)
+    elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
+        set_real(a, Kind.DOUBLE, _to_double(a) * _to_double(b))
     else:
-        name = of.whole + of.size + 4
-    set_computed(to, Kind.IRI)
-    to.whole = name
-    to.whole_size = _length(name)
-    to.text = name + 1
-    to.size = to.whole_size - 2
+        set_real(a, Kind.FLOAT, _to_float(a) * _to_float(b))
+    return 0
+
+
+cdef int divide(Operand* a, const Operand* b, Arena* scratch) except -2 nogil:
+    cdef bint fits
+    if not (is_number(a) and is_number(b)):
+        a.kind = ERROR
+    elif a.kind <= Kind.DECIMAL and b.kind <= Kind.DECIMAL:
+        if b.exact == 0:
+            a.kind = ERROR
+        else:
+            if a.kind == b.kind:
+                fits = _set_ratio(a, a.exact, SECOND, b.exact, True)
+            else:
+                fits = _set_ratio(a, _scaled(a), SECOND, _scaled(b), True)
+            if not fits:
+                return _compute_two_in_python(Operation.DIVIDE, a, b, scratch)
+    elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
+        return _compute_two_in_python(Operation.DIVIDE, a, b, scratch)
+    elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
+        set_real(a, Kind.DOUBLE, _to_double(a) / _to_double(b))
+    else:
+        set_real(a, Kind.FLOAT, _to_float(a) / _to_float(b))
+    return 0
+
+
+# ------------------------------------------------------------------ one operand
+
+
+cdef bint negate_exact(Operand* a) noexcept nogil:
+    """Negate an INTEGER or DECIMAL: whether the result fits; otherwise the operand is unchanged."""
+    cdef int128 number = 0
+    if a.kind == Kind.INTEGER:
+        return set_integer(a, -a.exact)
+    cdef bint over = subtract_over(0, a.exact, &number)
+    return set_decimal(a, number, over)
+
+
+cdef int _negate(Operand* a, Arena* scratch) except -2 nogil:
+    """Unary `-`."""
+    cdef bint over
+    cdef int64_t months = 0
+    cdef int128 seconds = 0
+    if a.kind == Kind.INTEGER or a.kind == Kind.DECIMAL:
+        if not negate_exact(a):
+            return _compute_in_python(Operation.NEGATE, a, scratch)
+    elif a.kind == Kind.WIDE:
+        return _compute_in_python(Operation.NEGATE, a, scratch)
+    elif a.kind == Kind.FLOAT or a.kind == Kind.DOUBLE:
+        set_real(a, a.kind, -a.real)
+    elif a.kind == Kind.SPAN:
+        over = months_over(0, a.months, -1, &months)
+        over = subtract_over(0, a.exact, &seconds) or over
+        set_computed(a, ERROR if over else Kind.SPAN)
+        a.months = months
+        a.exact = seconds
+    else:
+        a.kind = ERROR
+    return 0
+
+
+cdef int _plus(Operand* a, Arena* scratch) except -2 nogil:
+    """Unary `+`: the value; of a type that is derived from integer, as an integer."""
+    if a.kind == Kind.INTEGER:
+        set_integer(a, a.exact)
+    elif a.kind == Kind.WIDE:
+        return _compute_in_python(Operation.PLUS, a, scratch)
+    elif not is_number(a) and a.kind != Kind.SPAN:
+        a.kind = ERROR
+    return 0
+
+
+# ------------------------------------------------------------------ casts
+
+
+cdef int cast(Operand* a, const Datatype* datatype, Arena* scratch) except -2 nogil:
+    """Cast to an XSD datatype: 1, or 0 where `conversion.cast` computes the result."""
+    cdef TermRecord record
+    cdef int kind = datatype.kind
+    if kind == Kind.STRING:
+        if a.kind == Kind.BLANK:
+            a.kind = ERROR
+        elif a.kind <= Kind.LANG:
+            set_string(a, a.text, a.size)
+        else:
+            set_canonical(a, a, scratch)
+    elif a.kind == Kind.STRING:
+        memset(&record, 0, sizeof(TermRecord))
+        decode_text(&record, datatype, a.text, a.size)
+        if record.kind == Kind.WIDE:
+            return 0
+        set_computed(a, ERROR if record.kind == Kind.OTHER else record.kind)
+        a.exact = record.exact
+        a.real = record.further.real
+        a.months = record.further.months
+        a.form = record.form
+        a.zone = record.zone
+    elif kind == Kind.POINT or kind == Kind.SPAN:
+        if a.kind == kind:
+            return 0
+        a.kind = ERROR
+    elif not Kind.BOOLEAN <= a.kind <= Kind.DOUBLE:
+        a.kind = ERROR
+    elif kind == Kind.BOOLEAN:
+        set_truth(a, truth_of(a) == 1)
+    elif kind == Kind.DOUBLE:
+        set_real(a, kind, _to_double(a))
+    elif kind == Kind.FLOAT:
+        set_real(a, kind, _to_float(a))
+    elif a.kind == Kind.FLOAT or a.kind == Kind.DOUBLE:
+        return _truncate(a, kind)
+    elif a.kind == Kind.WIDE:
+        return 0
+    elif kind == Kind.DECIMAL:
+        set_decimal(a, _scaled(a), False)
+    elif kind == Kind.INTEGER:
+        return set_integer(a, a.exact // SECOND if a.kind == Kind.DECIMAL else a.exact)
+    else:
+        with gil:
+            raise SystemError(f"no cast to a value of kind {kind}")
+    return 1
+
+
+cdef bint _truncate(Operand* a, int kind) noexcept nogil:
+    """Truncate a float or double to an INTEGER or DECIMAL; False: unchanged, Python computes it."""
+    cdef int128 number = 0
+    cdef bint over
+    cdef double real = a.real
+    if not isfinite(real):
+        a.kind = ERROR
+        return True
+    if not fabs(real) < DECIMAL_BOUND:
+        return False
+    if kind == Kind.INTEGER:
+        return set_integer(a, <int128>real)
+    if floor(real) == real:
+        over = multiply_over(<int128>real, SECOND, &number)
+        return set_decimal(a, number, over)
+    number = <int128>(real * 1e18)
+    return set_decimal(a, number, number == 0)
+
+
+# ------------------------------------------------------------------ instructions
+
+
+cdef int binary(int operation, Operand* a, Arena* scratch) except -2 nogil:
+    """Run an operator on the values a[0] and a[1]; the result is in a[0]."""
+    cdef Operand* b = a + 1
+    cdef int found
+    if operation == Operation.EQUAL or operation == Operation.NOT_EQUAL:
+        found = equals(a, b)
+        if found < 0:
+            a.kind = ERROR
+        else:
+            set_truth(a, found == (operation == Operation.EQUAL))
+    elif operation == Operation.LESS or operation == Operation.LESS_EQUAL:
+        found = order(a, b)
+        if found == 2:
+            a.kind = ERROR
+        else:
+            set_truth(a, found < 0 or (found == 0 and operation == Operation.LESS_EQUAL))
+    elif operation == Operation.ADD:
+        add(a, b, scratch)
+    elif operation == Operation.SUBTRACT:
+        _subtract(a, b, scratch)
+    elif operation == Operation.MULTIPLY:
+        _multiply(a, b, scratch)
+    elif operation == Operation.DIVIDE:
+        divide(a, b, scratch)
+    elif operation == Operation.IS_TEXT:
+        if is_text(a) and b.kind == Kind.STRING:
+            set_truth(a, _same_text(a, b))
+        else:
+            a.kind = ERROR
+    elif operation == Operation.SAME_TERM:
+        write_term(a, scratch)
+        write_term(b, scratch)
+        set_truth(a, _same_term(a, b))
+    else:
+        with gil:
+            raise SystemError(f"instruction {operation} is no operator of two operands")
+    return 0
+
+
+cdef int unary(int operation, Operand* a, Arena* scratch) except -2 nogil:
+    """Run an operator on the value a[0], which the result replaces."""
+    cdef int found
+    if operation == Operation.NOT:
+        set_truth(a, a.exact == 0)
+    elif operation == Operation.TRUTH:
+        found = truth_of(a)
+        if found < 0:
+            a.kind = ERROR
+        else:
+            set_truth(a, found)
+    elif operation == Operation.NEGATE:
+        _negate(a, scratch)
+    elif operation == Operation.PLUS:
+        _plus(a, scratch)
+    elif operation == Operation.IS_IRI:
+        set_truth(a, a.kind == Kind.IRI)
+    elif operation == Operation.IS_BLANK:
+        set_truth(a, a.kind == Kind.BLANK)
+    elif operation == Operation.IS_LITERAL:
+        set_truth(a, a.kind > Kind.BLANK)
+    elif operation == Operation.IS_NUMERIC:
+        set_truth(a, is_number(a))
+    else:
+        with gil:
+            raise SystemError(f"instruction {operation} is no operator of one operand")
+    return 0

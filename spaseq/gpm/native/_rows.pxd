@@ -1,4 +1,4 @@
-"""Tables of rows in memory that is used again; see _rows.pyx."""
+"""Tables of rows of term numbers; see _rows.pyx."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -18,13 +18,13 @@ cdef struct Rows:
     uint32_t count
     uint32_t room
 
-# Rows by the hash of their keys: position + 1 of the first, and of the next; 0: there is none.
-# A position says itself whether there is a next one, as that is one look at memory less.
+# Rows by the hash of their keys: position + 1 of the first, and of the next; 0: none. A position
+# has the bit MORE if there is a next one, which saves a read of memory.
 cdef enum:
     MORE = 0x80000000u
 
 cdef struct RowIndex:
-    uint32_t* heads     # NULL: the rows are few, or have no keys, and are compared one by one
+    uint32_t* heads     # NULL: no index; the rows are few, or there is no key
     uint32_t* next
     uint32_t mask
 
@@ -43,7 +43,7 @@ cdef inline term_t* row_at(const Rows* rows, uint32_t i) noexcept nogil:
 
 
 cdef inline term_t* row_new(Rows* rows) except NULL nogil:
-    """Room for one more row; earlier rows may have moved."""
+    """Append a row, which is not initialised; earlier rows may move."""
     if rows.count == rows.room:
         rows_grow(rows)
     rows.count += 1

@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Rows of term numbers: one growable block of memory per table, indexes in an arena.
+"""Tables of rows of term numbers: one growable block of memory each, and hash indexes in an arena.
 
-A table keeps its block when it is emptied (`count = 0`), so that evaluating a pattern again
-and again asks for no memory once the greatest result has been seen.
+A module of its own, since it is the form of results that the matcher, the driver of the engine and
+the Arrow reader share. A table keeps its block when it is emptied (`count = 0`), so evaluating a
+pattern again allocates nothing once the largest result has been seen.
 """
 
 from libc.string cimport memcmp, memcpy, memset
@@ -11,8 +12,8 @@ from spaseq.rdf._memory cimport arena_take, give_back, resized, take
 
 from spaseq.rdf.limits import LimitReached
 
-# Up to this many rows are compared one by one: cheaper than an index.
-cdef uint32_t FEW = 8
+# Up to this many rows, comparing them one by one is cheaper than an index.
+cdef uint32_t MAX_UNINDEXED = 8
 
 
 cdef int rows_init(Rows* rows, uint32_t width, RowBudget* budget) except -1:
@@ -42,7 +43,7 @@ cdef int rows_grow(Rows* rows) except -1 nogil:
         moved = <term_t*>resized(rows.cells, (room * rows.width or 1) * sizeof(term_t))
     if moved == NULL:
         with gil:
-            raise MemoryError("no room for the rows of a graph pattern")
+            raise MemoryError("no memory for the rows of a graph pattern")
     rows.cells = moved
     rows.budget.left -= more
     rows.room = <uint32_t>room
@@ -56,7 +57,7 @@ cdef int index_rows(
     cdef uint32_t i, size = 16
     cdef uint32_t* head
     index.heads = NULL
-    if rows.count <= FEW or key_count == 0:
+    if rows.count <= MAX_UNINDEXED or key_count == 0:
         return 0
     while size < 2 * <uint64_t>rows.count and size < 0x80000000u:
         size *= 2
@@ -86,7 +87,7 @@ cdef int drop_duplicates(Rows* rows, uint32_t columns, Arena* arena) except -1 n
     cdef term_t* row
     if rows.count < 2:
         return 0
-    if rows.count > FEW:
+    if rows.count > MAX_UNINDEXED:
         while size < 2 * rows.count:
             size *= 2
         slots = <uint32_t*>arena_take(arena, size * sizeof(uint32_t))

@@ -14,8 +14,8 @@ cdef enum Side:
     BY_BOTH
     SIDES           # how many there are
 
-# Which triples have the same ends: position + 1 of the first by hash, and of the next by
-# position; 0 ends a list. Triples of different ends may share a list.
+# Sibling lists, of triples with the same ends: position + 1 of the first by hash, and of the next
+# by position; 0 ends a list. Triples of different ends may share a list.
 cdef struct Siblings:
     uint32_t* heads     # mask + 1 of them; NULL: not built for this event
     uint32_t* next      # one per triple of the view
@@ -25,7 +25,7 @@ cdef struct Siblings:
 cdef struct View:
     uint32_t first
     uint32_t count
-    uint32_t scanned        # triples that look-ups without sibling lists have gone through
+    uint32_t scanned        # triples that scans have read
     Siblings siblings[3]    # by Side
     uint64_t seen           # triples so far, of all events
 
@@ -35,16 +35,16 @@ cdef class SummaryGraph:
     cdef term_t* subjects
     cdef term_t* predicates
     cdef term_t* objects
-    cdef uint16_t* kinds        # per triple of the event: its view, while it is built
-    cdef uint32_t room          # triples the columns have room for
+    cdef uint16_t* kinds        # per triple of the event: its view, while the views are filled
+    cdef uint32_t room          # half of the triples for which the columns have room
     cdef View* views
     cdef readonly uint32_t view_count
     cdef uint16_t* filled       # the views that the last event filled
     cdef uint32_t filled_count
-    cdef uint16_t* view_of      # per permanent term below `known`: its view as a predicate, or 0
+    cdef uint16_t* view_of      # per permanent term below `known`: the view of this predicate, or 0
     cdef term_t known
     cdef readonly bint whole    # whether view 0 is filled
-    cdef Deriver deriver        # fills the last views, by entailment; None where there are none
+    cdef Deriver deriver        # fills the last views, by entailment; None without such views
     cdef Arena scratch
     cdef uint64_t present           # the views that have triples, see `bit_of`
     cdef readonly uint64_t built    # events so far
@@ -52,13 +52,13 @@ cdef class SummaryGraph:
     cdef uint32_t event
 
     cdef inline int load(self, EventBatch batch, uint32_t event) except -1 nogil:
-        """Fill the views with the triples of an event, if they do not hold it already."""
+        """Fill the views with the triples of an event, unless they hold it already."""
         if self.serial == batch.serial and self.event == event:
             return 0
         return self._load(batch, event)
     cdef int _load(self, EventBatch batch, uint32_t event) except -1 nogil
     cdef inline int fills(self, uint32_t view, uint32_t triples) noexcept nogil:
-        """A view gets so many more triples of the event."""
+        """Count so many more triples of the event in a view."""
         if self.views[view].count == 0 and triples:
             self.filled[self.filled_count] = <uint16_t>view
             self.filled_count += 1
@@ -74,14 +74,14 @@ cdef class SummaryGraph:
 
 
 cdef inline uint64_t bit_of(uint32_t view) noexcept nogil:
-    """The bit of a view among those that have triples; beyond 64, several share one."""
+    """The bit of a view in `present`; beyond 64 views, several share a bit."""
     return <uint64_t>1 << (view & 63)
 
 
 cdef inline uint64_t present_in(
     SummaryGraph graph, EventBatch batch, const EventRecord* event
 ) noexcept nogil:
-    """The views that an event's triples would fill, but for derived ones; see `bit_of`."""
+    """The views that the triples of an event would fill, without derived ones; see `bit_of`."""
     cdef const Triple* triple = batch.triples + event.first
     cdef const Triple* end = batch.triples + event.end
     cdef uint64_t present = graph.whole
@@ -89,7 +89,7 @@ cdef inline uint64_t present_in(
     while triple < end:
         if triple.predicate < graph.known:
             view = graph.view_of[triple.predicate]
-            present |= <uint64_t>(view != 0) << (view & 63)     # `bit_of`, of no view none
+            present |= <uint64_t>(view != 0) << (view & 63)     # `bit_of`; none for view 0
         triple += 1
     return present
 

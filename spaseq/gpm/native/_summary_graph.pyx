@@ -2,14 +2,13 @@
 """One encoded event → its triples by predicate, ready to be joined.
 
 The summary graph of SPECTRA: vertically partitioned views, one for each predicate that some
-pattern names, none for the others, and view 0 with every triple where a pattern has a
-variable for predicate. It is filled once per event and serves all graph patterns. Where a
-view has more than a handful of triples a join asks for sibling lists: chains through the
-triples with the same subject, the same object, or both, built when first asked for, linear
-in the view; following one touches what the join gives and little more.
+pattern names, and view 0 with every triple if a pattern has a variable as predicate. It is filled
+once per event and serves all graph patterns. A join over a larger view requests sibling lists:
+chains of the triples with the same subject, the same object, or both. They are built on the first
+request, in time linear in the view; following one costs about the rows of the join.
 
-Views, lists and columns lie in memory that is used again for the next event: loading one
-allocates nothing once the greatest has been seen. Cost of `load`: linear in the event.
+Views, lists and columns lie in memory that the next event reuses: loading an event allocates
+nothing once the largest has been seen. Cost of `load`: linear in the event.
 Source: Gillani et al., SPECTRA (2016), sections 4 and 5.
 """
 
@@ -18,14 +17,17 @@ from libc.string cimport memset
 from spaseq.gpm.native._entailed_views cimport LINK, Derived
 from spaseq.rdf._memory cimport arena_free, arena_reset, arena_take, give_back, resized, take
 
-# The triples of a view do not come one after the other.
+# The result of `_fill` if the triples of a view are not adjacent in the event.
 cdef uint32_t SCATTERED = 0xFFFFFFFFu
 
 
 cdef class SummaryGraph:
-    """The views of the event loaded last; `predicates` are pyoxigraph terms.
+    """The views of the event that was loaded last.
 
-    After the views of predicates come `derived` ones, which the deriver fills.
+    Args:
+        predicates: those that have a view, as pyoxigraph terms; the views are numbered from 1.
+        whole: whether view 0 is filled.
+        deriver: fills the `derived` views behind those of the predicates.
     """
 
     def __cinit__(
@@ -69,13 +71,13 @@ cdef class SummaryGraph:
         self.load(batch, event)
 
     def sizes(self) -> list:
-        """Per view: the mean number of its triples in an event so far."""
+        """Per view, the mean number of triples per event so far."""
         cdef uint32_t i
         cdef uint64_t built = self.built if self.built else 1
         return [self.views[i].seen / <double>built for i in range(self.view_count)]
 
     cdef int grow(self, uint32_t triples) except -1 nogil:
-        # Every triple may stand twice: in its predicate's view and in view 0.
+        # A triple may be in two views: that of its predicate and view 0.
         cdef size_t size = 2 * <size_t>triples * sizeof(term_t)
         cdef term_t* subjects = <term_t*>resized(self.subjects, size)
         if subjects != NULL:
@@ -136,7 +138,7 @@ cdef class SummaryGraph:
         return 0
 
     cdef int empty(self) noexcept nogil:
-        """No view has triples."""
+        """Empty all views."""
         cdef uint32_t i
         cdef View* view
         for i in range(self.filled_count):
@@ -150,7 +152,7 @@ cdef class SummaryGraph:
         return 0
 
     cdef uint32_t _fill(self, const Triple* triple, const Triple* end) noexcept nogil:
-        """Fill the views in one go, as long as the triples of each come one after the other."""
+        """Fill the views in one pass; SCATTERED if the triples of some view are not adjacent."""
         cdef term_t* subjects = self.subjects
         cdef term_t* objects = self.objects
         cdef const uint16_t* view_of = self.view_of
@@ -172,7 +174,7 @@ cdef class SummaryGraph:
         return place
 
     cdef uint32_t _fill_sorted(self, const Triple* first, const Triple* end) noexcept nogil:
-        """Fill the views with triples in any order: count those of each, then place them."""
+        """Fill the views with triples in any order: count the triples of each, then copy them."""
         cdef uint32_t i, at, place = 0, count = <uint32_t>(end - first)
         cdef View* view
         for i in range(count):
@@ -195,14 +197,14 @@ cdef class SummaryGraph:
         return place
 
     cdef uint32_t fill_derived(self, uint32_t place) noexcept nogil:
-        """Put what was derived into its views, from `place` on; where it ends."""
-        cdef Derived* found = self.deriver.found
-        cdef uint32_t i, at, plain = self.filled_count
+        """Copy the derived triples into their views, from `place` on; returns the end."""
+        cdef Derived* found = self.deriver.triples
+        cdef uint32_t i, at, first_derived = self.filled_count
         cdef View* view
         for i in range(self.deriver.count):
             if found[i].target < LINK:
                 self.fills(found[i].target, 1)
-        for i in range(plain, self.filled_count):
+        for i in range(first_derived, self.filled_count):
             view = &self.views[self.filled[i]]
             view.first = place
             place += view.count
@@ -224,6 +226,9 @@ cdef class SummaryGraph:
         cdef uint32_t i, size = 16
         cdef uint32_t* head
         cdef term_t subject, object
+        if side != BY_SUBJECT and side != BY_OBJECT and side != BY_BOTH:
+            with gil:
+                raise SystemError(f"a view has no side {<int>side}")
         while size < view.count:
             size *= 2
         siblings.heads = <uint32_t*>arena_take(&self.scratch, size * sizeof(uint32_t))

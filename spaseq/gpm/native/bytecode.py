@@ -1,13 +1,13 @@
 """SPARQL expressions → code for a small stack machine.
 
-The code of an expression is flat data: one byte and one number for each instruction, a pool
-of constants, the names of called functions. It knows neither a dictionary nor a stream;
-`spaseq.gpm.native._bytecode` links it to one and runs it. Semantics is that of
-`ExpressionCompiler`; what only that can evaluate (chance,
-the clock, functions left to pyoxigraph) is refused with `NotNative`.
+The code of an expression is flat data: per instruction one byte and one number, a pool of
+constants, and the names of called functions. It refers to no dictionary and no stream;
+`spaseq.gpm.native._bytecode` links it to a dictionary and runs it. Results are those of
+`ExpressionCompiler`. `NotNative` refuses calls that only Python evaluates: volatile functions and
+those that pyoxigraph computes.
 
-Invariant: jumps go forward, every instruction meets the same number of operands on every
-way to it, and one is left at the end: the expression's value. Cost: linear in the expression.
+Invariant: jumps lead forward, every instruction meets the same number of operands on every
+path to it, and one is left at the end: the value of the expression. Cost: linear in the expression.
 
     >>> from spaseq.parser import parse_expression
     >>> print(compile_code(parse_expression("?p > 20 || BOUND(?q)"), {"p": 0, "q": 1}).code)
@@ -29,14 +29,17 @@ from typing import NamedTuple
 
 import pyoxigraph as ox
 
+from spaseq.gpm.program import XSD_STRING, constant
 from spaseq.gpm.python.functions import by_reference
-from spaseq.gpm.terms import XSD_STRING, constant
 from spaseq.parser import ast
 from spaseq.sparql.builtins import BUILTINS
 
 
 class Operation(IntEnum):
-    """What an instruction does; `n` is its operand. _code.pxd has the same list."""
+    """What an instruction does; `n` is its operand.
+
+    The `cpdef enum` of the same name in `_operators.pxd` is compared with this list on import.
+    """
 
     NOTHING = 0  # push an error
     CONSTANT = 1  # push constants[n]
@@ -54,7 +57,7 @@ class Operation(IntEnum):
     DIVIDE = 13
     AND = 14
     OR = 15
-    IS_TEXT = 16  # whether a string, of whatever language, has the text of another
+    IS_TEXT = 16  # whether a string, with or without a language tag, has the text of another
     NOT = 17
     NEGATE = 18
     PLUS = 19
@@ -64,31 +67,31 @@ class Operation(IntEnum):
     IS_LITERAL = 23
     IS_NUMERIC = 24
     CAST = 25  # to the datatype functions[n]
-    CALL = 26  # functions[n], with so many arguments as stand there
+    CALL = 26  # functions[n], with the number of arguments that the pool names
     JUMP = 27  # to instruction n
-    JUMP_IF_TRUE = 28  # these three leave what they look at
+    JUMP_IF_TRUE = 28  # these three leave the operand that they test
     JUMP_IF_FALSE = 29
     JUMP_IF_ERROR = 30
     JUMP_UNLESS = 31  # pop; jump if it was false
     JUMP_IF_VALUE = 32  # pop an error; leave a value and jump
     BEGIN_IN = 33  # push false; below an error push an error and jump
-    TRY_IN = 34  # pop a choice; jump if it was found
+    TRY_IN = 34  # pop a choice; jump if it equals the operand
     END_IN = 35  # drop the operand of IN below the answer
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionCode:
-    """The code of one expression; `str()` shows one instruction a line."""
+    """The code of one expression; `str()` shows one instruction per line."""
 
     operations: bytes
     operands: tuple[int, ...]
     constants: tuple[ox.NamedNode | ox.Literal, ...]
     functions: tuple[tuple[str, int], ...]
-    """Names of built-in functions, IRIs of casts, each with the number of arguments."""
+    """Names of built-in functions and IRIs of casts, each with its number of arguments."""
     columns: int
-    """Rows must have as many, or more."""
+    """The least length of a row."""
     exists: int
-    """How many EXISTS there are."""
+    """The number of EXISTS."""
 
     def __str__(self) -> str:
         width = len(str(len(self.operations)))
@@ -125,20 +128,21 @@ _WITH_OPERAND = frozenset(
 
 
 class Compiled(NamedTuple):
-    """Code, and the patterns that its EXISTS instructions number; negation is in the code."""
+    """Code, and the patterns that its EXISTS instructions number; the code negates NOT EXISTS."""
 
     code: ExpressionCode
     exists: tuple[ast.Exists, ...]
 
 
 class NotNative(Exception):
-    """The expression is one that only `ExpressionCompiler` evaluates; `str()` says why."""
+    """Only the Python operators evaluate the pattern or expression; `str()` gives the reason."""
 
 
 def compile_code(expr: ast.Expr, slots: Mapping[str, int]) -> Compiled:
-    """The code of an expression over rows with these columns; others are unbound.
+    """The code of an expression over rows with these columns; other variables are unbound.
 
-    Raises `NotNative`.
+    Raises:
+        NotNative: if the expression has a call that only Python evaluates.
     """
     writer = _Writer(slots)
     writer.value(expr)
@@ -157,10 +161,14 @@ _BINARY = {
     "*": Operation.MULTIPLY,
     "/": Operation.DIVIDE,
 }
-_INSTRUCTIONS = {each.name: Operation[each.opcode] for each in BUILTINS.values() if each.opcode}
-"""The functions that are one instruction; each of them gives a boolean."""
+_INSTRUCTIONS = {
+    each.name: Operation[each.opcode]
+    for each in BUILTINS.values()
+    if each.opcode and each.kind != "function"
+}
+"""The tests and forms that are one instruction; the result of each is a boolean."""
 
-# Patterns without metacharacters but at their ends.
+# Regular expressions without metacharacters, except an anchor at either end.
 _PLAIN = re.compile(
     r"(?P<start>\^?)(?P<text>(?:[\w \-/:,;=@&%~'\"<>!]|\\[.\\\-/+*?()\[\]{}|^$])*)(?P<end>\$?)",
     re.ASCII,
@@ -196,7 +204,7 @@ class _Writer:
         return len(self._operands) - 1
 
     def _land(self, *jumps: int) -> None:
-        """Let these jumps lead to the next instruction."""
+        """Make these jumps lead to the next instruction."""
         for jump in jumps:
             self._operands[jump] = len(self._operands)
 
@@ -204,7 +212,7 @@ class _Writer:
         self._put(Operation.CONSTANT, self._constants.setdefault(term, len(self._constants)))
 
     def _column(self, operation: Operation, name: str) -> bool:
-        """An instruction on a variable's column; False if it has none."""
+        """Write an instruction on the column of a variable: whether it has one."""
         slot = self._slots.get(name)
         if slot is None:
             return False
@@ -256,6 +264,8 @@ class _Writer:
                 self._function(Operation.CAST, function.value, 1)
             case ast.Call():
                 self._call(expr)
+            case _:
+                raise TypeError(f"there is no code for {type(expr).__name__}")
 
     def truth(self, expr: ast.Expr) -> None:
         """The effective boolean value."""
@@ -327,7 +337,7 @@ class _Writer:
         self._land(*jumps)
 
     def _search(self, text: ast.Expr, pattern: str) -> None:
-        """A plain pattern, without the machinery of regular expressions."""
+        """A REGEX whose pattern is plain text, as a comparison of texts."""
         found = _PLAIN.fullmatch(pattern)
         assert found is not None
         self.value(text)
@@ -340,7 +350,7 @@ class _Writer:
 
 
 def _is_truth(expr: ast.Expr) -> bool:
-    """Whether the value is a boolean or an error, so that it is its own truth."""
+    """Whether the value is a boolean or an error, and thus its own effective boolean value."""
     match expr:
         case ast.Binary(operator):
             return operator not in ("+", "-", "*", "/")
@@ -352,7 +362,7 @@ def _is_truth(expr: ast.Expr) -> bool:
 
 
 def _plain(call: ast.Call) -> bool:
-    """Whether a REGEX has a constant pattern that is a text, and no flag that matters."""
+    """Whether a REGEX has a constant pattern that is plain text, and no flag that changes it."""
     pattern, *flags = call.arguments[1:]
     return (
         isinstance(pattern, ast.Literal)

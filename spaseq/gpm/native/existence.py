@@ -1,16 +1,17 @@
-"""Where each EXISTS of a pattern stands → what the row at hand binds for sure.
+"""Join keys of EXISTS: the slots that the outer row always binds.
 
-An EXISTS starts from the row of an operator or, in a local filter, of the whole pattern. So what
-the knowledge base decides in it is joined by the slots which that operator always binds: found in
-an index, and, where it is far away, asked for by key, like any other part of the pattern.
+An EXISTS starts from a row of an operator or, in a local filter, of the whole pattern. Its parts
+that the knowledge base decides are joined by the slots that this operator always binds: looked up
+in an index and, if remote, requested by key, like other parts of the pattern.
 
-Invariant: an EXISTS that stands in several places is joined by what all of them bind.
+Invariant: the keys of an EXISTS with several uses are bound by the rows of all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from spaseq.gpm import algebra
 from spaseq.gpm.native.lower import Existences
@@ -20,7 +21,7 @@ from spaseq.parser import ast
 def uses(
     root: algebra.Node, exists: Existences, filters: Sequence[ast.Expr]
 ) -> Mapping[ast.Exists, list[algebra.Node]]:
-    """The operators that give each EXISTS its rows."""
+    """The operators from whose rows each EXISTS starts."""
     found: dict[ast.Exists, list[algebra.Node]] = {}
     for top in (root, *exists.values()):
         for node in algebra.walk(top):
@@ -32,11 +33,11 @@ def uses(
 
 
 def keyed(root: algebra.Node, exists: Existences, filters: Sequence[ast.Expr]) -> Existences:
-    """The patterns of EXISTS, their joins with the knowledge base by all that is bound."""
+    """The patterns of EXISTS, with joins with the KB by all slots that are always bound."""
     if not exists or any(map(_may_bind_nothing, (root, *exists.values()))):
         return exists
     found = uses(root, exists, filters)
-    # One that stands in nothing that is evaluated (a MINUS without effect, say) stays as it is.
+    # An EXISTS without uses (in a MINUS without effect, for example) stays unchanged.
     return {
         key: _joined(answer, frozenset.intersection(*map(algebra.certain, found[key])))
         if key in found
@@ -46,7 +47,7 @@ def keyed(root: algebra.Node, exists: Existences, filters: Sequence[ast.Expr]) -
 
 
 def within(node: algebra.Node, exists: Existences) -> Existences:
-    """What those EXISTS look for that are met when an operator is evaluated."""
+    """The patterns of the EXISTS that are evaluated with an operator."""
     found: dict[ast.Exists, algebra.Node] = {}
     todo = [node]
     while todo:
@@ -60,7 +61,7 @@ def within(node: algebra.Node, exists: Existences) -> Existences:
 
 
 def _tested(node: algebra.Node) -> Iterator[tuple[algebra.Node, ast.Expr]]:
-    """The expressions of an operator, each with another that gives it its rows."""
+    """The expressions of an operator, each with the operator whose rows it reads."""
     match node:
         case algebra.Filter(child, condition) | algebra.Extend(child, _, condition):
             yield child, condition
@@ -81,7 +82,7 @@ def _exists_of(expression: ast.Expr) -> Iterable[ast.Exists]:
 
 
 def _may_bind_nothing(node: algebra.Node) -> bool:
-    """Whether a silent service takes part: `algebra.certain` says too much then."""
+    """Whether a silent service is part of it, so that `algebra.certain` may not hold."""
     return any(
         isinstance(part, algebra.KbTable)
         and isinstance(part.pattern, ast.Service)
@@ -91,7 +92,7 @@ def _may_bind_nothing(node: algebra.Node) -> bool:
 
 
 def _joined(node: algebra.Node, sure: frozenset[int]) -> algebra.Node:
-    """An operator that starts from rows which bind the slots `sure`."""
+    """An operator that starts from rows that bind the slots `sure`, with more join keys."""
     match node:
         case algebra.Join(left, right, keys):
             more = sure & algebra.certain(right) if isinstance(right, algebra.KbTable) else ()
@@ -99,10 +100,13 @@ def _joined(node: algebra.Node, sure: frozenset[int]) -> algebra.Node:
             return algebra.Join(_joined(left, sure), _joined(right, sure), all_keys)
         case algebra.LeftJoin(left, right) | algebra.Minus(left, right):
             return replace(node, left=_joined(left, sure), right=_joined(right, sure))
-        case algebra.Basic(left):
+        case algebra.Basic(left) | algebra.Alternatives(left):
             return replace(node, left=_joined(left, sure))
         case algebra.Filter(child) | algebra.Extend(child):
             return replace(node, child=_joined(child, sure))
         case algebra.Union(parts):
             return algebra.Union(tuple(_joined(part, sure) for part in parts))
-    return node
+        case algebra.Seed() | algebra.Table() | algebra.KbTable():
+            return node
+        case _:
+            assert_never(node)

@@ -1,8 +1,8 @@
 """The operators of a graph pattern → the numbers that the native matcher runs on.
 
-A `FlatPattern` belongs to one run: its terms and views are numbers of that run's dictionary
-and summary graph. Operators come after those they read, so the last one is the root; what
-they refer to (steps, slots, expressions, tables) are ranges of the lists beside them.
+A `FlatPattern` belongs to one run: it has terms and view keys of that run's dictionary and summary
+graph. Operators follow those that they read, so the last one is the root; their steps, slots,
+expressions and tables are ranges of the lists beside them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from spaseq.gpm import algebra
 from spaseq.gpm.native.lower import Existences
@@ -22,7 +22,10 @@ Rows: TypeAlias = Sequence[Sequence[Term | None]]
 
 
 class Operator(IntEnum):
-    """What a `FlatNode` does; see spaseq.gpm.algebra."""
+    """What a `FlatNode` does; see `spaseq.gpm.algebra`.
+
+    The `cpdef enum` of the same name in `_matcher.pxd` is compared with this list on import.
+    """
 
     SEED = 0
     BASIC = 1
@@ -38,15 +41,15 @@ class Operator(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FlatNode:
-    """One operator; -1 where it has no such part."""
+    """One operator; -1 for a part that it does not have."""
 
     operator: Operator
     left: int = -1
     right: int = -1
     first: int = 0
     end: int = 0
-    """The range of its steps (BASIC), its table, its operands: keys, the parts of a UNION, or the
-    ends of the chains of ALTERNATIVES behind where the first begins."""
+    """The range of its steps (BASIC) or operands (keys, the parts of a UNION, or the bounds of the
+    chains of ALTERNATIVES), or the number of its table."""
     test_first: int = 0
     test_end: int = 0
     """The range of its expressions."""
@@ -57,20 +60,20 @@ class FlatNode:
 
 @dataclass(slots=True)
 class FlatPattern:
-    """A linked pattern."""
+    """A pattern as lists of numbers."""
 
     nodes: list[FlatNode] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     orders: list[tuple[int, tuple[Step, ...], frozenset[int]]] = field(default_factory=list)
-    """The steps that may change places: where the first is, all of them, what is bound before."""
+    """The steps that may be reordered: the first index, the steps, the slots bound before."""
     operands: list[int] = field(default_factory=list)
     expressions: list[ast.Expr] = field(default_factory=list)
     exists: dict[ast.Exists, int] = field(default_factory=dict)
-    """The operator that answers each EXISTS."""
+    """The operator of each EXISTS."""
     tables: list[tuple[tuple[int, ...], Rows]] = field(default_factory=list)
     """(slots, rows) of each table."""
     kb_tables: list[tuple[int, algebra.KbTable]] = field(default_factory=list)
-    """The operators whose rows the KB decides, which are filled in later."""
+    """The operators whose rows the KB decides; the run fills them."""
 
 
 def flatten(root: algebra.Node, exists: Existences) -> FlatPattern:
@@ -84,9 +87,12 @@ def flatten(root: algebra.Node, exists: Existences) -> FlatPattern:
 
 @dataclass(slots=True)
 class _Flattening:
+    """Appends operators to a flat pattern."""
+
     flat: FlatPattern
 
     def node(self, node: algebra.Node) -> int:
+        """Append an operator and the operators that it reads; returns its number."""
         flat = self._flat(node)
         self.flat.nodes.append(flat)
         number = len(self.flat.nodes) - 1
@@ -130,6 +136,8 @@ class _Flattening:
                 return self._table(slots, rows)
             case algebra.KbTable(slots):
                 return self._table(slots, ())
+            case _:
+                assert_never(node)
 
     def _pair(
         self,

@@ -1,9 +1,9 @@
-"""Graph patterns → the operators of the native matcher, where it has them all.
+"""Graph patterns → the operators of the native matcher, if it has all of them.
 
-The translation of SPARQL 1.1 section 18.2.2. A basic pattern is joined to what stands before
-it by extending its rows, so patterns and OPTIONALs of triples never make a table of their
-own. `NotNative` says which part of a pattern has no native operator: such a pattern is
-evaluated whole by `compile` and its Python operators.
+The translation of SPARQL 1.1 section 18.2.2. A basic pattern joins the operator before it by
+extending that operator's rows, so basic patterns and OPTIONALs of triples need no tables of their
+own. `NotNative` names the part of a pattern that has no native operator; the Python operators
+evaluate such a pattern as a whole.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, product
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from spaseq.gpm import algebra
 from spaseq.gpm.native.bytecode import NotNative
-from spaseq.gpm.native.order import End, Step, guessed, ordered
+from spaseq.gpm.native.order import End, Step, guessed, ordered, positions
+from spaseq.gpm.program import constant, triple_text
 from spaseq.gpm.python.functions import volatile
-from spaseq.gpm.terms import constant, triple_text
 from spaseq.parser import ast
 from spaseq.plan.scope import certain_variables, possible_variables
 
-MOST_CHAINS = 64
-"""A path of alternatives is native if it stands for so many chains of triples, or fewer."""
+MAX_CHAINS = 64
+"""The limit of chains of triples to which a native path of alternatives expands."""
 _KB_PARTS = ast.Graph | ast.Service
 Existences: TypeAlias = Mapping[ast.Exists, algebra.Node]
-"""What each EXISTS of an expression looks for, started from the row at hand."""
+"""The operator of each EXISTS, which starts from the row of the expression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A pattern as operators, and the local filters over its rows.
+    """A pattern as operators.
 
-    `slots` names them all: first the pattern's variables, blank nodes as `_:label`.
+    `slots` names the slots: the variables of the pattern first, then blank nodes, as `_:label`.
     """
 
     root: algebra.Node
@@ -44,10 +44,12 @@ class Lowered:
 def lower(
     pattern: ast.GroupGraphPattern, variables: Sequence[str], filters: Sequence[ast.Expr] = ()
 ) -> Lowered:
-    """The operators of a pattern; `variables` get the first slots, for `filters` to read.
+    """The operators of a pattern and of the EXISTS in its `filters`.
+
+    `variables` have the first slots, which `filters` read.
 
     Raises:
-        NotNative: where some part needs the Python operators.
+        NotNative: if some part needs the Python operators.
     """
     slots = {name: slot for slot, name in enumerate(variables)}
     exists: dict[ast.Exists, algebra.Node] = {}
@@ -58,35 +60,34 @@ def lower(
 
 
 @dataclass(frozen=True, slots=True)
-class _Fork(Step):
-    """A path of alternatives, where it is put in order with triples: one of `chains` for it."""
+class _Fork:
+    """A path of alternatives: one of `chains` must match. `step` is its place in the order."""
 
-    chains: tuple[tuple[Step, ...], ...] = ()
+    step: Step
+    chains: tuple[tuple[Step, ...], ...]
 
-
-def _size(step: Step) -> float:
-    if isinstance(step, _Fork):
-        return sum(guessed(chain[0]) for chain in step.chains)
-    return guessed(step)
+    @property
+    def size(self) -> float:
+        return sum(guessed(chain[0]) for chain in self.chains)
 
 
 @dataclass(slots=True)
 class _Bound:
-    """An operator with the slots its rows bind: always, and ever."""
+    """An operator, the slots that every row binds, and the slots that some row may bind."""
 
     node: algebra.Node
     certain: frozenset[int] = frozenset()
     possible: frozenset[int] = frozenset()
     keyed: frozenset[int] = frozenset()
-    """What its rows bind unless a silent service has failed, which leaves one row."""
+    """The slots that every row binds unless a silent service has failed, which leaves one row."""
 
 
 @dataclass(slots=True)
 class _Lowering:
-    """One pattern and all below it, or (`outer` is not None) that of an EXISTS.
+    """Lowers one pattern with its parts, or (`outer` is not None) the pattern of an EXISTS.
 
-    `outer` are the slots that may be bound from outside. `mark` tells blank nodes of filters
-    from those of the pattern, whose labels were chosen without them.
+    `outer` are the slots that the outer row may bind. `mark` distinguishes the blank nodes of
+    filters from those of the pattern, which have the same labels.
     """
 
     slots: dict[str, int]
@@ -99,7 +100,7 @@ class _Lowering:
         return self._group(group).node
 
     def expression(self, expression: ast.Expr) -> ast.Expr:
-        """The expression, its EXISTS lowered."""
+        """Lower the EXISTS of an expression; returns the expression."""
         for part in ast.walk(expression):
             if isinstance(part, ast.Exists) and part not in self.exists:
                 outer = frozenset(self.slots.values())
@@ -130,40 +131,48 @@ class _Lowering:
         return bound, conditions
 
     def _triples(self, bound: _Bound, triples: Sequence[ast.Triple]) -> None:
-        steps = [step for triple in triples for step in self._steps(triple)]
-        known = self._known(bound)
-        for forked, run in groupby(ordered(steps, known, _size), lambda s: isinstance(s, _Fork)):
-            if not forked:
-                some = tuple(run)
-                bound.node = algebra.Basic(bound.node, some, self._known(bound))
-                bound.certain |= frozenset().union(*(step.slots for step in some))
+        units = [unit for triple in triples for unit in self._units(triple)]
+        steps = [unit.step if isinstance(unit, _Fork) else unit for unit in units]
+        sizes = [unit.size if isinstance(unit, _Fork) else guessed(unit) for unit in units]
+        chain: list[Step] = []
+        for place in positions(steps, self._known(bound), sizes):
+            unit = units[place]
+            if not isinstance(unit, _Fork):
+                chain.append(unit)
                 continue
-            for fork in run:
-                assert isinstance(fork, _Fork)
-                known = self._known(bound)
-                chains = tuple(ordered(steps, known) for steps in fork.chains)
-                bound.node = algebra.Alternatives(bound.node, chains, known)
-                bound.certain |= fork.slots
+            self._extend(bound, chain)
+            chain = []
+            known = self._known(bound)
+            chains = tuple(ordered(steps, known) for steps in unit.chains)
+            bound.node = algebra.Alternatives(bound.node, chains, known)
+            bound.certain |= unit.step.slots
+        self._extend(bound, chain)
         bound.possible |= bound.certain
 
+    def _extend(self, bound: _Bound, steps: Sequence[Step]) -> None:
+        """Extend the rows by steps in this order."""
+        if steps:
+            bound.node = algebra.Basic(bound.node, tuple(steps), self._known(bound))
+            bound.certain |= frozenset().union(*(step.slots for step in steps))
+
     def _known(self, bound: _Bound) -> frozenset[int]:
-        """What the next triple finds bound, as a rule."""
+        """The slots that rows usually bind before the next triple."""
         return bound.certain | (self.outer or frozenset())
 
-    def _steps(self, triple: ast.Triple) -> list[Step]:
-        """The triple, or what a path of sequences, inverses and alternatives stands for."""
+    def _units(self, triple: ast.Triple) -> Sequence[Step | _Fork]:
+        """The triple, or the triples and forks to which its path expands."""
         subject, value = self._end(triple.subject), self._end(triple.object)
         predicate = triple.predicate
         if isinstance(predicate, ast.Var | ast.Iri):
             link = self._end(predicate)
             return [Step(subject, link, value, triple_text(triple))]
-        steps = self._path(subject, predicate, value)
-        if steps is None:
+        units = self._path(subject, predicate, value)
+        if units is None:
             raise NotNative(f"the property path of {triple_text(triple)}")
-        return steps
+        return units
 
-    def _path(self, subject: End, path: ast.Path, value: End) -> list[Step] | None:
-        """The triples of a path, some one for the other; None for one of no fixed length."""
+    def _path(self, subject: End, path: ast.Path, value: End) -> Sequence[Step | _Fork] | None:
+        """The triples and forks to which a path expands; None for a path of no fixed length."""
         match path:
             case ast.Iri():
                 link = constant(path)
@@ -172,35 +181,39 @@ class _Lowering:
             case ast.InversePath(inner):
                 return self._path(value, inner, subject)
             case ast.SequencePath(paths):
-                steps: list[Step] = []
+                units: list[Step | _Fork] = []
                 for number, inner in enumerate(paths, 1):
                     last = number == len(paths)
                     end = value if last else self._slot(f"_:path{len(self.slots)}")
                     some = self._path(subject, inner, end)
                     if some is None:
                         return None
-                    steps += some
+                    units += some
                     subject = end
-                return steps
+                return units
             case ast.AlternativePath(paths):
                 return self._fork(subject, paths, value)
-        return None
+            case ast.RepeatPath() | ast.NegatedPath():
+                return None
+            case _:
+                assert_never(path)
 
-    def _fork(self, subject: End, paths: Sequence[ast.Path], value: End) -> list[Step] | None:
+    def _fork(self, subject: End, paths: Sequence[ast.Path], value: End) -> list[_Fork] | None:
+        """The fork of a path of alternatives, its chains multiplied out."""
         chains: list[tuple[Step, ...]] = []
         for path in paths:
             some = self._path(subject, path, value)
             if some is None:
                 return None
-            choices = [s.chains if isinstance(s, _Fork) else ((s,),) for s in some]
-            if len(chains) + prod(map(len, choices)) > MOST_CHAINS:
-                raise NotNative(f"a property path of more than {MOST_CHAINS} alternatives")
+            choices = [unit.chains if isinstance(unit, _Fork) else ((unit,),) for unit in some]
+            if len(chains) + prod(map(len, choices)) > MAX_CHAINS:
+                raise NotNative(f"a property path of more than {MAX_CHAINS} alternatives")
             chains += (tuple(chain.from_iterable(way)) for way in product(*choices))
         first = chains[0][0]
-        return [_Fork(subject, first.predicate, value, first.text, chains=tuple(chains))]
+        return [_Fork(Step(subject, first.predicate, value, first.text), tuple(chains))]
 
     def _shown(self, end: End) -> str:
-        """An end of a triple, for people."""
+        """An end of a triple, as text."""
         if not isinstance(end, int):
             return str(end)
         name = next(name for name, slot in self.slots.items() if slot == end)
@@ -295,7 +308,7 @@ class _Lowering:
         return _Bound(algebra.Table(slots, rows), certain, frozenset(slots))
 
     def _graph(self, graph: ast.Graph) -> _Bound:
-        """A part that only the KB decides; inside EXISTS only what commutes with a join."""
+        """The table of a GRAPH part; inside EXISTS only a part that commutes with a join."""
         if volatile(graph.group):
             raise NotNative("a KB pattern that gives other results each time")
         plain = all(isinstance(element, ast.Triple) for element in graph.group.elements)
@@ -306,7 +319,7 @@ class _Lowering:
         return self._kb_table(graph, certain_variables(ast.GroupGraphPattern((graph,))))
 
     def _service(self, service: ast.Service) -> _Bound:
-        """A part that an endpoint decides; a silent one may bind nothing."""
+        """The table of a SERVICE part; a silent one may bind nothing."""
         plain = all(isinstance(element, ast.Triple) for element in service.group.elements)
         if self.outer is not None and not plain:
             raise NotNative("SERVICE with more than triples inside EXISTS")
@@ -323,10 +336,10 @@ class _Lowering:
 
 
 def _event_first(elements: Sequence[ast.Element]) -> list[ast.Element]:
-    """The elements, with triples in front of what the KB decides.
+    """The elements, with triples before the parts that only the KB decides.
 
-    What an event holds is little, and its rows are what the KB is asked for. Only joins are put
-    in another order: they commute, which BIND, OPTIONAL and MINUS do not.
+    The rows of an event are few, and the KB is queried for their bindings. Only joins are
+    reordered: they commute, unlike BIND, OPTIONAL and MINUS.
     """
     out: list[ast.Element] = []
     for joined, run in groupby(elements, lambda e: isinstance(e, ast.Triple | _KB_PARTS)):

@@ -1,8 +1,8 @@
 """Conditions over numbers: the code of an expression → steps between numbered numbers.
 
-What correlates events is mostly arithmetic, a comparison and their logic. Where every operand is
-known to be a number or a truth, code needs neither a stack nor jumps: each step takes numbers that
-are there and gives one more. `spaseq.gpm.native._numeric_filter` does the steps.
+Most filters that correlate events are arithmetic, comparisons and their logic. Where every operand
+is known to be a number or a truth, code needs neither a stack nor jumps: each step reads earlier
+numbers and adds one more. `spaseq.gpm.native._numeric_filter` runs the steps.
 
     >>> from spaseq.gpm.native.bytecode import compile_code
     >>> from spaseq.parser import parse_expression
@@ -33,11 +33,11 @@ _ARITHMETIC = frozenset(
     (Operation.ADD, Operation.SUBTRACT, Operation.MULTIPLY, Operation.DIVIDE, Operation.NEGATE)
 )
 _EARLY = {Operation.AND: Operation.JUMP_IF_FALSE, Operation.OR: Operation.JUMP_IF_TRUE}
-"""The jump over the right side of each: it saves work, and changes nothing where none fails."""
+"""The jump over the right side of each; it changes no result if no operand is an error."""
 
 
 class NumericStep(NamedTuple):
-    """What is done with two numbers, which are earlier ones; NOT and NEGATE have one, twice."""
+    """An operation on two earlier numbers; NOT and NEGATE have the same operand twice."""
 
     operation: Operation
     left: int
@@ -45,7 +45,7 @@ class NumericStep(NamedTuple):
 
 
 class NumericCode(NamedTuple):
-    """A condition; numbered are the constants, the columns, then what each step gives."""
+    """A condition; its numbers are the constants, the columns, then the results of the steps."""
 
     constants: tuple[ox.NamedNode | ox.Literal, ...]
     columns: tuple[int, ...]
@@ -61,9 +61,10 @@ class NumericCode(NamedTuple):
 
 
 def numeric_code(code: ExpressionCode) -> NumericCode | None:
-    """The same condition in steps, or None where it is not one over numbers.
+    """The condition in steps; None if it is no condition over numbers.
 
-    Nor is it one where nothing is computed or put in order: equal terms are found otherwise.
+    A condition that neither computes nor orders has no steps: the machine compares equal terms
+    by their numbers, whatever the datatype.
     """
     if not enabled("numeric_filters"):
         return None
@@ -75,7 +76,7 @@ def numeric_code(code: ExpressionCode) -> NumericCode | None:
     early: list[tuple[int, Operation, int]] = []
 
     def truths(*numbers: int) -> bool:
-        """Whether these are truths; the others are numbers."""
+        """Whether all of these are truths; a number that is no truth is numeric."""
         return all(n >= given and steps[n - given].operation not in _ARITHMETIC for n in numbers)
 
     for place, number in enumerate(code.operations):

@@ -1,10 +1,10 @@
 """The order in which the triples of a basic pattern are joined.
 
-Greedy: the triple that gives the fewest rows for each row so far comes next, one that
-shares a variable before any that does not. How many rows a triple gives is estimated from
-the size of its view (a guess before any event has been seen, then the observed mean) and
-from which of its ends are bound by then. Ties go as in the text.
-Cost: quadratic in the number of triples.
+Greedy: next is the triple with the fewest expected rows for each row so far, and a triple that
+shares a variable with these rows before one that shares none. The expectation follows from the size
+of the view (a guess before the first event, then the observed mean) and from the ends that are
+bound by then. Equal triples remain in the order of the text. Cost: quadratic in the number of
+triples.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ End: TypeAlias = "int | Term"
 """The slot of a variable, or a term of the query."""
 
 GUESSED_VIEW = 4.0
-"""Triples of one predicate in an event nobody has seen yet."""
+"""The expected triples of one predicate in an event, before the first event."""
 GUESSED_EVENT = 32.0
-"""Triples in an event nobody has seen yet."""
+"""The expected triples of an event, before the first event."""
 CHECKED = 0.25
-"""The share of rows that survive a triple both of whose ends are bound."""
+"""The expected share of rows that match a triple whose ends are both bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One triple pattern; blank nodes have slots like variables. `text` is for people.
+    """One triple pattern; blank nodes have slots like variables. `text` is for `explain`.
 
-    `view` is what it is matched against where entailment widens it; None: the triples of its
-    predicate, or all.
+    `view` is set if entailment widens it; None: its view is that of the predicate, or view 0.
     """
 
     subject: End
@@ -43,15 +42,17 @@ class Step:
 
     @property
     def key(self) -> End | View:
-        """What names its view: a slot stands for all triples of the event."""
+        """The key of its view; any slot is the key of view 0, of all triples of the event."""
         return self.predicate if self.view is None else self.view
 
     @property
     def ends(self) -> tuple[End, End, End]:
+        """Subject, predicate and object."""
         return (self.subject, self.predicate, self.object)
 
     @property
     def slots(self) -> frozenset[int]:
+        """The slots that the step binds."""
         return frozenset(end for end in self.ends if isinstance(end, int))
 
 
@@ -59,12 +60,12 @@ Size: TypeAlias = Callable[[Step], float]
 
 
 def guessed(step: Step) -> float:
-    """The size of a step's view before anything was observed."""
+    """The size of the view of a step before the first event."""
     return GUESSED_EVENT if isinstance(step.predicate, int) else GUESSED_VIEW
 
 
 def fan_out(step: Step, bound: frozenset[int], size: float) -> float:
-    """How many rows the step is expected to give for each row with these slots bound."""
+    """The expected number of rows that the step makes of a row with these slots bound."""
     known = [not isinstance(end, int) or end in bound for end in step.ends]
     ends = known[0] + known[2]
     if isinstance(step.predicate, int) and known[1]:
@@ -72,34 +73,38 @@ def fan_out(step: Step, bound: frozenset[int], size: float) -> float:
     if ends == 2:
         return min(size, CHECKED)
     if ends == 1:
-        # A constant names one thing among many; a variable was bound by what is there.
+        # A constant selects one of many nodes; the value of a variable is a node of the event.
         return max(size, 0.0) ** 0.5 if size > 1 else size
     return size / 2 if step.subject == step.object else size
 
 
-def ordered(steps: Sequence[Step], bound: frozenset[int], size: Size = guessed) -> tuple[Step, ...]:
-    """The steps in the order they should be taken after rows with these slots bound."""
-    left = list(steps)
-    known = set(bound)
-    out = []
+def positions(steps: Sequence[Step], bound: frozenset[int], sizes: Sequence[float]) -> list[int]:
+    """The order of steps over views of these sizes after rows that bind some slots, as indexes."""
+    left = list(range(len(steps)))
+    known = bound
+    chosen: list[int] = []
     while left:
-        now = frozenset(known)
         best = min(
-            range(len(left)),
+            left,
             key=lambda i: (
-                bool(left[i].slots) and bool(now) and not left[i].slots & now,
-                fan_out(left[i], now, size(left[i])),
+                bool(steps[i].slots) and bool(known) and not steps[i].slots & known,
+                fan_out(steps[i], known, sizes[i]),
                 i,
             ),
         )
-        step = left.pop(best)
-        known |= step.slots
-        out.append(step)
-    return tuple(out)
+        left.remove(best)
+        known |= steps[best].slots
+        chosen.append(best)
+    return chosen
+
+
+def ordered(steps: Sequence[Step], bound: frozenset[int], size: Size = guessed) -> tuple[Step, ...]:
+    """The steps in the order in which they join rows that bind some slots."""
+    return tuple(steps[i] for i in positions(steps, bound, [size(step) for step in steps]))
 
 
 def cost(steps: Sequence[Step], bound: frozenset[int], size: Size = guessed) -> float:
-    """The expected number of rows, intermediate ones too, of the steps in this order."""
+    """The expected number of rows of all steps in this order, intermediate rows included."""
     total, rows, known = 0.0, 1.0, bound
     for step in steps:
         rows *= fan_out(step, known, size(step))

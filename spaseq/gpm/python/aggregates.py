@@ -1,16 +1,15 @@
-"""SPARQL's aggregates over RDF terms, whole or step by step, and its ORDER BY order.
+"""SPARQL's aggregates over RDF terms, as a whole or step by step, and its ORDER BY order.
 
-`aggregate` takes all values at once; `start`, `add` and `finish` take one at a time over
-immutable, hashable states, so that partial matches can share the state of their common
-beginning. Invariant: both ways give the same term. Values are bound terms: leaving out
-what is unbound is the caller's part.
+`aggregate` computes over all values at once; `start`, `add` and `finish` compute value by value
+over immutable, hashable states, so that partial matches share the state of their common beginning.
+Invariant: both give the same term. Values are bound terms: the caller leaves out unbound ones.
 
 `value_key` sorts as SPARQL's ORDER BY compares: unbound, blank nodes, IRIs, literals; literals
 by kind and value, so that equal values have equal keys. `order_key` extends it to a total order:
-literals of equal value by what is written. Cost: constant for each value, but GROUP_CONCAT,
-which copies its text.
+literals of equal value by their text. Cost: constant per value, except for GROUP_CONCAT, which
+copies its text.
 
-Source: SPARQL 1.1 sections 15.1 and 18.5.1; docs/language.md section 4.
+Source: SPARQL 1.1 sections 15.1 and 18.5.1; docs/language.md, section 4.
 """
 
 from __future__ import annotations
@@ -49,12 +48,12 @@ Key: TypeAlias = tuple[Any, ...]
 
 
 Accumulator: TypeAlias = tuple[str, str, int, Term | None, bool]
-"""How far an aggregate has come: (name, separator, number of values so far, value, failed).
+"""The state of an aggregate: (name, separator, number of values, value, failed).
 
-The value is the running sum, the text so far, or the least, greatest or first value; None
-before the first value, and after an error, which `failed` tells. Only COUNT and AVG number
-the values: states are equal where nothing that comes can tell them apart. Plain data, so that
-it can be saved.
+The value is the running sum, the text so far, or the least, greatest or first value; None before
+the first value and after an error, which `failed` records. Only COUNT and AVG count the values, so
+that states are equal if no further value can distinguish them. Plain data, which a checkpoint can
+hold.
 """
 _Step: TypeAlias = Callable[[Accumulator, Term], Term | None]
 
@@ -65,7 +64,7 @@ _ZERO = integer(0)
 
 
 def start(name: str, separator: str | None = None) -> Accumulator:
-    """The state before any value; `separator` is GROUP_CONCAT's (None: a space)."""
+    """The state before the first value; `separator` is for GROUP_CONCAT (None: a space)."""
     if name != "COUNT" and name not in _STEPS:
         raise ValueError(f"there is no aggregate {name}")
     return name, " " if separator is None else separator, 0, None, False

@@ -1,14 +1,14 @@
-"""Graph patterns → algebra nodes.
+"""Graph patterns → operators in Python.
 
-The translation of SPARQL 1.1 section 18.2.2: the elements of a group are joined in the
-order of the text, its filters apply to the whole. Adjacent triples become one basic
-pattern, started from the rows found so far where these bind every variable they share.
-Parts that see only the KB are evaluated once for each KB.
+The translation of SPARQL 1.1 section 18.2.2: the elements of a group are joined in the order of the
+text, and its filters apply to the whole group. Adjacent triples form one basic pattern, which
+starts from the rows of the elements before it if these bind all shared variables. Parts that depend
+only on the KB are evaluated once per KB.
 
-`parameters` are variables whose values are substituted (section 18.6, for EXISTS): they
-have no columns, triples take them as constants and expressions from the scope's `outer`.
-A sub-query, VALUES and BIND cannot have a constant in a variable's place: they are evaluated
-as they stand, and must agree with the value.
+`parameters` are variables whose values EXISTS substitutes (section 18.6): they have no columns,
+triples use them as constants, and expressions read them from the scope's `outer`. A sub-query,
+VALUES and BIND cannot have a constant in place of a variable: they are evaluated unchanged, and
+their rows must agree with the value.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from itertools import groupby
 
 import pyoxigraph as ox
 
+from spaseq.gpm.program import constant
 from spaseq.gpm.python.basic_pattern import BasicPattern, basic_node, column_name
 from spaseq.gpm.python.expression import Env, ExpressionCompiler, TruthOf
 from spaseq.gpm.python.functions import volatile
-from spaseq.gpm.python.inline import values_node
 from spaseq.gpm.python.remote import graph_rows, service_node
 from spaseq.gpm.python.row_operators import (
     UNIT,
@@ -38,11 +38,11 @@ from spaseq.gpm.python.row_operators import (
     remembered,
     select,
     union,
+    values_node,
     without_parameters,
 )
 from spaseq.gpm.python.scope import Scope
 from spaseq.gpm.python.subselect import subselect_node
-from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
 from spaseq.rdf.graph import Graph
@@ -55,7 +55,7 @@ def compile_group(
     parameters: frozenset[str] = NO_PARAMETERS,
     bind_parameters: frozenset[str] = NO_PARAMETERS,
 ) -> Node:
-    """The node of a group; `bind_parameters` are seen by its own BINDs only."""
+    """The operator of a group; only its own BINDs read `bind_parameters`."""
     node, conditions = _compile_elements(group, parameters, bind_parameters)
     for condition in conditions:
         node = _select(node, condition, parameters)
@@ -79,13 +79,13 @@ def _select_expressions(schema: Sequence[str], solution: int | None) -> Expressi
 def compile_exists(
     expr: ast.Exists, slots: Mapping[str, int], parameters: frozenset[str]
 ) -> TruthOf:
-    """EXISTS by substitution of what the row binds; one plan for each set of bound names."""
+    """EXISTS by substitution of the bindings of the row; one plan for each set of bound names."""
     named = {node.name for node in ast.walk(expr.group) if isinstance(node, ast.Var)}
     columns = [(name, slots[name]) for name in sorted(named - parameters) if name in slots]
     inherited = sorted(named & parameters)
     plans: dict[frozenset[str], Node] = {}
     negated, group = expr.negated, expr.group
-    # Errors in the pattern show when it is compiled, not at some event.
+    # An error of the pattern is raised at compile time, not at an event.
     compile_group(group, frozenset(name for name, _ in columns))
 
     def exists(env: Env, scope: Scope) -> bool | None:
@@ -109,7 +109,7 @@ def compile_exists(
 def _compile_elements(
     group: ast.GroupGraphPattern, parameters: frozenset[str], bind_parameters: frozenset[str]
 ) -> tuple[Node, list[ast.Expr]]:
-    """The group without its filters, and those."""
+    """The group without its filters, and the filters."""
     conditions = [e.condition for e in group.elements if isinstance(e, ast.Filter)]
     elements = [e for e in group.elements if not isinstance(e, ast.Filter)]
     node = UNIT
@@ -221,7 +221,7 @@ def _all_true(tests: Sequence[TruthOf]) -> TruthOf:
 def _lookup_in_kb(
     left: Node, name: ast.Var | ast.Iri, group: ast.GroupGraphPattern, parameters: frozenset[str]
 ) -> Node | None:
-    """`GRAPH <iri> { triples }` after rows that share variables: look-ups in its index."""
+    """`GRAPH <iri> { triples }` after rows that share variables: look-ups in the graph's index."""
     triples = [e for e in group.elements if isinstance(e, ast.Triple)]
     if not isinstance(name, ast.Iri) or not triples or len(triples) < len(group.elements):
         return None

@@ -1,11 +1,11 @@
-"""Basic graph patterns: rows → rows that also match some triples of the active graph.
+"""Basic graph patterns: rows → rows that also match triples of the active graph.
 
-A pattern is a chain of steps, one for each triple, in an order chosen at compile time
-(`order`): never a cross product where a connected triple is left. Each step looks its
-triples up by what is already bound (an index nested-loop join), so a chain can start from
-the empty row or from the rows of whatever came before it.
+A pattern is a chain of steps, one for each triple, in an order chosen at compile time (`order`):
+never a cross product while a connected triple remains. Each step looks its triples up by the bound
+ends (an index nested-loop join), so a chain can start from the empty row or from the rows of the
+operator before it.
 
-Blank nodes of the pattern are variables nobody else sees; their columns are named
+The blank nodes of the pattern are variables with a scope of the pattern; their columns are named
 `_:label`. Cost: one look-up for each row and step, plus the rows.
 """
 
@@ -17,10 +17,10 @@ from typing import TypeAlias
 import pyoxigraph as ox
 
 from spaseq.gpm.native import order
+from spaseq.gpm.program import constant, triple_text
 from spaseq.gpm.python.property_path import compile_path, nullable
 from spaseq.gpm.python.row_operators import Node, Row, Rows, picker
 from spaseq.gpm.python.scope import Scope
-from spaseq.gpm.terms import constant, triple_text
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 from spaseq.rdf.graph import Graph
@@ -28,13 +28,14 @@ from spaseq.rdf.graph import Graph
 Step: TypeAlias = Callable[[Graph, Rows], Iterable[Row]]
 _LINK = ox.NamedNode("urn:spaseq:any-constant-predicate")
 FREE_PATH = 1000.0
-"""Pairs that a path may join where neither end is bound."""
+"""The expected pairs of a path neither end of which is bound."""
 
 End: TypeAlias = "Term | int | str"
 """A term, the column of a bound variable, or the name of a variable bound here."""
 
 
 def column_name(term: ast.Var | ast.BlankNode) -> str:
+    """The name of the column of a variable or blank node."""
     return term.name if isinstance(term, ast.Var) else "_:" + term.label
 
 
@@ -44,7 +45,7 @@ def _unknowns(triple: ast.Triple) -> list[str]:
 
 
 def ordered(triples: Sequence[ast.Triple], bound: frozenset[str]) -> list[ast.Triple]:
-    """The order of the steps, that of `order`; a path that can start anywhere comes last."""
+    """The triples in the order of `order`; a path with two free ends is last."""
     slots: dict[str, int] = {}
     for name in (*bound, *(name for triple in triples for name in _unknowns(triple))):
         slots.setdefault(name, len(slots))
@@ -54,20 +55,19 @@ def ordered(triples: Sequence[ast.Triple], bound: frozenset[str]) -> list[ast.Tr
             return slots[column_name(term)]
         return constant(term)
 
-    chosen: dict[order.Step, ast.Triple] = {}
-    sizes: dict[order.Step, float] = {}
-    for number, triple in enumerate(triples):
+    steps: list[order.Step] = []
+    sizes: list[float] = []
+    for triple in triples:
         plain = isinstance(triple.predicate, ast.Var | ast.Iri)
         link = slots[triple.predicate.name] if isinstance(triple.predicate, ast.Var) else _LINK
-        step = order.Step(end(triple.subject), link, end(triple.object), str(number))
-        chosen[step] = triple
-        sizes[step] = order.guessed(step) if plain else FREE_PATH
-    steps = order.ordered(tuple(chosen), frozenset(slots[n] for n in bound), sizes.__getitem__)
-    return [chosen[step] for step in steps]
+        steps.append(order.Step(end(triple.subject), link, end(triple.object), ""))
+        sizes.append(order.guessed(steps[-1]) if plain else FREE_PATH)
+    known = frozenset(slots[name] for name in bound)
+    return [triples[place] for place in order.positions(steps, known, sizes)]
 
 
 class BasicPattern:
-    """A chain of steps over rows of `schema`; `parameters` come from the scope's `outer`."""
+    """A chain of steps over rows of `schema`; the scope's `outer` binds `parameters`."""
 
     def __init__(
         self,
@@ -89,6 +89,7 @@ class BasicPattern:
         self._keep = picker(kept) if self._seeds else None
 
     def extend(self, scope: Scope, rows: Rows) -> Rows:
+        """The rows, extended in all ways that match the triples."""
         graph = scope.graph
         if self._seeds:
             seeds = tuple(scope.outer[name] for name in self._seeds)
@@ -220,7 +221,7 @@ def _follow_back(predicate: Term, object: Term | int) -> Step:
 
 
 def _getter(end: End) -> Callable[[Row], Term | None]:
-    """The term at an end, None where it is free."""
+    """The term at an end of a row; None for a free end."""
     if isinstance(end, int):
         column = end
         return lambda row: row[column]
@@ -239,7 +240,7 @@ def _check(subject: End, predicate: Term, object: End) -> Step:
 
 
 def _open_step(subject: End, predicate: End, object: End) -> tuple[Step, list[str]]:
-    """A triple with a variable for predicate, or one that is bound by now."""
+    """The step of a triple whose predicate is a variable."""
     ends = (subject, predicate, object)
     new: list[str] = []
     taken: list[int] = []
@@ -274,7 +275,7 @@ def _path_step(path: ast.Path, subject: End, object: End) -> tuple[Step, list[st
     if len(new) == 2:
         taken = [0, 1]
     pick = picker(taken)
-    # A variable that an empty path binds ranges over the graph's nodes only.
+    # An empty path connects only nodes of the graph; the value of a variable need not be one.
     inside = [x for x in (subject, object) if isinstance(x, int)] if nullable(path) else []
 
     def step(graph: Graph, rows: Rows) -> Iterable[Row]:

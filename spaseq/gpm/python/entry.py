@@ -1,4 +1,4 @@
-"""SPARQL expressions for use outside graph patterns: filters, projections, stateful BINDs."""
+"""Expressions outside graph patterns, in Python: filters, projections, stateful BINDs."""
 
 from __future__ import annotations
 

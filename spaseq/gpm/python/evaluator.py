@@ -1,12 +1,11 @@
 """One event (and the KB) → the rows of a graph pattern, by operators in Python.
 
-For what the native matcher has no operators for. An `Evaluator` evaluates one program over
-one event after the other and remembers none: what it keeps is the plan, and the relations
-that the KB alone determines. Rows are distinct (LANGUAGE section 3, docs/language.md); an
-event without facts has none.
+For patterns that have no native form. An `Evaluator` evaluates one program over one event after the
+other; it holds the plan and the relations that the KB alone determines, and nothing of an event.
+Rows are distinct (docs/language.md, section 3); an event without facts has none.
 
-Cost: that of the plan (see `plan`), with a Python object for each row and term; an event
-that lacks a predicate every solution needs costs one look-up for each such predicate.
+Cost: that of the plan (see `plan`), with a Python object per row and term; an event that lacks a
+predicate that every solution needs costs one look-up per required predicate.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from spaseq.rdf.limits import NO_LIMITS, Limits
 class Evaluator:
     """Evaluates one `GpmProgram`, number `number` of the run, within the bounds `limits`.
 
-    `plan` is the order of evaluation, one line for each operator, for people.
+    `plan` is the order of evaluation, one line for each operator, for `explain`.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Evaluator:
         """Predicates that an event must have."""
 
     def relevant(self, event: Event) -> bool:
-        """Whether the event can have rows at all: it has every predicate they need."""
+        """Whether the event has every predicate that a row needs."""
         if not event.size:
             return False
         present = seen(event, self._kb).predicates

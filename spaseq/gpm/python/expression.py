@@ -1,11 +1,11 @@
 """SPARQL expressions → closures over rows and scopes.
 
-An expression is compiled twice, as it is used: to its value, or to its truth (effective
-boolean value), so that comparisons under `&&` or in a filter make no terms and no booleans.
-None is SPARQL's error in both. Invariant: closures have no state; evaluating one twice on
-equal rows gives equal results, but for RAND, UUID, STRUUID and BNODE().
+An expression is compiled to its value or to its truth (effective boolean value), whichever is
+needed, so that comparisons below `&&` or in a filter create no terms and no booleans. None is
+SPARQL's error in both. Invariant: closures have no state; two evaluations on equal rows have equal
+results, except for RAND, UUID, STRUUID and BNODE().
 
-Cost: one Python call for each node of the expression and one to decode each variable.
+Cost: one Python call per node of the expression and one to decode each variable.
 Source: SPARQL 1.1 sections 17.2 to 17.4.
 """
 
@@ -17,10 +17,10 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
+from spaseq.gpm.program import constant
 from spaseq.gpm.python import pyoxigraph_call
 from spaseq.gpm.python.functions import FUNCTIONS, KIND_TESTS
 from spaseq.gpm.python.scope import Scope
-from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 from spaseq.rdf._values import (
     STRING,
@@ -53,18 +53,18 @@ _COMPARISON: dict[str, tuple[Compare, bool]] = {
     ">": (less, True),
     ">=": (less_equal, True),
 }
-"""Operator → (function, whether its operands change places)."""
+"""Operator → (function, whether its operands are swapped)."""
 _LOGICAL = frozenset(("||", "&&", "!=", *_COMPARISON))
 _TRUTHS = frozenset((*KIND_TESTS, "BOUND", "SAMETERM"))
-"""The functions whose value is a truth."""
+"""The functions and forms whose value is a boolean."""
 
 
 class ExpressionCompiler:
     """Compiles expressions over rows whose columns are `slots`.
 
-    Variables in `parameters` are looked up in the scope's `outer` instead. `exists`
-    compiles an EXISTS; its own filters come back here with other slots. The first
-    `solution` columns (None: all) are the solution that `BNODE(x)` belongs to.
+    The scope's `outer` binds the variables in `parameters`. `exists` compiles an EXISTS, whose
+    filters it compiles with another `ExpressionCompiler`. The first `solution` columns (None: all)
+    are the solution for which `BNODE(x)` creates blank nodes.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class ExpressionCompiler:
     # -------------------------------------------------------------- values
 
     def value(self, expr: ast.Expr) -> ValueOf:
+        """The function that computes the value; None: an error, or unbound."""
         match expr:
             case ast.Var(name):
                 return self._variable(name)
@@ -98,6 +99,8 @@ class ExpressionCompiler:
                 return self._cast(expr)
             case ast.Call(name) if name not in _TRUTHS:
                 return self._call(expr)
+            case ast.Aggregate() | ast.Prev():
+                raise TypeError(f"{type(expr).__name__} is no expression over a row")
         truth = self.truth(expr)
 
         def value_of_truth(env: Env, scope: Scope) -> Value | None:
@@ -107,7 +110,7 @@ class ExpressionCompiler:
         return value_of_truth
 
     def term(self, expr: ast.Expr) -> Callable[[Env, Scope], Term | None]:
-        """The expression's value as a term."""
+        """The function that computes the value as a term."""
         if isinstance(expr, ast.Var):
             return self._lookup(expr.name)
         value = self.value(expr)
@@ -147,6 +150,7 @@ class ExpressionCompiler:
     # -------------------------------------------------------------- truth
 
     def truth(self, expr: ast.Expr) -> TruthOf:
+        """The function that computes the effective boolean value; None: an error."""
         match expr:
             case ast.Binary("||", left, right):
                 return _either(self.truth(left), self.truth(right))
@@ -274,7 +278,7 @@ def _first(choices: Sequence[ValueOf]) -> ValueOf:
 
 
 def _blank(label: ValueOf, width: int | None) -> ValueOf:
-    """BNODE(x): one blank node for each string and solution, another in every event."""
+    """BNODE(x): one blank node per string, solution and event."""
 
     def blank(env: Env, scope: Scope) -> Value | None:
         value = label(env, scope)

@@ -1,9 +1,12 @@
 """SPARQL's built-in functions over decoded values.
 
-Each takes values and gives a value, or None for an error; none looks at a row, so forms
-that do (`BOUND`, `IF`, `COALESCE`, `EXISTS`, `BNODE(x)`) are not here. Behaviour is that
-of SPARQL 1.1 section 17.4, in detail that of pyoxigraph, but that literals keep the form
-they were written in: `STR` of `"01"^^xsd:integer` is `"01"`.
+`FUNCTIONS` and `KIND_TESTS` map the names of `spaseq.sparql.builtins` to the implementations that
+the entries name: functions of this module, of `strings` and of `spaseq.rdf.conversion`. A function
+takes values and returns a value, or None for an error. No function reads a row; the forms that do
+(`BOUND`, `IF`, `COALESCE`, `EXISTS`, `BNODE(x)`) are part of `expression`.
+
+Behaviour is that of pyoxigraph, except that literals keep their written form: `STR` of
+`"01"^^xsd:integer` is `"01"`. Source: SPARQL 1.1 section 17.4.
 """
 
 from __future__ import annotations
@@ -11,14 +14,14 @@ from __future__ import annotations
 import hashlib
 import random
 import uuid
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import pyoxigraph as ox
 
 from spaseq.gpm.python import regular, strings
 from spaseq.parser import ast
-from spaseq.rdf import calendar
+from spaseq.rdf import calendar, conversion
 from spaseq.rdf._values import (
     BLANK,
     INTEGER,
@@ -37,9 +40,8 @@ from spaseq.rdf._values import (
     span,
     string,
 )
-from spaseq.rdf.conversion import absolute, ceiling, floored, rounded
 from spaseq.rdf.tagged import language_of
-from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI
+from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI, Builtin
 
 Function: TypeAlias = Callable[..., Value | None]
 
@@ -49,23 +51,27 @@ _NUMBERS = range(INTEGER, POINT)
 # ------------------------------------------------------------------ terms
 
 
-def _str(value: Value) -> Value | None:
+def lexical_form(value: Value) -> Value | None:
+    """STR: an IRI, or the lexical form of a literal as written."""
     text = lexical(value)
     return None if text is None else string(text)
 
 
-def _lang(value: Value) -> Value | None:
+def language_tag(value: Value) -> Value | None:
+    """LANG."""
     if value.kind <= BLANK:
         return None
     return string(language_of(value.form) if value.kind == LANG else "")
 
 
-def _datatype(value: Value) -> Value | None:
+def datatype_iri(value: Value) -> Value | None:
+    """DATATYPE."""
     name = datatype(value)
     return None if name is None else decode(name)
 
 
-def _iri(value: Value) -> Value | None:
+def iri(value: Value) -> Value | None:
+    """IRI: an IRI, or the IRI with this text."""
     if value.kind == IRI:
         return value
     if value.kind != STRING:
@@ -76,13 +82,15 @@ def _iri(value: Value) -> Value | None:
         return None
 
 
-def _strdt(text: Value, name: Value) -> Value | None:
+def typed_literal(text: Value, name: Value) -> Value | None:
+    """STRDT."""
     if text.kind != STRING or name.kind != IRI:
         return None
     return decode(ox.Literal(text.text, datatype=ox.NamedNode(name.text)))
 
 
-def _strlang(text: Value, language: Value) -> Value | None:
+def tagged_literal(text: Value, language: Value) -> Value | None:
+    """STRLANG."""
     if text.kind != STRING or language.kind != STRING:
         return None
     try:
@@ -91,7 +99,8 @@ def _strlang(text: Value, language: Value) -> Value | None:
         return None
 
 
-def _lang_matches(tag: Value, wanted: Value) -> Value | None:
+def language_matches(tag: Value, wanted: Value) -> Value | None:
+    """LANGMATCHES: basic filtering of RFC 4647."""
     if tag.kind != STRING or wanted.kind != STRING:
         return None
     have, want = tag.text.lower(), wanted.text.lower()
@@ -104,6 +113,8 @@ def _lang_matches(tag: Value, wanted: Value) -> Value | None:
 
 
 def _field(index: int, forms: frozenset[str]) -> Function:
+    """The function that reads one field of `calendar.fields` from points of these datatypes."""
+
     def get(value: Value) -> Value | None:
         if value.kind != POINT or value.form not in forms:
             return None
@@ -115,18 +126,27 @@ def _field(index: int, forms: frozenset[str]) -> Function:
 _DATE_TIME = frozenset(("dateTime",))
 _CLOCK = _DATE_TIME | {"time"}
 
+year = _field(0, _DATE_TIME | {"date", "gYear", "gYearMonth"})
+month = _field(1, _DATE_TIME | {"date", "gYearMonth", "gMonth", "gMonthDay"})
+day = _field(2, _DATE_TIME | {"date", "gMonthDay", "gDay"})
+hours = _field(3, _CLOCK)
+minutes = _field(4, _CLOCK)
 
-def _seconds(value: Value) -> Value | None:
+
+def seconds(value: Value) -> Value | None:
+    """SECONDS, with the fraction."""
     if value.kind != POINT or value.form not in _CLOCK:
         return None
     return decimal(calendar.fields((value.number, value.extra))[5])
 
 
-def _tz(value: Value) -> Value | None:
+def zone_text(value: Value) -> Value | None:
+    """TZ: empty for a point without a time zone."""
     return string(calendar.format_zone(value.extra)) if value.kind == POINT else None
 
 
-def _timezone(value: Value) -> Value | None:
+def zone_duration(value: Value) -> Value | None:
+    """TIMEZONE: an error for a point without a time zone."""
     if value.kind != POINT or value.extra is None:
         return None
     return span("dayTimeDuration", 0, value.extra * calendar.MINUTE)
@@ -144,85 +164,82 @@ def _digest(algorithm: str) -> Function:
     return digest
 
 
-def _rand() -> Value:
+md5 = _digest("md5")
+sha1 = _digest("sha1")
+sha256 = _digest("sha256")
+sha384 = _digest("sha384")
+sha512 = _digest("sha512")
+
+
+def random_number() -> Value:
+    """RAND."""
     return double(random.random())
 
 
-def _uuid() -> Value:
+def uuid_iri() -> Value:
+    """UUID."""
     return decode(ox.NamedNode(f"urn:uuid:{uuid.uuid4()}"))
 
 
-def _struuid() -> Value:
+def uuid_text() -> Value:
+    """STRUUID."""
     return string(str(uuid.uuid4()))
 
 
-FUNCTIONS: dict[str, Function] = {
-    "STR": _str,
-    "LANG": _lang,
-    "LANGMATCHES": _lang_matches,
-    "DATATYPE": _datatype,
-    "IRI": _iri,
-    "STRDT": _strdt,
-    "STRLANG": _strlang,
-    "STRLEN": strings.strlen,
-    "SUBSTR": strings.substr,
-    "UCASE": strings.ucase,
-    "LCASE": strings.lcase,
-    "CONTAINS": strings.contains,
-    "STRSTARTS": strings.strstarts,
-    "STRENDS": strings.strends,
-    "STRBEFORE": strings.strbefore,
-    "STRAFTER": strings.strafter,
-    "CONCAT": strings.concat,
-    "ENCODE_FOR_URI": strings.encode_for_uri,
-    "REGEX": strings.regex,
-    "REPLACE": strings.replace,
-    "ABS": absolute,
-    "CEIL": ceiling,
-    "FLOOR": floored,
-    "ROUND": rounded,
-    "YEAR": _field(0, _DATE_TIME | {"date", "gYear", "gYearMonth"}),
-    "MONTH": _field(1, _DATE_TIME | {"date", "gYearMonth", "gMonth", "gMonthDay"}),
-    "DAY": _field(2, _DATE_TIME | {"date", "gMonthDay", "gDay"}),
-    "HOURS": _field(3, _CLOCK),
-    "MINUTES": _field(4, _CLOCK),
-    "SECONDS": _seconds,
-    "TZ": _tz,
-    "TIMEZONE": _timezone,
-    "MD5": _digest("md5"),
-    "SHA1": _digest("sha1"),
-    "SHA256": _digest("sha256"),
-    "SHA384": _digest("sha384"),
-    "SHA512": _digest("sha512"),
-    "RAND": _rand,
-    "UUID": _uuid,
-    "STRUUID": _struuid,
-}
-"""The implementations of `spaseq.sparql.builtins`, by name; that table has the arities."""
+# ------------------------------------------------------------------ tests
 
 
-def _is_iri(value: Value) -> bool:
+def is_iri(value: Value) -> bool:
+    """isIRI."""
     return value.kind == IRI
 
 
-def _is_blank(value: Value) -> bool:
+def is_blank(value: Value) -> bool:
+    """isBLANK."""
     return value.kind == BLANK
 
 
-def _is_literal(value: Value) -> bool:
+def is_literal(value: Value) -> bool:
+    """isLITERAL."""
     return value.kind > BLANK
 
 
-def _is_numeric(value: Value) -> bool:
+def is_numeric(value: Value) -> bool:
+    """isNUMERIC: whether it is a number with a valid lexical form."""
     return value.kind in _NUMBERS
 
 
-KIND_TESTS: dict[str, Callable[[Value], bool]] = {
-    "ISIRI": _is_iri,
-    "ISBLANK": _is_blank,
-    "ISLITERAL": _is_literal,
-    "ISNUMERIC": _is_numeric,
+# ------------------------------------------------------------------ the table
+
+_MODULES: Mapping[str, Mapping[str, Any]] = {
+    "functions": globals(),
+    "strings": vars(strings),
+    "conversion": vars(conversion),
 }
+
+
+def _implementation(entry: Builtin) -> Callable[..., Any]:
+    """The Python function that an entry names.
+
+    Raises:
+        ImportError: if there is no such function.
+    """
+    module, _, name = entry.python.partition(".")
+    found = _MODULES.get(module, {}).get(name)
+    if not callable(found):
+        raise ImportError(f"{entry.name} names {entry.python!r}, which is no function")
+    return found  # type: ignore[no-any-return]
+
+
+FUNCTIONS: dict[str, Function] = {
+    entry.name: _implementation(entry) for entry in BUILTINS.values() if entry.kind == "function"
+}
+"""The implementations of the functions, by name."""
+
+KIND_TESTS: dict[str, Callable[[Value], bool]] = {
+    entry.name: _implementation(entry) for entry in BUILTINS.values() if entry.kind == "test"
+}
+"""The implementations of the tests, by name."""
 
 
 def volatile(node: ast.Node) -> bool:
@@ -233,7 +250,10 @@ def volatile(node: ast.Node) -> bool:
 
 
 def by_reference(node: ast.Node) -> str | None:
-    """The function's name if this call is left to pyoxigraph; a REGEX may be, by its pattern."""
+    """The name of the function if pyoxigraph computes this call, else None.
+
+    Of a REGEX the pattern decides, since `regular` compiles only some patterns.
+    """
     match node:
         case ast.Call("REGEX", (_, ast.Literal(pattern), *rest)):
             flags = rest[0].lexical if rest and isinstance(rest[0], ast.Literal) else ""
@@ -242,8 +262,8 @@ def by_reference(node: ast.Node) -> str | None:
             return None if known else f'REGEX with "{pattern}"'
         case ast.Call("REGEX"):
             return "REGEX with a computed pattern (some patterns)"
-        case ast.Call("REPLACE"):
-            return "REPLACE"
+        case ast.Call(name) if BUILTINS[name].by_reference:
+            return name
         case ast.FunctionCall(ast.Iri(name)) if NAMED_BY_IRI[name].by_reference:
             return f"<{name}>"
     return None

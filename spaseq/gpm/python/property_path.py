@@ -1,20 +1,20 @@
 """Property paths over one graph.
 
-`compile_path` turns a path into a function from a graph and its two ends (None: free) to
-the pairs it connects, as a bag: sequences and alternatives count every way, `*`, `+` and
-`?` every pair once. A free end of a path that can be empty ranges over the nodes of the
-graph; a given end is taken as it is, in the graph or not.
+`compile_path` compiles a path to a function from a graph and its two ends (None: free) to the pairs
+that the path connects, as a bag: sequences and alternatives count every way, `*`, `+` and `?` every
+pair once. A free end of a path that may be empty ranges over the nodes of the graph; a given end
+need not be a node of the graph.
 
-Cost: a closure visits each node it reaches once; with both ends free it starts from every
-node. Source: SPARQL 1.1 sections 9 and 18.4.
+Cost: a closure visits each node that it reaches once; with two free ends it starts from every node.
+Source: SPARQL 1.1 sections 9 and 18.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
-from spaseq.gpm.terms import constant
+from spaseq.gpm.program import constant
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 from spaseq.rdf.graph import Graph, Pair
@@ -23,6 +23,7 @@ PathOf: TypeAlias = Callable[[Graph, Term | None, Term | None], Iterable[Pair]]
 
 
 def compile_path(path: ast.Path) -> PathOf:
+    """The function from a graph and two ends to the pairs that a path connects."""
     match path:
         case ast.Iri():
             return _link(constant(path))
@@ -43,10 +44,12 @@ def compile_path(path: ast.Path) -> PathOf:
             return _negated(
                 path, [constant(iri) for iri in forward], [constant(iri) for iri in inverse]
             )
+        case _:
+            assert_never(path)
 
 
 def nullable(path: ast.Var | ast.Path) -> bool:
-    """Whether the path connects a node with itself over no triple at all."""
+    """Whether the path may have length zero, and so connects every node with itself."""
     match path:
         case ast.InversePath(inner):
             return nullable(inner)
@@ -56,8 +59,10 @@ def nullable(path: ast.Var | ast.Path) -> bool:
             return any(map(nullable, paths))
         case ast.RepeatPath(inner, modifier):
             return modifier != "+" or nullable(inner)
-        case _:
+        case ast.Var() | ast.Iri() | ast.NegatedPath():
             return False
+        case _:
+            assert_never(path)
 
 
 def _link(predicate: Term) -> PathOf:
@@ -78,7 +83,7 @@ def _inverse(inner: PathOf) -> PathOf:
 
 def _sequence(first: PathOf, second: PathOf) -> PathOf:
     def pairs(graph: Graph, subject: Term | None, object: Term | None) -> Iterable[Pair]:
-        # Start at the given end; from a free middle node only by the pairs of the other half.
+        # Start at the given end; the pairs of one half bind the middle node of the other.
         if subject is None and object is not None:
             return [
                 (start, object)

@@ -1,9 +1,9 @@
-"""What this package does not compute itself → one pyoxigraph query.
+"""Functions that this package does not compute itself → one pyoxigraph query.
 
-Used for functions whose exact behaviour is not worth copying (unusual regular expressions,
-casts between calendar fields). Arguments go in as triples of a fresh store, which takes every
-kind of term; literals come back in canonical form. Results are remembered, so only
-functions that always give the same result may come here. Cost: some 50 µs for a new call.
+For functions whose exact behaviour is not worth copying: unusual regular expressions, REPLACE,
+casts between calendar fields. The arguments are triples of a new store, which holds every kind of
+term; literals of the result are in canonical form. Results are cached, so the functions must not be
+volatile. Cost: some 50 µs for a new call.
 """
 
 from __future__ import annotations

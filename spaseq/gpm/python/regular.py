@@ -1,13 +1,12 @@
 """SPARQL's regular expressions → tests of texts, in time linear in the text.
 
-A pattern means what XPath says, in detail what pyoxigraph's engine makes of it. That engine does
-not backtrack, but a call of it costs a query. Therefore the syntax that it shares with RE2, which
-does not backtrack either, is compiled by RE2, and the rest is left to pyoxigraph. Python's engine
-is the fastest for a short text, but backtracks: it gets only patterns that it matches in linear
-time.
+A pattern has the meaning of XPath, in detail that of pyoxigraph's engine. That engine does not
+backtrack, but each call costs a query. Therefore RE2, which does not backtrack either, compiles the
+syntax that both share, and pyoxigraph matches all other patterns. Python's engine is the fastest
+for short texts, but backtracks: it compiles only patterns that it matches in linear time.
 
 Invariant: no test takes longer than text times pattern, whether the query or the data supplied the
-pattern, and no compiled pattern holds more than `MAX_PATTERN_BYTES`. RE2 and pyoxigraph refuse
+pattern, and no compiled pattern occupies more than `MAX_PATTERN_BYTES`. RE2 and pyoxigraph refuse
 larger ones, which is an error in SPARQL.
 Source: XPath and XQuery Functions and Operators 3.1, sections 5.6.1 and 5.6.4.
 """
@@ -34,9 +33,9 @@ _SPACE = " \t\n\r"
 
 
 def pattern_and_flags(pattern: str, flags: str) -> tuple[str, str] | None:
-    """The pattern without what the flags `q` and `x` stand for, and the flags that are left.
+    """The pattern with the flags `q` and `x` applied, and the other flags.
 
-    None where there is no such flag.
+    None for an unknown flag.
     """
     if not FLAGS.issuperset(flags):
         return None
@@ -54,8 +53,8 @@ def _without_space(pattern: str) -> str:
 
 
 def compiled(pattern: str, flags: str) -> Test | None:
-    """The test of a pattern with flags of `s`, `i` and `m`; None where it is left to pyoxigraph."""
-    make = _kept if len(pattern) <= MAX_CACHED_LENGTH else _compiled
+    """The test of a pattern with flags of `s`, `i` and `m`; None: pyoxigraph matches it."""
+    make = _cached if len(pattern) <= MAX_CACHED_LENGTH else _compiled
     return make(pattern, flags)
 
 
@@ -77,7 +76,7 @@ def _compiled(pattern: str, flags: str) -> Test | None:
     return lambda text: matcher(text) is not None
 
 
-_kept = lru_cache(maxsize=MAX_CACHED_PATTERNS)(_compiled)
+_cached = lru_cache(maxsize=MAX_CACHED_PATTERNS)(_compiled)
 
 
 def _options() -> re2.Options:
@@ -88,22 +87,22 @@ def _options() -> re2.Options:
     return options
 
 
-# ------------------------------------------------------------------ what Python's engine gets
+# ------------------------------------------------------------------ patterns for Python's engine
 
 _ATOM = r"(?:[\w \-/:,;=@&%~'\"<>!]|\\[.\\\-/+*?()\[\]{}|^$]|\.|\[\^?[\w \-:./@]+\])"
 _CHOICES = re.compile(rf"\^?{_ATOM}*(?:\|{_ATOM}+)*\$?", re.ASCII)
-"""Neither repetition nor groups: each place of the text is looked at once for each choice."""
+"""Neither repetition nor groups: each position of the text is tested once per choice."""
 _ONE_RUN = re.compile(rf"\^(?:{_ATOM}(?P<few>\?)?)*(?:{_ATOM}[*+]{_ATOM}*)?\$?", re.ASCII)
-"""One repetition behind the beginning: giving back one character costs what follows it."""
+"""One repetition behind the beginning: a step of backtracking costs the rest of the pattern."""
 _MOST_OPTIONAL = 2
 
 
 def _is_quick(pattern: str, flags: str) -> bool:
-    """Whether Python's engine means the same, and needs linear time."""
+    """Whether Python's engine matches the pattern with the same meaning and in linear time."""
     if flags not in ("", "s"):
         return False
     if _CHOICES.fullmatch(pattern):
-        # `^` and `$` would belong to the first and last choice alone: so they do for others.
+        # `^` and `$` belong to the first and the last choice alone, as in the other engines.
         return _is_valid(pattern)
     return (
         _ONE_RUN.fullmatch(pattern) is not None
@@ -113,7 +112,7 @@ def _is_quick(pattern: str, flags: str) -> bool:
 
 
 def _is_valid(pattern: str) -> bool:
-    """Whether the ranges of the classes run upwards and hold no signs of Python's own."""
+    """Whether the ranges of the classes ascend and contain no syntax that only Python has."""
     try:
         re.compile(pattern)
     except re.error:
@@ -121,7 +120,7 @@ def _is_valid(pattern: str) -> bool:
     return re.search(r"--|&&|~~|\|\|", pattern) is None
 
 
-# ------------------------------------------------------------------ what RE2 gets
+# ------------------------------------------------------------------ patterns for RE2
 
 
 class _OtherSyntaxError(Exception):
@@ -136,7 +135,7 @@ _WORD = (
 )
 _CLASSES = {"d": _DIGIT, "s": _BLANK, "w": _WORD}
 _LITERAL = frozenset("\\.+*?()|[]{}^$-/,:;=@%&!~#'\" ")
-"""Characters that a backslash makes mean themselves."""
+"""Characters that denote themselves behind a backslash."""
 _CONTROL = frozenset("nrtfv")
 _CATEGORIES = frozenset(
     re.findall(
@@ -150,10 +149,10 @@ _MOST_REPEATED = 1000
 
 
 class _Translation:
-    """One pattern as RE2 is to read it; `\\d`, `\\s` and `\\w` are those of Unicode.
+    """One pattern in the syntax of RE2; `\\d`, `\\s` and `\\w` are those of Unicode.
 
     Raises:
-        _OtherSyntaxError: where it may mean anything else to pyoxigraph's engine.
+        _OtherSyntaxError: if it may have another meaning for pyoxigraph's engine.
     """
 
     def __init__(self, pattern: str, folded: bool):
@@ -209,7 +208,7 @@ class _Translation:
         return self._pattern[start : self._at]
 
     def _escape(self, in_class: bool) -> str:
-        """An escape; of a class its members, in brackets unless it is in a class already."""
+        """An escape; that of a class becomes its members, in brackets if it is outside a class."""
         start = self._at
         letter = self._pattern[start + 1 : start + 2]
         self._at += 2
@@ -229,7 +228,7 @@ class _Translation:
         return f"\\{found[1]}{{{name}}}"
 
     def _class(self) -> str:
-        """A class of characters, ranges and escapes; `-` is a range or the first or last one."""
+        """A class of characters, ranges and escapes; `-` is a range, or the first or last sign."""
         pattern = self._pattern
         found = "["
         self._at += 1

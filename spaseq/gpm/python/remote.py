@@ -1,8 +1,8 @@
-"""Patterns that somebody else evaluates (a remote graph, `SERVICE`) → rows.
+"""Patterns over remote graphs and `SERVICE` → rows.
 
-All their solutions, fetched once: for the operators in Python, which know no keys. In `EXISTS`
-such a pattern is evaluated as it stands and must agree with the row outside; what that would
-change, a filter over variables from outside say, is refused.
+The operators in Python know no keys, so all solutions are fetched once. Inside EXISTS such a
+pattern is evaluated unchanged and must agree with the outer row; a pattern whose solutions would
+depend on the substitution, for example by a filter over outer variables, is an error.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def graph_rows(
     schema: Sequence[str],
     parameters: frozenset[str],
 ) -> Rows:
-    """The solutions over a graph that is asked for, with the columns of `schema`.
+    """The solutions over a remote graph, with the columns of `schema`.
 
     Raises:
-        KbError: if they cannot be had, or not be told from those of another pattern.
+        KbError: if the source fails, or the solutions depend on outer variables.
     """
     if parameters and not commutes(group):
         raise KbError(
@@ -49,10 +49,10 @@ def graph_rows(
 
 
 def fetch(kb: NamedGraphs | None, node: object) -> None:
-    """Fetch all that operators in Python will ask for: an event must not wait for it.
+    """Fetch what operators in Python will read, since an event must not wait for it.
 
     Raises:
-        KbError: if it cannot be had.
+        KbError: if a source fails.
     """
     if kb is None:
         return
@@ -73,7 +73,7 @@ def fetch(kb: NamedGraphs | None, node: object) -> None:
 def service_node(service: ast.Service, parameters: frozenset[str]) -> Node:
     """`SERVICE <iri> { … }`, fetched once."""
     group, name = service.group, service.name
-    assert isinstance(name, ast.Iri), "the planner lets no other through"
+    assert isinstance(name, ast.Iri), "the check rejects other names"
     iri = name.value
     variables = tuple(sorted(possible_variables(group)))
     certain = frozenset() if service.silent else certain_variables(group)

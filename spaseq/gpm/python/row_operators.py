@@ -1,13 +1,12 @@
 """The operators of SPARQL's algebra on lists of rows.
 
-A row is a tuple over its node's `schema`; None stands for an unbound variable. Lists are
-bags, as in SPARQL: duplicates count until a `SELECT DISTINCT` or the matcher removes them.
-Columns in `certain` are never None, which is what allows hash joins; the others are compared
-one by one. Invariant: `run` never changes a list another node made, and a node with
-`static` gives the same list every time.
+A row is a tuple over the `schema` of its node; None is an unbound variable. Lists are bags, as in
+SPARQL: duplicates count until `SELECT DISTINCT` or the evaluator removes them. Columns in `certain`
+are never None, which allows hash joins; other shared columns are compared row by row. Invariant:
+`run` never changes a list of another node, and a `static` node returns the same list each time.
 
-Cost: joins are linear in their inputs and output, but quadratic where no shared column is
-certain. Source: SPARQL 1.1 section 18.5.
+Cost: joins are linear in their inputs and output, but quadratic if no shared column is certain.
+Source: SPARQL 1.1 section 18.5.
 """
 
 from __future__ import annotations
@@ -17,8 +16,10 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TypeAlias
 
+from spaseq.gpm.program import constant
 from spaseq.gpm.python.expression import TruthOf
 from spaseq.gpm.python.scope import Scope
+from spaseq.parser import ast
 from spaseq.rdf.event import Term
 
 Row: TypeAlias = tuple[Term | None, ...]
@@ -28,7 +29,7 @@ Key: TypeAlias = Callable[[Row], object]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operator and all below it; `lines` describes them for people."""
+    """One operator with those that it reads; `lines` describes them for `explain`."""
 
     schema: tuple[str, ...]
     certain: frozenset[str]
@@ -44,11 +45,12 @@ UNIT = Node((), frozenset(), lambda scope: _UNIT_ROWS, static=True, distinct=Tru
 
 
 def indent(lines: Sequence[str]) -> tuple[str, ...]:
+    """The lines, two columns further right."""
     return tuple("  " + line for line in lines)
 
 
 def picker(columns: Sequence[int]) -> Callable[[Row], Row]:
-    """A row of some columns of a row."""
+    """The function that selects some columns of a row."""
     if not columns:
         return lambda row: ()
     if len(columns) == 1:
@@ -58,11 +60,11 @@ def picker(columns: Sequence[int]) -> Callable[[Row], Row]:
     return pick
 
 
-# ------------------------------------------------------------------ how two schemas meet
+# ------------------------------------------------------------------ shared columns of two nodes
 
 
 @dataclass(frozen=True, slots=True)
-class _Meeting:
+class _Shared:
     """Shared columns of two nodes: `hard` ones are certain in both, `soft` ones are not."""
 
     schema: tuple[str, ...]
@@ -78,7 +80,7 @@ class _Meeting:
         return not self.hard and not self.soft
 
 
-def _meet(left: Node, right: Node) -> _Meeting:
+def _shared_columns(left: Node, right: Node) -> _Shared:
     place = {name: column for column, name in enumerate(left.schema)}
     both = left.certain & right.certain
     shared = [
@@ -87,7 +89,7 @@ def _meet(left: Node, right: Node) -> _Meeting:
     hard = tuple((i, j) for i, j, name in shared if name in both)
     soft = tuple((i, j) for i, j, name in shared if name not in both)
     rest = [column for column, name in enumerate(right.schema) if name not in place]
-    return _Meeting(
+    return _Shared(
         left.schema + tuple(right.schema[column] for column in rest),
         left.certain | right.certain,
         _key([i for i, _ in hard]),
@@ -104,9 +106,9 @@ def _key(columns: Sequence[int]) -> Key:
     return itemgetter(*columns)
 
 
-def _merge(meeting: _Meeting) -> Callable[[Row, Row], Row | None]:
-    """Two rows that agree on the hard columns → their union, or None if incompatible."""
-    rest, soft = meeting.rest, meeting.soft
+def _merge(shared: _Shared) -> Callable[[Row, Row], Row | None]:
+    """The function that unites two rows with equal hard columns; None for incompatible rows."""
+    rest, soft = shared.rest, shared.soft
     if not soft:
         return lambda left, right: left + rest(right)
 
@@ -127,7 +129,7 @@ def _merge(meeting: _Meeting) -> Callable[[Row, Row], Row | None]:
 
 
 def _indexer(node: Node, key: Key) -> Callable[[Scope], dict[object, list[Row]]]:
-    """The rows of a node by key; of a static node only once."""
+    """The rows of a node by key; a static node is indexed once."""
     known: list[tuple[Rows, dict[object, list[Row]]]] = []
 
     def index(scope: Scope) -> dict[object, list[Row]]:
@@ -148,11 +150,12 @@ def _indexer(node: Node, key: Key) -> Callable[[Scope], dict[object, list[Row]]]
 
 
 def join(left: Node, right: Node) -> Node:
+    """SPARQL's Join: the unions of compatible rows."""
     if left is UNIT:
         return right
-    meeting = _meet(left, right)
-    merge, key = _merge(meeting), meeting.left_key
-    index = _indexer(right, meeting.right_key)
+    shared = _shared_columns(left, right)
+    merge, key = _merge(shared), shared.left_key
+    index = _indexer(right, shared.right_key)
 
     def run(scope: Scope) -> Rows:
         rows = left.run(scope)
@@ -166,19 +169,19 @@ def join(left: Node, right: Node) -> Node:
             if (merged := merge(row, other)) is not None
         )
 
-    lines = (*left.lines, _title("join", meeting), *indent(right.lines))
+    lines = (*left.lines, _title("join", shared), *indent(right.lines))
     static = left.static and right.static
-    return Node(meeting.schema, meeting.certain, remembered(run) if static else run, lines, static)
+    return Node(shared.schema, shared.certain, remembered(run) if static else run, lines, static)
 
 
-def _title(name: str, meeting: _Meeting) -> str:
-    shared = [meeting.schema[i] for i, _ in (*meeting.hard, *meeting.soft)]
-    on = " ".join(f"?{column}" for column in shared)
+def _title(name: str, shared: _Shared) -> str:
+    names = (shared.schema[i] for i, _ in (*shared.hard, *shared.soft))
+    on = " ".join(f"?{name}" for name in names)
     return f"{name} on {on}" if on else f"{name} (no shared variable)"
 
 
 def remembered(run: Callable[[Scope], Rows]) -> Callable[[Scope], Rows]:
-    """Evaluates once for each KB: for nodes that no event can change."""
+    """Evaluate a node that does not depend on events once per KB."""
     known: list[tuple[object, object, Rows]] = []
 
     def once(scope: Scope) -> Rows:
@@ -197,11 +200,11 @@ def left_join(
     condition: TruthOf | None,
     extend: Callable[[Scope, Rows], Rows] | None = None,
 ) -> Node:
-    """SPARQL's LeftJoin. `extend`, if given, is `right` joined to rows of `left`, faster."""
-    meeting = _meet(left, right)
-    merge, key = _merge(meeting), meeting.left_key
-    index = _indexer(right, meeting.right_key)
-    padding = (None,) * (len(meeting.schema) - len(left.schema))
+    """SPARQL's LeftJoin; `extend`, if given, joins `right` to rows of `left` by look-ups."""
+    shared = _shared_columns(left, right)
+    merge, key = _merge(shared), shared.left_key
+    index = _indexer(right, shared.right_key)
+    padding = (None,) * (len(shared.schema) - len(left.schema))
 
     def partners(scope: Scope, rows: Rows) -> Callable[[Row], Rows]:
         if extend is not None:
@@ -227,9 +230,9 @@ def left_join(
 
         return scope.collect(padded())
 
-    title = _title("optional" if condition is None else "optional, with a condition,", meeting)
+    title = _title("optional" if condition is None else "optional, with a condition,", shared)
     return Node(
-        meeting.schema,
+        shared.schema,
         left.certain,
         run,
         (*left.lines, title, *indent(right.lines)),
@@ -238,13 +241,13 @@ def left_join(
 
 
 def minus(left: Node, right: Node) -> Node:
-    """Drops the rows with a compatible partner that binds a common variable."""
-    meeting = _meet(left, right)
-    if meeting.disjoint:
+    """SPARQL's Minus: drop the rows that a compatible row of `right` shares a variable with."""
+    shared = _shared_columns(left, right)
+    if shared.disjoint:
         return left
-    key, soft = meeting.left_key, meeting.soft
-    index = _indexer(right, meeting.right_key)
-    anchored = bool(meeting.hard)
+    key, soft = shared.left_key, shared.soft
+    index = _indexer(right, shared.right_key)
+    anchored = bool(shared.hard)
 
     def excludes(row: Row, other: Row) -> bool:
         common = anchored
@@ -267,14 +270,15 @@ def minus(left: Node, right: Node) -> Node:
             if not any(excludes(row, other) for other in table.get(key(row), ()))
         ]
 
-    lines = (*left.lines, _title("minus", meeting), *indent(right.lines))
+    lines = (*left.lines, _title("minus", shared), *indent(right.lines))
     return Node(left.schema, left.certain, run, lines, distinct=left.distinct)
 
 
-# ------------------------------------------------------------------ the rest
+# ------------------------------------------------------------------ other operators
 
 
 def union(parts: Sequence[Node]) -> Node:
+    """The rows of all parts."""
     schema = tuple(dict.fromkeys(name for part in parts for name in part.schema))
     aligned = [align(part, schema) for part in parts]
 
@@ -327,7 +331,7 @@ def select(node: Node, condition: TruthOf, title: str) -> Node:
 
 
 def extend(node: Node, name: str, term: Callable[[Row, Scope], Term | None], title: str) -> Node:
-    """Adds a column; where the name is there already, the two must agree."""
+    """Add a column; a column of this name that exists must agree with the value."""
     inner = node.run
     if name in node.schema:
         column = node.schema.index(name)
@@ -352,7 +356,7 @@ def extend(node: Node, name: str, term: Callable[[Row, Scope], Term | None], tit
 
 
 def without_parameters(node: Node, parameters: frozenset[str]) -> Node:
-    """Columns that are bound from outside become conditions: their value, or unbound."""
+    """Drop the columns that `outer` binds, with the rows that differ from these bindings."""
     bound = [(c, name) for c, name in enumerate(node.schema) if name in parameters]
     if not bound:
         return node
@@ -368,3 +372,16 @@ def without_parameters(node: Node, parameters: frozenset[str]) -> Node:
 
     kept = tuple(name for name in node.schema if name not in parameters)
     return align(Node(node.schema, node.certain, run, node.lines), kept)
+
+
+def values_node(values: ast.Values) -> Node:
+    """`VALUES`: the rows of the block; a column is certain if no row leaves it `UNDEF`."""
+    names = tuple(variable.name for variable in values.variables)
+    rows: Rows = [
+        tuple(None if cell is None else constant(cell) for cell in row) for row in values.rows
+    ]
+    certain = frozenset(
+        name for column, name in enumerate(names) if all(row[column] is not None for row in rows)
+    )
+    title = f"values of {' '.join('?' + name for name in names)}"
+    return Node(names, certain, lambda scope: rows, (title,), static=True)

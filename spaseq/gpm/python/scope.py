@@ -1,4 +1,4 @@
-"""What an expression or a pattern is evaluated over, besides the row: graphs and bindings."""
+"""The context in which an expression or a pattern is evaluated: graphs and outer bindings."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NOTHING: Mapping[str, Term] = {}
 
 
 class Scope:
-    """The surroundings of one evaluation.
+    """The context of one evaluation.
 
-    `event` and `kb` are what `EXISTS` looks at; `kb_graphs` restricts the KB graphs that
-    `GRAPH` sees (None: all). `graph` is the active graph: the event's, inside `GRAPH` one
-    of the KB. `outer` holds the bindings substituted into the pattern of an `EXISTS`, and
-    the `AT` variable for a GPM's own BINDs.
+    event      the event that EXISTS reads; None: none kb         the KB that EXISTS and GRAPH read;
+    None: none kb_graphs  the KB graphs that GRAPH ranges over; None: all graph      the active
+    graph: that of the event, inside GRAPH one of the KB outer      the bindings that EXISTS
+    substitutes, and the `AT` variable for the BINDs of a pattern
     """
 
     __slots__ = ("_now", "event", "graph", "kb", "kb_graphs", "outer", "work")
@@ -54,13 +54,13 @@ class Scope:
         return other
 
     def over(self, graph: Graph) -> Scope:
-        """The same with another active graph."""
+        """A copy with another active graph."""
         other = self._copy()
         other.graph = graph
         return other
 
     def under(self, outer: Mapping[str, Term]) -> Scope:
-        """The same with other substituted bindings."""
+        """A copy with other outer bindings."""
         other = self._copy()
         other.outer = outer
         return other
@@ -77,11 +77,11 @@ class Scope:
 
     @property
     def snapshot(self) -> object:
-        """What stays the same for as long as the KB does."""
+        """An object that is the same as long as the KB is."""
         return None if self.kb is None else self.kb.snapshot
 
     def named(self) -> list[tuple[ox.NamedNode, Graph]]:
-        """The KB graphs in sight, each with its index."""
+        """The KB graphs that GRAPH ranges over, each with its index."""
         if self.kb is None:
             return []
         wanted = self.kb_graphs
@@ -92,11 +92,11 @@ class Scope:
         ]
 
     def find(self, name: Term) -> Graph | None:
-        """The index of one KB graph, if it is in sight."""
+        """The index of a KB graph; None if GRAPH does not range over it."""
         return None if self.kb is None or not self._sees(name) else self.kb.graph(name)
 
     def asked(self, name: Term) -> TypeGuard[ox.NamedNode]:
-        """Whether a KB graph is in sight that somebody else holds."""
+        """Whether GRAPH ranges over a graph that is remote."""
         return self._sees(name) and self.kb is not None and self.kb.asked(name)
 
     def _sees(self, name: Term) -> TypeGuard[ox.NamedNode]:
@@ -106,7 +106,7 @@ class Scope:
 
     @property
     def now(self) -> ox.Literal:
-        """NOW(): one time for everything evaluated in this scope."""
+        """NOW(): one time for all evaluations in this scope."""
         if not self._now:
             text = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
             kind = ox.NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")

@@ -1,8 +1,8 @@
 """SPARQL's functions on strings, and its regular expressions.
 
-Strings with and without a language tag are the only arguments; anything else is an error,
-None. `spaseq.gpm.python.regular` matches regular expressions, and pyoxigraph those that it leaves.
-Source: SPARQL 1.1 section 17.4.3.
+Arguments are strings, with or without a language tag; any other argument is an error, None.
+`regular` compiles regular expressions; pyoxigraph matches those that it does not compile. Source:
+SPARQL 1.1 section 17.4.3.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spaseq.rdf._values import (
 
 
 def _text_like(text: str, model: Value) -> Value:
-    """A string with the language tag of `model`, if that has one."""
+    """A string with the language tag of `model`, if it has one."""
     return lang_string(text, model.form) if model.kind == LANG else string(text)
 
 
@@ -42,10 +42,12 @@ def _compatible(text: Value, other: Value) -> bool:
 
 
 def strlen(value: Value) -> Value | None:
+    """STRLEN."""
     return integer(len(value.text)) if _is_text(value) else None
 
 
 def substr(value: Value, start: Value, length: Value | None = None) -> Value | None:
+    """SUBSTR."""
     if not (_is_text(value) and _is_whole(start) and (length is None or _is_whole(length))):
         return None
     begin = _offset(value.text, start)
@@ -58,7 +60,7 @@ def _is_whole(value: Value) -> bool:
 
 
 def _offset(text: str, place: Value | None) -> int:
-    """How many characters lie in front of a place, an integer; the first place is 1."""
+    """The number of characters before a position, which is an integer and counted from 1."""
     number = None if place is None else place.number
     if number is None or number > len(text):
         return len(text)
@@ -66,26 +68,32 @@ def _offset(text: str, place: Value | None) -> int:
 
 
 def ucase(value: Value) -> Value | None:
+    """UCASE."""
     return _text_like(value.text.upper(), value) if _is_text(value) else None
 
 
 def lcase(value: Value) -> Value | None:
+    """LCASE."""
     return _text_like(value.text.lower(), value) if _is_text(value) else None
 
 
 def contains(text: Value, part: Value) -> Value | None:
+    """CONTAINS."""
     return boolean(part.text in text.text) if _compatible(text, part) else None
 
 
 def strstarts(text: Value, part: Value) -> Value | None:
+    """STRSTARTS."""
     return boolean(text.text.startswith(part.text)) if _compatible(text, part) else None
 
 
 def strends(text: Value, part: Value) -> Value | None:
+    """STRENDS."""
     return boolean(text.text.endswith(part.text)) if _compatible(text, part) else None
 
 
 def strbefore(text: Value, part: Value) -> Value | None:
+    """STRBEFORE."""
     if not _compatible(text, part):
         return None
     before, found, _ = text.text.partition(part.text) if part.text else ("", "yes", "")
@@ -93,6 +101,7 @@ def strbefore(text: Value, part: Value) -> Value | None:
 
 
 def strafter(text: Value, part: Value) -> Value | None:
+    """STRAFTER."""
     if not _compatible(text, part):
         return None
     _, found, after = text.text.partition(part.text) if part.text else ("", "yes", text.text)
@@ -100,6 +109,7 @@ def strafter(text: Value, part: Value) -> Value | None:
 
 
 def concat(*values: Value) -> Value | None:
+    """CONCAT."""
     if not all(map(_is_text, values)):
         return None
     text = "".join(value.text for value in values)
@@ -109,10 +119,12 @@ def concat(*values: Value) -> Value | None:
 
 
 def encode_for_uri(value: Value) -> Value | None:
+    """ENCODE_FOR_URI."""
     return string(quote(value.text, safe="-_.~")) if _is_text(value) else None
 
 
 def regex(text: Value, pattern: Value, flags: Value | None = None) -> Value | None:
+    """REGEX."""
     if not _is_text(text) or pattern.kind != STRING:
         return None
     if flags is not None and flags.kind != STRING:
@@ -132,4 +144,5 @@ def _reference(function: str, *values: Value) -> Value | None:
 
 
 def replace(*values: Value) -> Value | None:
+    """REPLACE."""
     return _reference("REPLACE", *values)

@@ -1,8 +1,8 @@
-"""Sub-queries: `SELECT … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT …` → a node.
+"""Sub-queries: `SELECT … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT …` → an operator.
 
-The steps of SPARQL 1.1 section 18.2.4: group and aggregate, filter by HAVING, extend by
-the select expressions, order, project, make distinct, slice. Aggregates are computed into
-columns of their own; expressions over them see these columns. Cost: linear, sorting apart.
+The steps of SPARQL 1.1 section 18.2.4: group and aggregate, filter by HAVING, extend by the select
+expressions, order, project, remove duplicates, slice. Aggregates are computed into columns of their
+own, which expressions over them read. Cost: linear, except for sorting.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeAlias
 
+from spaseq.gpm.program import constant
 from spaseq.gpm.python.aggregates import aggregate, order_key
 from spaseq.gpm.python.expression import ExpressionCompiler
 from spaseq.gpm.python.functions import volatile
-from spaseq.gpm.python.inline import values_node
 from spaseq.gpm.python.row_operators import (
     Node,
     Row,
@@ -25,22 +25,23 @@ from spaseq.gpm.python.row_operators import (
     join,
     remembered,
     select,
+    values_node,
 )
 from spaseq.gpm.python.scope import Scope
-from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 from spaseq.plan.scope import possible_variables
 from spaseq.rdf.event import Term
 
 GroupCompiler: TypeAlias = Callable[[ast.GroupGraphPattern], Node]
 ExpressionsOver: TypeAlias = Callable[[Sequence[str], int | None], ExpressionCompiler]
-"""(columns, how many of them are the solution itself, None: all) → a compiler."""
+"""(columns, the number of columns that are the solution itself; None: all) → a compiler."""
 TermOf: TypeAlias = Callable[[Row, Scope], Term | None]
 
 
 def subselect_node(
     query: ast.SubSelect, compile_group: GroupCompiler, expressions: ExpressionsOver
 ) -> Node:
+    """The operator of a sub-query."""
     node = compile_group(query.where)
     if query.values is not None:
         node = join(node, values_node(query.values))
@@ -73,7 +74,7 @@ def subselect_node(
 
 
 def _lift_aggregates(query: ast.SubSelect) -> tuple[ast.SubSelect, list[ast.Aggregate]]:
-    """The query with a variable in place of each aggregate, and the aggregates."""
+    """The query with a variable in place of each aggregate, and the distinct aggregates."""
     found: list[ast.Aggregate] = []
 
     def lift(node: Any) -> Any:
@@ -167,7 +168,7 @@ def _computer(
 
 _SOMETHING = constant(ast.Literal(""))
 _STRICT = frozenset(("SUM", "AVG", "MIN", "MAX", "GROUP_CONCAT"))
-"""An error in one row is an error of the whole; the others pass over it."""
+"""The aggregates for which an error in one row is an error; the others skip such rows."""
 
 
 # ------------------------------------------------------------------ order, duplicates, slices

@@ -10,7 +10,7 @@ from random import Random
 
 import pyoxigraph as ox
 
-from spaseq.gpm.python.functions import FUNCTIONS, KIND_TESTS
+from spaseq.gpm.python.functions import KIND_TESTS
 from spaseq.parser import ast
 from spaseq.rdf._values import (
     BLANK,
@@ -81,24 +81,15 @@ PATTERNS = (
     *("", "a", "^a", "c$", "^abc$", "^$", "^", "$", "b c", r"a\.b", r"\^", r"\$", r"^\*", "é", "-"),
     *("[ab]+", "a|b", ".", "^a.c$", "(a|b)c", "B"),
 )
-ARGUMENTS = {
-    "LANGMATCHES": "text text",
-    "STRLANG": "text",
-    "SUBSTR": "text number number",
-    "REPLACE": "text text text text",
-    **dict.fromkeys(("CONTAINS", "STRSTARTS", "STRENDS", "STRBEFORE", "STRAFTER"), "text text"),
-    **dict.fromkeys(("STRLEN", "UCASE", "LCASE", "ENCODE_FOR_URI", "STRDT"), "text"),
-    **dict.fromkeys(("MD5", "SHA1", "SHA256", "SHA384", "SHA512", "IRI"), "text"),
-    **dict.fromkeys(("ABS", "CEIL", "FLOOR", "ROUND"), "number"),
-    **dict.fromkeys(("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS"), "time"),
-    **dict.fromkeys(("TZ", "TIMEZONE"), "time"),
-}
-"""What functions want for their arguments; "any" where nothing is said."""
+DRAWN = tuple(
+    entry
+    for entry in BUILTINS.values()
+    if entry.kind == "function" and not entry.volatile and not entry.by_reference
+)
+"""The functions that the evaluators compute, and that give the same result each time."""
 GIVES = {
-    "number": ("ABS", "CEIL", "FLOOR", "ROUND", "STRLEN", "YEAR", "MONTH", "DAY", "SECONDS"),
-    "text": ("SUBSTR", "UCASE", "LCASE", "CONCAT", "STRBEFORE", "STRAFTER", "STR", "STRLANG"),
-    "time": ("TIMEZONE",),
-    "any": tuple(name for name in FUNCTIONS if name not in ("RAND", "UUID", "STRUUID", "REPLACE")),
+    sort: DRAWN if sort == "any" else tuple(each for each in DRAWN if each.result == sort)
+    for sort in KINDS
 }
 CASTS_GIVING = {
     "number": ("integer", "decimal", "float", "double"),
@@ -163,15 +154,15 @@ class Drawer:
         return ast.Binary(operator, self.expr(sort, depth), self.expr(sort, depth))
 
     def call(self, sort: str, depth: int) -> ast.Expr:
-        name = self.chance.choice(GIVES[sort])
+        function = self.chance.choice(GIVES[sort])
+        name, least, most = function.name, function.least, function.most
         if name == "REGEX":
             flags = self.chance.choice(([], [], [ast.Literal("s")], [ast.Literal("i")]))
             pattern = ast.Literal(self.chance.choice(PATTERNS))
             return ast.Call(name, (self.expr("text", depth), pattern, *flags))
-        least, most = BUILTINS[name].least, BUILTINS[name].most
         count = self.chance.randint(least, 3 if most is None else min(most, 3))
-        wanted = ARGUMENTS.get(name, "").split()
-        sorts = [*wanted, *["text" if name == "CONCAT" else "any"] * count][:count]
+        wanted = function.arguments
+        sorts = [wanted[min(place, len(wanted) - 1)] for place in range(count)]
         return ast.Call(name, tuple(self.expr(sort, depth) for sort in sorts))
 
     def cast(self, sort: str, depth: int) -> ast.Expr:

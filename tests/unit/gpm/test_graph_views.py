@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import pyoxigraph as ox
 import pytest
 
+from spaseq.gpm.program import constant
 from spaseq.gpm.python.row_operators import Row
-from spaseq.gpm.terms import constant
 from spaseq.parser import ast
 from spaseq.rdf.event import Fact, Term
 from tests.unit.gpm.encoded_events import EX, encoded, matchers

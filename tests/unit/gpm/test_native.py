@@ -284,7 +284,7 @@ def test_a_batch_may_be_counted_between_two_events() -> None:
 
 def test_python_patterns_are_not_counted() -> None:
     found = matchers("{ ?a :p* ?b }")
-    with pytest.raises(ValueError, match="Python operators"):
+    with pytest.raises(ValueError, match="operators in Python"):
         found.count(batch_of(found, [event(1)]), 0)
 
 

@@ -1,23 +1,25 @@
-"""Conditions over numbers: their steps, what is decided by them, and what is said of a box.
+"""The numeric filter: its steps, its decisions, and its answers for a box.
 
-Drawn conditions over numbers of all datatypes, spellings and sizes are decided as the machine of
-`Expression` decides them, or not at all; and none is said to be false of a box whose rows it is
-true of. `SPASEQ_EXAMPLES` is the number of conditions (default 1500), `SPASEQ_SEED` the seed.
+It decides drawn conditions over numbers of all datatypes, spellings and sizes as the Python
+evaluator, the stack machine and fractions do, or leaves them undecided; and it excludes no box that
+has a row for which the condition is true. `SPASEQ_EXAMPLES` is the number of conditions (default
+1500), `SPASEQ_SEED` the seed.
 """
 
 from __future__ import annotations
 
 import doctest
 import os
+from contextlib import suppress
 from random import Random
 
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm.native import numeric_filter
+from spaseq.gpm.native import _numeric_filter, numeric_filter
 from spaseq.gpm.native._bytecode import Expression
 from spaseq.gpm.native.bytecode import ExpressionCode, Operation, compile_code
-from spaseq.gpm.native.numeric_filter import numeric_code
+from spaseq.gpm.native.numeric_filter import NumericCode, NumericStep, numeric_code
 from spaseq.gpm.python.expression import ExpressionCompiler
 from spaseq.gpm.python.scope import Scope
 from spaseq.parser import ast, parse_expression
@@ -26,6 +28,7 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._values import decode
 from spaseq.rdf.event import Term
+from tests.oracle_numbers import NotNumericError, truth_of
 from tests.unit.rdf.literals import literal
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "1500"))
@@ -279,6 +282,35 @@ def test_what_is_decided_is_what_the_machine_decides() -> None:
             rows += 1
     assert rows > 6 * EXAMPLES
     assert 0.4 * rows < decided < 0.95 * rows, decided / rows
+
+
+def test_what_is_decided_is_what_the_stack_machine_computes_and_what_fractions_say() -> None:
+    """`evaluate` runs the stack machine without shortcuts; the other reference has no limits."""
+    machine = fractions = 0
+    for seed in range(SEED, SEED + EXAMPLES):
+        one = Drawn(seed)
+        if not one.expression.is_numeric:
+            continue
+        for terms, numbers in zip(one.rows, one.numbers, strict=True):
+            found = one.expression.decide(one.batch, numbers)
+            if found is None:
+                continue
+            value = one.expression.evaluate(one.batch, numbers)
+            assert one.batch.term(value).value == str(found).lower(), (seed, one.text, terms)
+            machine += 1
+            with suppress(NotNumericError):
+                expected = truth_of(one.expr, dict(zip(SLOTS, terms, strict=True)))
+                assert found is expected, (seed, one.text, terms)
+                fractions += 1
+    assert machine > 3 * EXAMPLES
+    assert fractions > EXAMPLES, fractions
+
+
+def test_a_step_that_the_filter_does_not_know_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = NumericCode((), (0, 1), (NumericStep(Operation.SAME_TERM, 0, 1),))
+    monkeypatch.setattr(_numeric_filter, "numeric_code", lambda code: unknown)
+    with pytest.raises(ValueError, match="the numeric filter has no step 5"):
+        Expression(compile_code(parse_expression("?a < ?b"), SLOTS).code, Dictionary())
 
 
 def test_what_is_true_of_a_row_may_be_of_its_box() -> None:

@@ -83,7 +83,7 @@ def test_a_pattern_that_is_too_large_or_not_regular_is_an_error(pattern: str) ->
 def test_patterns_of_the_data_are_not_all_kept() -> None:
     for number in range(regular.MAX_CACHED_PATTERNS + 50):
         regex(string("a"), string(f"^(a+)+{number}$"))
-    assert regular._kept.cache_info().currsize <= regular.MAX_CACHED_PATTERNS
+    assert regular._cached.cache_info().currsize <= regular.MAX_CACHED_PATTERNS
 
 
 def test_patterns_mean_what_the_reference_says() -> None:

@@ -1,8 +1,8 @@
-"""Points in time: their fields, and points moved by durations; see _moments.pyx."""
+"""Calendar arithmetic: fields of points in time, and points plus durations; see _calendar.pyx."""
 
 from libc.stdint cimport int64_t
 
-from spaseq.gpm.native._operators cimport Operand
+from spaseq.gpm.native._operand cimport Operand
 
 cdef enum Field:
     YEAR
@@ -14,4 +14,4 @@ cdef enum Field:
 
 cdef void civil(int64_t days, int64_t* year, int* month, int* day) noexcept nogil
 cdef int shift(Operand* to, const Operand* moved, const Operand* by, int sign) except -2 nogil
-cdef int take_field(Operand* a, Field field) noexcept nogil
+cdef int calendar_field(Operand* a, Field field) noexcept nogil

@@ -1,13 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Calendar arithmetic on operands: `calendar.fields` and `calendar.add` in C.
 
-Invariant: the numbers are those of `spaseq.rdf.calendar`; so far from the year 1 that 128
-bits could overflow on the way, that module is asked. Cost: constant.
+A module of its own, since an operator (point ± duration) and functions (YEAR … SECONDS) share it.
+
+Invariant: results are those of `spaseq.rdf.calendar`, which computes what is so far from the year 1
+that 128 bits could overflow. Cost: constant.
+Source: XPath and XQuery Functions and Operators 3.1, sections 9.5 and 9.7.
 """
 
 from libc.stdint cimport int16_t, int64_t, uint8_t
 
-from spaseq.gpm.native._operators cimport ERROR, load_value, set_computed, value_of
+from spaseq.gpm.native._operand cimport ERROR, load_value, set_computed, value_of
 from spaseq.rdf._literals cimport (
     DAY,
     HOUR,
@@ -22,11 +25,15 @@ from spaseq.rdf._values cimport Kind
 
 from spaseq.rdf import _values
 
-cdef int64_t MANY_MONTHS = 1 << 40
+# Above this, and below its negative, `calendar` moves a point by months.
+cdef int64_t MONTHS_BOUND = 1 << 40
 
-# The fields that a form has, one bit each.
+# The fields that a form has: a set of bits by `Field`.
 cdef int[16] HAS
-HAS[<int>Form.DATE_TIME] = 63
+HAS[<int>Form.DATE_TIME] = (
+    1 << Field.YEAR | 1 << Field.MONTH | 1 << Field.DAY_OF_MONTH
+    | 1 << Field.HOURS | 1 << Field.MINUTES | 1 << Field.SECONDS
+)
 HAS[<int>Form.DATE] = 1 << Field.YEAR | 1 << Field.MONTH | 1 << Field.DAY_OF_MONTH
 HAS[<int>Form.TIME] = 1 << Field.HOURS | 1 << Field.MINUTES | 1 << Field.SECONDS
 HAS[<int>Form.G_YEAR] = 1 << Field.YEAR
@@ -37,22 +44,23 @@ HAS[<int>Form.G_DAY] = 1 << Field.DAY_OF_MONTH
 
 
 cdef inline bint _near(int128 instant) noexcept nogil:
-    """Whether moving it by as much again stays within 128 bits."""
+    """Whether the sum of two such instants stays within 128 bits."""
     return -(<int128>1 << 125) < instant < <int128>1 << 125
 
 
 cdef inline int128 _offset(int16_t zone) noexcept nogil:
+    """The offset of a time zone from UTC, in atto-seconds."""
     return 0 if zone == NO_ZONE else zone * MINUTE
 
 
 cdef inline int64_t _days(int128 instant) noexcept nogil:
-    """The day that an instant lies in."""
+    """The day of an instant, counted from 0001-01-01."""
     cdef int64_t days = <int64_t>(instant // DAY)
     return days - 1 if instant % DAY < 0 else days
 
 
 cdef void civil(int64_t days, int64_t* year, int* month, int* day) noexcept nogil:
-    """The date that lies `days` after 0001-01-01."""
+    """The date `days` after 0001-01-01."""
     cdef int64_t era = days // 146097, rest = days % 146097
     cdef int64_t century, four, single
     if rest < 0:
@@ -76,8 +84,8 @@ cdef void civil(int64_t days, int64_t* year, int* month, int* day) noexcept nogi
     day[0] = <int>rest + 1
 
 
-cdef int take_field(Operand* a, Field field) noexcept nogil:
-    """YEAR … SECONDS in the point's own zone: 1, or 0 where `calendar` is to be asked."""
+cdef int calendar_field(Operand* a, Field field) noexcept nogil:
+    """YEAR … SECONDS in the time zone of the point: 1, or 0 where `calendar` computes it."""
     cdef int64_t year, days
     cdef int month, day
     cdef int128 local
@@ -103,8 +111,10 @@ cdef int take_field(Operand* a, Field field) noexcept nogil:
             a.exact = year
         elif field == Field.MONTH:
             a.exact = month
-        else:
+        elif field == Field.DAY_OF_MONTH:
             a.exact = day
+        else:
+            a.kind = ERROR
     return 1
 
 
@@ -124,8 +134,8 @@ cdef int shift(Operand* to, const Operand* moved, const Operand* by, int sign) e
         return 0
     months = by.months
     seconds = by.exact
-    if not (_near(instant) and _near(seconds) and -MANY_MONTHS < months < MANY_MONTHS):
-        return _shift_slowly(to, moved, by, sign)
+    if not (_near(instant) and _near(seconds) and -MONTHS_BOUND < months < MONTHS_BOUND):
+        return _shift_in_python(to, moved, by, sign)
     if sign < 0:
         months = -months
         seconds = -seconds
@@ -164,7 +174,7 @@ cdef int128 _months_later(int128 local, int64_t months) noexcept nogil:
     return days_before(year, month, day if day < longest else longest) * DAY + clock
 
 
-cdef int _shift_slowly(
+cdef int _shift_in_python(
     Operand* to, const Operand* moved, const Operand* by, int sign
 ) except -2 with gil:
     operation = _values.add if sign > 0 else _values.subtract
