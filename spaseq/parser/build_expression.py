@@ -284,7 +284,7 @@ class ExpressionBuilder:
         name = SYNONYMS.get(name, name)
         arguments = self._arguments(given)
         known = BUILTINS[name]
-        if not known.takes(len(arguments)):
+        if not known.accepts(len(arguments)):
             self.source.report(
                 f"{name} takes {known.arity}, here it has {len(arguments)}",
                 self.span(tree),

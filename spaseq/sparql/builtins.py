@@ -43,7 +43,7 @@ class Builtin:
     by_reference: bool = False
     """Whether pyoxigraph computes each call."""
 
-    def takes(self, count: int) -> bool:
+    def accepts(self, count: int) -> bool:
         """Whether a call may have so many arguments."""
         return self.least <= count and (self.most is None or count <= self.most)
 
