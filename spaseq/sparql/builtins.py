@@ -1,9 +1,9 @@
 """The functions that a query may call: one table of names, arities and kinds.
 
-The parser takes its keywords from here, the checker what is known and with how many arguments,
-and the evaluators which function differs from call to call. A call that this table admits
-compiles; a call that it does not admit is an error of the check. An evaluator keeps its own
-implementations by name, and `tests/unit/test_builtins.py` compares the names.
+The parser derives its keywords from this table, the checks derive the known functions and their
+arities, and the evaluators derive which functions are volatile. A call that the table admits
+compiles; any other call is reported by the checks. Each evaluator has its own implementations by
+name, and `tests/unit/test_builtins.py` compares the names.
 
 Sources: SPARQL 1.1, production [121] and section 17; docs/language.md, section 4, for `FIRST`
 and `LAST`.
@@ -21,30 +21,31 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 class Builtin:
     """A function with its arity.
 
-    kind        what an evaluator makes of a call:
-    function    values to a value, or to an error
-    test        a value to a boolean
-    form        a construct of its own: it looks at a row, or does not evaluate all arguments
-    cast        a value to a literal of the datatype that `name` is the IRI of
+    `kind` says how an evaluator treats a call:
+
+    function    maps values to a value or an error
+    test        maps a value to a boolean
+    form        a special form: reads the row, or does not evaluate all arguments
+    cast        maps a value to a literal of the datatype whose IRI is `name`
     """
 
     name: str
-    """In capitals, or an IRI."""
+    """In upper case, or an IRI."""
     least: int
     most: int | None
     """None: no bound."""
     signature: str = ""
-    """How a call is written, where the number of arguments does not tell."""
+    """How a call is written, if its form does not follow from the number of arguments."""
     kind: Literal["function", "test", "form", "cast"] = "function"
     opcode: str = ""
-    """The instruction of the compiled expression that is this function alone."""
+    """The bytecode instruction that computes this function, if there is one of its own."""
     volatile: bool = False
-    """Whether two calls with equal arguments may give two results."""
+    """Whether two calls with equal arguments may return different results."""
     by_reference: bool = False
-    """Whether pyoxigraph computes each call."""
+    """Whether pyoxigraph, the reference implementation, computes each call."""
 
     def accepts(self, count: int) -> bool:
-        """Whether a call may have so many arguments."""
+        """Whether a call may have `count` arguments."""
         return self.least <= count and (self.most is None or count <= self.most)
 
     @property
@@ -65,13 +66,13 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function over many values."""
+    """An aggregate function."""
 
     name: str
     value_of_nothing: bool = False
-    """Whether it has a value over no values at all."""
+    """Whether it has a value for an empty input."""
     of_sequence: bool = False
-    """Whether it ranges over iterations only, and not over the rows of a sub-select."""
+    """Whether it aggregates only iterations, not the rows of a sub-select."""
 
 
 def _function(name: str, least: int, most: int | None = -1, signature: str = "") -> Builtin:
@@ -144,19 +145,19 @@ _TABLE = (
 )
 
 BUILTINS: dict[str, Builtin] = {entry.name: entry for entry in _TABLE}
-"""The functions that a keyword names."""
+"""The functions called by keyword."""
 
 SYNONYMS = {"URI": "IRI", "ISURI": "ISIRI"}
-"""Two names of one function: the tree holds the second."""
+"""Synonym → the name used in the syntax tree."""
 
 CASTS = (
     "boolean", "date", "dateTime", "dayTimeDuration", "decimal", "double", "duration", "float",
     "integer", "string", "time", "yearMonthDuration",
 )  # fmt: skip
-"""The datatypes, as local names in `xsd:`, that a value is cast to."""
+"""The target datatypes of casts, as local names in `xsd:`."""
 
 REFERENCE_CASTS = ("gDay", "gMonth", "gMonthDay", "gYear", "gYearMonth")
-"""The same, of the casts that pyoxigraph computes."""
+"""The target datatypes of casts that pyoxigraph computes."""
 
 NAMED_BY_IRI: dict[str, Builtin] = {
     XSD + name: Builtin(
@@ -169,7 +170,7 @@ NAMED_BY_IRI: dict[str, Builtin] = {
     )
     for name in (*CASTS, *REFERENCE_CASTS)
 }
-"""The functions that an IRI names."""
+"""The functions called by IRI."""
 
 AGGREGATES: dict[str, Aggregate] = {
     entry.name: entry
