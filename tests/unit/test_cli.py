@@ -215,7 +215,7 @@ def test_output_onto_an_input_is_refused(shell: Shell, tmp_path: Path) -> None:
         (["q.rq", "--stream", "s=s.nq", "--lateness", "soon"], "is not a duration"),
         (["q.rq", "--stream", "s=s.nq", "--time-predicate", "a b"], "is not an IRI"),
         (["q.rq", "--stream", "s=s.nq", "--time-predicate", "e:t", "--arrival-time"], "exclude"),
-        (["q.rq", "--stream", "s=s.nq", "--kb", "e:kb=http://a:b@c.org/"], "holds credentials"),
+        (["q.rq", "--stream", "s=s.nq", "--kb", "e:kb=http://a:b@c.org/"], "contains credentials"),
         (["q.rq", "--stream", "s=s.nq", "--kb", "e:kb=none.ttl"], "none.ttl: there is no such"),
         (["q.rq", "--stream", "s=s.nq", "--entail", "rdfs"], "--entail rdfs takes the schema from"),
         (["q.rq", "--stream", "s=s.nq", "--entail", "owl"], "'owl' is not one of 'rdfs', 'owl-ql'"),
