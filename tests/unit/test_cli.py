@@ -336,7 +336,7 @@ E = "http://example.org/"
              "no query reads the KB graph <E/company> given with --kb; graphs read: "
              "<E/companies>; did you mean <E/companies>?\n"],
         ),
-        (":companies", "FROM :other", ["other"], ["but FROM leaves it out", "FROM NAMED <E/comp"]),
+        (":companies", "FROM :other", ["other"], ["FROM does not list it", "FROM NAMED <E/comp"]),
         ("?g", "", ["companies", "other"], []),
         ("?g", "FROM :a", ["a", "b"], ["no query reads the KB graph <E/b>"]),
         ("?g", "", [], ["GRAPH ?g reads the graphs of the KB, but none is given", "--kb 'IRI=FI"]),
