@@ -119,12 +119,12 @@ def _terminals(lark: Any) -> tuple[dict[str, str], dict[str, str], list[list[str
 
 def _rule(rule: Any) -> list[Any]:
     """The rule's symbol, its tree's name, its length, the positions that become children."""
-    kept = [
+    children = [
         position
         for position, symbol in enumerate(rule.expansion)
         if not (symbol.is_term and symbol.filter_out)
     ]
-    return [rule.origin.name, rule.alias or rule.origin.name, len(rule.expansion), kept]
+    return [rule.origin.name, rule.alias or rule.origin.name, len(rule.expansion), children]
 
 
 def _dump(value: object) -> str:

@@ -109,23 +109,23 @@ def _without_dots(path: str) -> str:
     if "." not in path:
         return path
     rooted = path.startswith("/")
-    kept: list[str] = []
+    out: list[str] = []
     segments = path.split("/")
     for index, segment in enumerate(segments):
         last = index == len(segments) - 1
         if segment == ".":
             if last:
-                kept.append("")
+                out.append("")
         elif segment == "..":
-            if len(kept) > rooted:
-                kept.pop()
+            if len(out) > rooted:
+                out.pop()
             if last:
-                kept.append("")
+                out.append("")
         else:
-            kept.append(segment)
-    if rooted and (not kept or kept[0]):
-        kept.insert(0, "")
-    return "/".join(kept)
+            out.append(segment)
+    if rooted and (not out or out[0]):
+        out.insert(0, "")
+    return "/".join(out)
 
 
 RELATIVE = "urn:relative:"

@@ -61,8 +61,8 @@ class Rule:
     tree: str
     """The rule's alias, or its symbol."""
     length: int
-    kept: tuple[int, ...]
-    """The positions of the symbols that become children."""
+    children: tuple[int, ...]
+    """The positions of the symbols that become children of the tree."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,10 @@ def tables() -> Tables:
             dict(zip(map(symbols.__getitem__, row[::2]), row[1::2], strict=True))
             for row in raw["states"]
         ],
-        [Rule(symbol, tree, length, tuple(kept)) for symbol, tree, length, kept in raw["rules"]],
+        [
+            Rule(symbol, tree, size, tuple(children))
+            for symbol, tree, size, children in raw["rules"]
+        ],
         raw["keywords"],
         raw["signs"],
         [(name, pattern) for name, pattern in raw["patterns"]],
@@ -136,9 +139,9 @@ class Automaton:
             if action >= 0:
                 return True
             rule = self._rules[-1 - action]
-            kept = max(len(pushed) - rule.length, 0)
-            depth -= rule.length - (len(pushed) - kept)
-            del pushed[kept:]
+            left = max(len(pushed) - rule.length, 0)
+            depth -= rule.length - (len(pushed) - left)
+            del pushed[left:]
             pushed.append(
                 self._states[pushed[-1] if pushed else self._stack[depth - 1]][rule.symbol]
             )
@@ -176,7 +179,7 @@ class Automaton:
 
 def _tree(rule: Rule, parts: list[Part]) -> Tree:
     children: list[Part] = []
-    for position in rule.kept:
+    for position in rule.children:
         part = parts[position]
         if isinstance(part, Token) or part.rule[0] != "_":
             children.append(part)
