@@ -3,15 +3,15 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 cdef enum:
-    SPELL = 1 << 14     # steps between two looks at the clock
+    SPELL = 1 << 14     # steps between two reads of the clock
 
-# The steps of one event: `left` counts down to the bound, or to the next look at the clock.
+# The steps of one event: `left` counts down to the limit, or to the next read of the clock.
 cdef struct Effort:
     uint64_t left
-    uint64_t granted    # what `left` was at the last grant
+    uint64_t granted    # `left` at the last grant
     uint64_t had        # steps of the event before that grant
-    uint64_t most       # steps that an event may take
-    uint64_t unlooked   # steps until the next look at the clock
+    uint64_t most       # maximum number of steps of an event
+    uint64_t unlooked   # steps until the next read of the clock
 
 cdef int heed() except -1 nogil
 cdef int bound_effort(Effort* effort, uint64_t most) noexcept nogil
@@ -20,7 +20,7 @@ cdef bint take_more(Effort* effort, uint64_t count) except -1 nogil
 
 
 cdef inline int beat(uint32_t* beats) except -1 nogil:
-    """One more turn of a loop that counts no steps: signals are looked at now and then."""
+    """Count an iteration of a loop without steps; every `SPELL` iterations check for signals."""
     beats[0] += 1
     if beats[0] & (SPELL - 1) == 0:
         heed()
@@ -28,7 +28,7 @@ cdef inline int beat(uint32_t* beats) except -1 nogil:
 
 
 cdef inline int resume_effort(Effort* effort, uint64_t had) noexcept nogil:
-    """An event that took so many steps before takes more."""
+    """Continue an event that has taken `had` steps so far."""
     effort.unlooked -= effort.granted - effort.left
     effort.had = had
     effort.granted = effort.left = min(effort.most - had, effort.unlooked)
@@ -36,12 +36,12 @@ cdef inline int resume_effort(Effort* effort, uint64_t had) noexcept nogil:
 
 
 cdef inline uint64_t spent_of(const Effort* effort) noexcept nogil:
-    """The steps of the event so far."""
+    """The number of steps of the event so far."""
     return effort.had + effort.granted - effort.left
 
 
 cdef inline bint take_step(Effort* effort) except -1 nogil:
-    """One more step of the event; False where the bound leaves none."""
+    """Count one step of the event; False if the limit is reached."""
     if effort.left == 0 and not renew(effort):
         return False
     effort.left -= 1
@@ -49,7 +49,7 @@ cdef inline bint take_step(Effort* effort) except -1 nogil:
 
 
 cdef inline bint take_steps(Effort* effort, uint64_t count) except -1 nogil:
-    """So many more steps of the event; False where the bound leaves fewer."""
+    """Count `count` steps of the event; False if they exceed the limit."""
     if effort.left < count:
         return take_more(effort, count)
     effort.left -= count
