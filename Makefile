@@ -1,4 +1,4 @@
-# The verbs of this project; `make help` lists them. Each sets up what it needs in .venv.
+# The targets of this project; `make help` lists them. Each installs what it needs in .venv.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -16,11 +16,11 @@ GRID      := examples/smart-grid
 .DEFAULT_GOAL := help
 .PHONY: help demo test check sanitize lint docs bench build clean
 
-help: ## list the verbs
+help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
-# What running needs: the package in place and its dependencies. Its extension modules are built
-# afterwards, in place too, because pip would build all of them again whenever one changes.
+# An editable install of the package with its dependencies. The extension modules are built in place
+# afterwards, because pip would rebuild all of them whenever one changes.
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "spaseq needs Python 3.11 or later; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
@@ -35,14 +35,14 @@ $(BUILT): $(INSTALLED) setup.py $(NATIVE)
 	  { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
-# What the tests, the linters and Spark need.
+# The dependencies of the tests, the linters and Spark.
 $(READY): $(BUILT)
 	@test -e $@ -a $@ -nt $(INSTALLED) || { \
 	  echo "installing what the tests need (once) ..." >&2; \
 	  SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[dev]'; }
 	@touch $@
 
-demo: $(BUILT) ## run the smart-grid example and show what it found
+demo: $(BUILT) ## run the smart-grid example and show its matches
 	@$(BIN)/spaseq run $(GRID)/query.rq \
 	  --stream weather=$(GRID)/weather.trig \
 	  --stream power=$(GRID)/power.trig \
@@ -58,7 +58,7 @@ demo: $(BUILT) ## run the smart-grid example and show what it found
 test: $(READY) ## run every test (SPASEQ_DATA names the published data sets, if you have them)
 	@$(BIN)/python -m pytest -n 2
 
-check: $(READY) ## lint, types and the tests that find most faults, in about 90 seconds
+check: $(READY) ## lint, types and the most effective tests, in about 90 seconds
 	@$(BIN)/python -m pytest -n 2 --quick
 
 sanitize: $(READY) ## run the tests of the compiled part under AddressSanitizer and UBSan, with assertions (gcc)
@@ -69,15 +69,15 @@ lint: $(READY) ## ruff check, ruff format --check, mypy --strict
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-docs: $(READY) ## run every example in README.md and docs/, and follow their links
+docs: $(READY) ## run every example in README.md and docs/, and check their links
 	@$(BIN)/python -m pytest tests/test_docs.py tests/test_source.py -k 'test_docs or named'
 
-bench: $(READY) ## measure events per second and memory (EVENTS=20000 says how many events)
+bench: $(READY) ## measure events per second and memory (EVENTS=20000 sets the number of events)
 	@$(BIN)/python benchmarks/query/three_steps.py --events $(or $(EVENTS),20000)
 
 build: $(BUILT) ## compile the Cython modules in place
 
-clean: ## remove .venv and everything that was built
+clean: ## remove .venv and all build products
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find spaseq -name '*.so' -delete
 	rm -f spaseq/_cyutility.c

@@ -1,13 +1,14 @@
-"""Builds the extension modules: every ``.pyx`` file under ``spaseq/`` is one.
+"""Builds the extension modules, one for every ``.pyx`` file under ``spaseq/``.
 
-pyproject.toml cannot say how: the modules are found rather than listed, Cython's utility code is
-compiled once (into ``spaseq._cyutility``) rather than into each of them, and all cores take part.
+This needs code rather than pyproject.toml, because the modules are found by a glob, Cython's
+utility code is compiled once (into ``spaseq._cyutility``) rather than into each module, and the
+build uses all cores (docs/decisions/0011-setup-py.md).
 
-The environment variable ``SPASEQ_BUILD`` chooses what is built:
+The environment variable ``SPASEQ_BUILD`` selects the build:
 
 - ``release`` (the default): optimised, without assertions and debug information;
-- ``debug``: with both and with light optimisation, for sanitizers and debuggers;
-- ``none``: no extension module, for an editable install whose modules are built in place
+- ``debug``: lightly optimised, with assertions and debug information, for sanitizers and debuggers;
+- ``none``: no extension modules, for an editable install whose modules are built in place
   afterwards (``python setup.py build_ext --inplace``, which is incremental).
 """
 
@@ -30,9 +31,9 @@ UTILITY_SOURCE = Path("spaseq/_cyutility.c")
 
 
 def extensions(build: str) -> list[Extension]:
-    """One extension for each ``.pyx`` file, and the one that they share.
+    """One extension for each ``.pyx`` file, and the shared utility module.
 
-    The largest file comes first, so that the last one to finish is a small one.
+    The largest files are compiled first, so that the parallel build ends evenly.
     """
     if build == "none":
         return []
@@ -45,7 +46,7 @@ def extensions(build: str) -> list[Extension]:
 
 
 def translate(modules: list[Extension]) -> list[Extension]:
-    """The extensions with C sources, written anew where a ``.pyx`` or ``.pxd`` file changed."""
+    """The extensions with C sources, regenerated if a ``.pyx`` or ``.pxd`` file has changed."""
     from Cython.Build import cythonize
 
     if not UTILITY_SOURCE.exists():
@@ -72,7 +73,7 @@ class ParallelBuild(build_ext):
 
 
 class SourcesWithC(sdist):
-    """``sdist`` that ships the C files: building from it needs no translation."""
+    """``sdist`` that includes the C files, so that building from it needs no translation."""
 
     def run(self) -> None:
         translate(self.distribution.ext_modules)

@@ -5,11 +5,11 @@ The package is one pipeline, and a module imports only from stages to its left:
     errors → rules → sparql → rdf → parser → plan → gpm | nfa | kb → results → engine
     → explain | io → runs → program → pipeline → generate → spark | cli
 
-`compile` turns query texts into a `Program`, `Program.start` makes a `Run`, `Run.push`
-yields a `Match` the moment its last event arrives; `run` does all of it over files.
+`compile` turns query texts into a `Program`, `Program.start` creates a `Run`, and `Run.push`
+yields each `Match` as soon as its last event arrives; `run` does all of this over files.
 
-The names below are loaded when they are first used: who only parses a query, or asks the
-command line for help, does not wait for the engine.
+The names below are imported on first use, so that parsing a query or printing help does not
+load the engine.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
     "run",
 ]
 
-_HOMES = {
+_MODULES = {
     "Endpoint": ("spaseq.kb.endpoint", "Endpoint"),
     "Event": ("spaseq.rdf.event", "Event"),
     "EventError": ("spaseq.errors", "EventError"),
@@ -68,9 +68,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = _HOMES[name]
+    module, attribute = _MODULES[name]
     value = getattr(import_module(module), attribute)
     globals()[name] = value
     return value

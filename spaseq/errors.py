@@ -1,9 +1,8 @@
-"""Everything that can go wrong, as types: one root, one class for each stage.
+"""The exceptions of the package: one root class, and one class for each kind of failure.
 
-Every error about a query is a list of `Diagnostic`s (a place in the text, what is
-wrong there, what to do about it, and a second place where two of them disagree), so
-that tools read fields and people read the caret picture. `render` is the only
-function that draws it.
+An error about a query is a list of `Diagnostic`s: a position in the text, a message, a hint and
+optionally a second position. Tools read these fields; people read the text that `render` makes
+of them, with carets under the position.
 """
 
 from __future__ import annotations
@@ -16,9 +15,10 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a query's text: offsets count characters, lines and columns from 1.
+    """A range of a query's text.
 
-    `end`, `end_line` and `end_column` are exclusive.
+    Offsets count characters from 0; lines and columns count from 1. `end`, `end_line` and
+    `end_column` are exclusive.
     """
 
     start: int
@@ -29,7 +29,7 @@ class Span:
     end_column: int
 
     def to(self, other: Span) -> Span:
-        """The stretch from the start of this span to the end of `other`."""
+        """The range from the start of this span to the end of `other`."""
         return Span(self.start, other.end, self.line, self.column, other.end_line, other.end_column)
 
 
@@ -38,7 +38,7 @@ NOWHERE = Span(0, 0, 1, 1, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding about a query: an error stops it, a warning does not."""
+    """One finding about a query: an error, which prevents it from running, or a warning."""
 
     message: str
     span: Span
@@ -49,14 +49,14 @@ class Diagnostic:
 
 
 class SpaseqError(Exception):
-    """The root of every error this package raises on purpose."""
+    """The base class of all exceptions that the package raises deliberately."""
 
 
 class QueryError(SpaseqError):
-    """A query that cannot be run: its text, and all that was found wrong with it.
+    """A query cannot run; holds its text and all findings about it.
 
-    `line`, `column` and `hint` are those of the first finding. `others` are the errors of the
-    other queries that were compiled together with this one; `str()` shows them too.
+    `line`, `column` and `hint` are those of the first finding. `others` are the errors of other
+    queries compiled together with this one; `str()` includes them.
     """
 
     def __init__(
@@ -96,21 +96,21 @@ class QuerySyntaxError(QueryError):
 
 
 class QuerySemanticError(QueryError):
-    """The text is a SPAseq query that has no meaning, or none this engine can compute."""
+    """The text is a SPAseq query, but it has no meaning or the engine cannot execute it."""
 
 
 class EventError(SpaseqError):
-    """An event that cannot be taken: late, going back in time, without a usable timestamp."""
+    """An event cannot be accepted: it is late, out of order, or has no usable timestamp."""
 
 
 InputUnit: TypeAlias = Literal["line", "frame"]
-"""What a place in an input file is counted in: lines, or frames of a binary format."""
+"""The unit of positions in an input file: lines, or frames of a binary format."""
 
 
 class InputError(SpaseqError):
-    """A source that cannot be read on: file and line, and what is wrong there.
+    """A source cannot be read further; names the file, the line and the problem.
 
-    In a format without lines, `line` counts what `unit` says.
+    `line` counts in the unit `unit`, since binary formats have frames instead of lines.
     """
 
     def __init__(
@@ -128,22 +128,22 @@ class InputError(SpaseqError):
 
 
 def input_place(file: str, line: int, unit: InputUnit) -> str:
-    """A place in a file, as messages name it."""
+    """A position in a file, for messages."""
     return f"{file}:{line}" if unit == "line" else f"{file}, {unit} {line}"
 
 
 class KbError(SpaseqError):
-    """A knowledge base that cannot be read, or that the query needs and nobody gave."""
+    """A knowledge base cannot be read, or the query needs one that was not given."""
 
 
 class QueryWarning(UserWarning):
-    """A query that is right, and will probably match nothing."""
+    """A valid query that will probably match nothing."""
 
 
 class EndpointError(KbError):
-    """A SPARQL endpoint that gave no usable answer: which one, to what query, and why not.
+    """A SPARQL endpoint returned no usable answer; names the endpoint, the query and the cause.
 
-    `final`: the same query would be refused again, however often it were sent.
+    `attempts` is the number of requests sent. `final` means that a retry would fail too.
     """
 
     def __init__(
@@ -163,9 +163,9 @@ class EndpointError(KbError):
 
 
 class LimitExceeded(SpaseqError):
-    """A bound set by the user or the machine was reached; the message names it.
+    """A limit set by the user or by the machine was reached; the message names it.
 
-    Where it has to do with a place of a query, `diagnostic` says which, as for a `QueryError`.
+    `diagnostic` gives the position in the query that reached it, if there is one.
     """
 
     def __init__(
@@ -186,15 +186,15 @@ class LimitExceeded(SpaseqError):
 
 
 class RunFailed(SpaseqError):
-    """A run that an error stopped in the midst of an event, asked for more."""
+    """A run was used after an error had stopped it in the middle of an event."""
 
 
 class StateError(SpaseqError):
-    """Saved state that does not fit: another version, or another program."""
+    """Saved state is damaged, or belongs to another version or another program."""
 
 
 def render(diagnostics: Sequence[Diagnostic], source: str, name: str = "query") -> str:
-    """The findings as text: `name:line:column: what`, the line, a caret, the hint."""
+    """The findings as text: `name:line:column: message`, the line with carets, the hint."""
     return "\n".join(_render_one(finding, source, name) for finding in diagnostics)
 
 
@@ -224,7 +224,7 @@ def _picture(span: Span, lines: Sequence[str]) -> list[str]:
 
 
 def _display_width(text: str) -> int:
-    """The columns a terminal gives the text: East Asian wide characters take two."""
+    """The number of terminal columns of the text; East Asian wide characters count two."""
     if text.isascii():
         return len(text)
     return sum(

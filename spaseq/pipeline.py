@@ -1,8 +1,8 @@
-"""The loop: sources → run → sink. Everything that moves events and matches, and nothing else.
+"""The main loop, which moves events from sources to a run and matches to a sink.
 
-Events are handed to the run in batches, one by one where somebody may be waiting for the
-matches. Invariant: when an input fails, the matches of every event before the failure have
-been written before the error is raised, and the run is not finished, since its input is not.
+Events are passed in batches, or one by one from a live source, whose matches must not be
+delayed. Invariant: if an input fails, the matches of all events before the failure are written
+before the error is raised, and the run is not finished, since its input is incomplete.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from spaseq.results import Match
 
 Path: TypeAlias = str | PathLike[str]
 BATCH = 256
+"""Events of a batch."""
 
 
 class Engine(Protocol):
-    """What the loop needs of a `Run`."""
+    """The part of `Run` that the loop uses."""
 
     def push_batch(self, events: Iterable[Event] | EventBatch) -> Iterable[Match]: ...
 
@@ -43,7 +44,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: counted after every batch."""
+    """The progress of a run, reported after every batch."""
 
     events: int
     matches: int
@@ -54,7 +55,7 @@ Observer: TypeAlias = Callable[[Progress], None]
 
 
 def shapes(program: Program) -> list[Shape]:
-    """What the results of each query look like."""
+    """The result format of each query."""
     return [
         Shape(
             query.plan.name,
@@ -70,7 +71,7 @@ def file_sources(
     options: ReadOptions,
     log: Callable[[str], None] = log_warning,
 ) -> list[Source]:
-    """A source per stream IRI, in the order given; they share one domain of time."""
+    """A source for each stream IRI, in the order given; all share one domain of time."""
     domain = TimeDomain()
     return [
         Source(iri, files, options, number, domain, log)
@@ -83,18 +84,24 @@ def matches(
 ) -> Iterator[Match]:
     """All matches of ordered events, to the end of the run.
 
+    Args:
+        run: The run; it is finished at the end of the events.
+        events: The events, in time order.
+        batch: The number of events passed to the run at once.
+        observe: Called after every batch.
+
     Raises:
-        SpaseqError: of the events' source, when the matches before it have been yielded.
+        SpaseqError: from the source of the events, after the matches before it are yielded.
     """
-    seen = found = 0
+    seen = matched = 0
     for some, failure in _batches(events, batch):
         for match in run.push_batch(some):
-            found += 1
+            matched += 1
             yield match
         seen += len(some)
         if observe is not None and len(some):
             last = EncodedEvent(some, len(some) - 1) if isinstance(some, EventBatch) else some[-1]
-            observe(Progress(seen, found, last))
+            observe(Progress(seen, matched, last))
         if failure is not None:
             raise failure
     yield from run.finish()
@@ -120,9 +127,9 @@ def pump(
 def _batches(
     events: Iterable[Event], size: int
 ) -> Iterator[tuple[Sequence[Event] | EventBatch, SpaseqError | None]]:
-    """The events in lists of `size`; the last list may come with the error that ended them.
+    """The events in lists of `size`; the last one is paired with the error that ended them, if any.
 
-    A source that encodes its events gives them as it has read them, in batches of its own.
+    A source that encodes its events returns its own batches.
     """
     if isinstance(events, Source) and events.relevance is not None:
         batches = events.batches()
@@ -160,17 +167,26 @@ def run(
     max_memory: int | None = None,
     on_limit: OnLimit = "stop",
 ) -> Iterator[Match]:
-    """The matches of queries over streams: the whole package in one call.
+    """Run queries over streams and iterate over the matches.
 
-    `streams` gives each stream, by IRI or by the name a query calls it, its file, a list
-    of files, or an iterable in the order of time: of `Event`s, or of (timestamp, graph) or
-    (timestamp, graph, name) as `Run.push` takes them. `options` says how files are read,
-    `entail` what patterns match by the schema of the KB, and the last four what the run may
-    hold and do (see `Program.start`).
+    Args:
+        program: A compiled program, or the text of one or several queries.
+        streams: For each stream, by its IRI or its name in a query, a file, a list of files, or
+            an iterable in time order of `Event`s, (timestamp, graph) or (timestamp, graph, name);
+            see `Run.push`.
+        kb: The knowledge base, as for `Program.start`.
+        bind: Values of query variables, as for `Program.bind`.
+        options: How to read files.
+        entail: `rdfs` or `owl-ql`, as for `Program.start`.
+        max_groups: As for `Program.start`.
+        max_steps: As for `Program.start`.
+        max_memory: As for `Program.start`.
+        on_limit: As for `Program.start`.
 
     Raises:
-        QueryError, SpaseqError: at once, for a query or streams that do not fit together.
-        InputError, EventError: while iterating, after the matches of all that came before.
+        QueryError: immediately, if a query is invalid.
+        SpaseqError: immediately, if the streams do not fit the queries.
+        InputError, EventError: while iterating, after the matches of all earlier events.
     """
     if not isinstance(program, Program):
         program = compile_queries(program, bind=bind)
@@ -200,35 +216,35 @@ def run(
 
 
 def stream_iri(program: Program, name: str) -> str:
-    """The IRI of a stream from outside, by that IRI or by the name queries give it.
+    """The IRI of an input stream, given by its IRI or by its name in the queries.
 
     Raises:
-        SpaseqError: for what no query reads, and a name that queries use for different streams.
+        SpaseqError: if no query reads the stream, or queries use the name for several streams.
     """
     if name in program.streams:
         return name
-    called = {s.iri.value for query in program.sources for s in query.streams if s.name == name}
-    found = [iri for iri in program.streams if iri in called]
-    if len(found) > 1:
-        shown = " and ".join(f"<{iri}>" for iri in found)
-        raise SpaseqError(f"the queries call both {shown} {name}; use the IRI")
-    if not found:
+    named = {s.iri.value for query in program.sources for s in query.streams if s.name == name}
+    iris = [iri for iri in program.streams if iri in named]
+    if len(iris) > 1:
+        shown = " and ".join(f"<{iri}>" for iri in iris)
+        raise SpaseqError(f"the queries use the name {name} for both {shown}; use the IRI")
+    if not iris:
         raise SpaseqError(f"no query reads the stream {name}; {shown_streams(program)}")
-    return found[0]
+    return iris[0]
 
 
 def shown_streams(program: Program) -> str:
-    """The streams from outside, with the names that queries give them, for messages."""
+    """The input streams with their names in the queries, for messages."""
     names: dict[str, dict[str, None]] = {iri: {} for iri in program.streams}
     for query in program.sources:
         for stream in query.streams:
             names.get(stream.iri.value, {})[stream.name] = None
-    shown = ", ".join(f"<{iri}> ({', '.join(called)})" for iri, called in names.items())
+    shown = ", ".join(f"<{iri}> ({', '.join(known)})" for iri, known in names.items())
     return f"the streams read are {shown}" if shown else "no stream is read"
 
 
 def _by_iri(program: Program, streams: Mapping[str, Any]) -> dict[str, Any]:
-    """The contents by stream IRI, in the order the queries declare the streams."""
+    """Stream IRI → content, in the order in which the queries declare the streams."""
     named = {stream_iri(program, name): content for name, content in streams.items()}
     for iri in program.streams:
         if iri not in named:
@@ -237,7 +253,7 @@ def _by_iri(program: Program, streams: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _files(content: Any) -> list[str] | None:
-    """The paths, where the content of a stream is files."""
+    """The paths of a stream's content if it consists of files, else None."""
     if isinstance(content, str | PathLike):
         return [str(content)]
     listed = isinstance(content, list | tuple) and content
@@ -249,7 +265,7 @@ def _files(content: Any) -> list[str] | None:
 def _pushed(
     stream: str, items: Iterable[Any], number: int, precision: TimePrecision
 ) -> Iterator[Event]:
-    """Events made of what a caller gives; ordinals are counted here."""
+    """Events from the items of a caller's iterable, with ordinals."""
     last: int | None = None
     ordinal = 0
     for place, item in enumerate(items):
@@ -260,7 +276,7 @@ def _pushed(
                 timestamp, graph, *rest = item
             except TypeError:
                 raise EventError(
-                    f"{item!r} is no event: give an Event or (timestamp, graph)"
+                    f"{item!r} is not an event; use an Event or (timestamp, graph)"
                 ) from None
             stamp = from_value(timestamp, "s", precision)
             facts = facts_of(graph, f"s{number}e{place + 1}")
@@ -268,8 +284,8 @@ def _pushed(
             name = ox.NamedNode(name) if isinstance(name, str) else name
         if last is not None and stamp.micros < last:
             raise EventError(
-                f"time runs backwards in <{stream}>: {stamp.term.value} is before the event "
-                "in front of it; sort the events"
+                f"time runs backwards in <{stream}>: {stamp.term.value} is before the time of "
+                "the previous event; sort the events"
             )
         ordinal = ordinal + 1 if stamp.micros == last else 0
         last = stamp.micros

@@ -1,8 +1,9 @@
-"""Query texts → a `Program`: everything that can be decided before the first event.
+"""Query texts → a `Program`, which holds everything that can be decided before the first event.
 
-A program is immutable, picklable and shared; `start` makes the mutable `Run` of one
-evaluation. GPMs that are the same but for the names of their variables, in one query or in several,
-are one task, evaluated once per event. Queries that read what another registers come after it.
+A program is immutable, picklable and can be shared; `start` creates the mutable `Run` of one
+evaluation. GPMs that are equal except for the names of their variables, in one query or several,
+are one task, evaluated once per event. A query that reads a registered stream runs after the
+query that registers it.
 """
 
 from __future__ import annotations
@@ -36,15 +37,18 @@ from spaseq.runs import Run
 
 
 class Program(CompiledQueries):
-    """One or several compiled queries: makes runs, and says how they will go."""
+    """One or several compiled queries, from which runs are started."""
 
     __slots__ = ()
 
     def bind(self, values: Mapping[str, object]) -> Program:
         """The program with query variables fixed to values.
 
+        Args:
+            values: Variable name → term or plain Python value.
+
         Raises:
-            ValueError: for a name that no query uses as a free variable.
+            ValueError: if no query uses a name as a free variable.
         """
         if not values:
             return self
@@ -61,19 +65,25 @@ class Program(CompiledQueries):
         on_limit: OnLimit = "stop",
         time_precision: TimePrecision = "error",
     ) -> Run:
-        """A new run over a knowledge base.
+        """Start a run.
 
-        `kb` maps graph IRIs to paths, stores, graphs or iterables of triples, or is an
-        opened `Kb`; `bind` fixes query variables to terms or plain Python values; `entail`
-        is `rdfs` or `owl-ql` where patterns shall match what follows from the KB's schema.
+        Args:
+            kb: The knowledge base: graph IRI → path, URL, store, graph, `Endpoint` or iterable of
+                triples; or an opened `Kb`.
+            bind: Query variable → term or plain Python value.
+            entail: `rdfs` or `owl-ql`, to match also triples entailed by the KB's schema.
+            max_groups: The maximum number of groups of partial matches of each query.
+            max_steps: The maximum number of steps of one event, in each graph pattern and in the
+                automaton of each query (see `spaseq.rdf.limits`).
+            max_memory: The maximum number of bytes of the rows of one event in each graph pattern.
+            on_limit: Beyond a limit, raise `LimitExceeded` (`stop`) or drop the oldest groups
+                (`shed`).
+            time_precision: How to treat a pushed time finer than a microsecond: as an error
+                (`error`), by rounding down (`truncate`) or to the nearest microsecond (`round`).
 
-        `max_groups` bounds the groups of partial matches of each query, `max_steps` the steps
-        that one event may take, `max_memory` the bytes of the rows that a graph pattern may have
-        for one event (see `spaseq.rdf.limits`). Beyond a bound the run stops with
-        `LimitExceeded`; with `on_limit="shed"` it drops the oldest groups where it can.
-
-        `time_precision` is what a pushed time finer than a microsecond becomes: an error, the
-        microsecond at or before it ("truncate"), or the nearest one ("round").
+        Raises:
+            KbError: if the knowledge base cannot be read.
+            ValueError: if `bind` names a variable that no query uses.
         """
         limits = limits_of(max_groups, max_steps, max_memory, on_limit)
         run = Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail, limits)
@@ -92,12 +102,13 @@ class Program(CompiledQueries):
         on_limit: OnLimit = "stop",
         time_precision: TimePrecision = "error",
     ) -> Run:
-        """The run that `Run.save` put down, its bound variables and entailment included.
+        """Continue a run from a blob of `Run.save`.
 
-        Bounds and `time_precision` are given again, as the knowledge base is.
+        The blob includes bound variables and entailment. The knowledge base, the limits and
+        `time_precision` are not part of it; the arguments are those of `start`.
 
         Raises:
-            StateError: if the blob is damaged, of another version, or of another program.
+            StateError: if the blob is damaged, or of another version or program.
         """
         saved = SavedState(blob)
         program = self if saved.fits(self) else self._as_bound(saved)
@@ -120,14 +131,14 @@ class Program(CompiledQueries):
         if not saved.fits(program):
             raise StateError(
                 f"the saved state belongs to another program: {saved.difference(program)}. "
-                "Resume it with the very queries (and bound variables) that it was saved with"
+                "Resume it with the queries (and bound variables) that it was saved with"
             )
         return program
 
     def explain(self, kb: Mapping[str, Any] | Any = None, entail: str | None = None) -> str:
         """The plan as text: GPMs, places, registers, indexes.
 
-        With `entail`, also what patterns are widened to by the schema of the KB.
+        With `entail`, it also shows how the schema of `kb` widens patterns.
         """
         return explanation.explain(self, widened=self._widened(kb, entail))
 
@@ -138,11 +149,11 @@ class Program(CompiledQueries):
         return explanation.to_dict(self, widened=self._widened(kb, entail))
 
     def to_dot(self) -> str:
-        """The automata in Graphviz's language."""
+        """The automata in Graphviz's DOT language."""
         return svg.to_dot(self)
 
     def to_svg(self) -> str:
-        """The automata as a picture."""
+        """The automata as an SVG image."""
         return svg.to_svg(self)
 
 
@@ -152,13 +163,17 @@ def compile_queries(
     names: Sequence[str] | None = None,
     bind: Mapping[str, Term | object] | None = None,
 ) -> Program:
-    """Compile one query or several that share the work.
+    """Compile one query, or several queries that share work.
 
-    `names` stand in for queries that register none; by default `query`, or `query1`, …
+    Args:
+        texts: The text of a query, or of several.
+        names: Names for queries that register none; by default `query`, or `query1`, …
+        bind: Query variable → term or plain Python value.
 
     Raises:
-        QueryError: with every error found in the first text that has any; `others` has the
-            errors of the other texts.
+        QueryError: with every error of the first invalid text; `others` has the errors of the
+            other texts.
+        ValueError: if `bind` names a variable that no query uses.
     """
     listed = [texts] if isinstance(texts, str) else list(texts)
     if names is None:
@@ -194,9 +209,12 @@ def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
 
 
 def _asked(one: QueryPlan, known: dict[Pattern, int], first: int) -> tuple[tuple[int, ...], ...]:
-    """The patterns of the filters that look at graphs, numbered from `first` on."""
+    """The patterns of residual filters that read graphs, numbered from `first`.
+
+    There is one number per residual filter of each occurrence, -1 if it reads no graph.
+    """
     slots = RegisterFile(one, RunningAggregates()).slots()
-    found = []
+    numbered = []
     for occurrence in one.occurrences:
         numbers = []
         for condition in occurrence.residual:
@@ -205,12 +223,15 @@ def _asked(one: QueryPlan, known: dict[Pattern, int], first: int) -> tuple[tuple
                 pattern = pattern_of(condition.expression, slots, one.kb_graphs)
                 number = first + known.setdefault(pattern, len(known))
             numbers.append(number)
-        found.append(tuple(numbers))
-    return tuple(found)
+        numbered.append(tuple(numbers))
+    return tuple(numbered)
 
 
 def _in_order(plans: Iterable[QueryPlan]) -> list[QueryPlan]:
-    """Writers of streams before their readers; otherwise as given (cycles are errors)."""
+    """Order queries that register a stream before its readers, else as given.
+
+    The checks have refused cycles.
+    """
     left = list(plans)
     ordered: list[QueryPlan] = []
     while left:

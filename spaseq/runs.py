@@ -1,4 +1,4 @@
-"""A `Run`: one evaluation of a program, with its state to save and to look into."""
+"""`Run`: one evaluation of a program, whose state can be saved and inspected."""
 
 from __future__ import annotations
 
@@ -18,20 +18,26 @@ class Run(Pushes):
 
     @alone
     def save(self) -> bytes:
-        """The whole state as a versioned blob; `Program.resume` goes on from it."""
+        """The whole state as a versioned blob, from which `Program.resume` continues.
+
+        Cost: linear in the state.
+        """
         self.settle()
         return save(self)
 
     @property
     @alone
     def stats(self) -> dict[str, Any]:
-        """Counters: events, triples, matches, groups of partial matches, per stream and place."""
+        """The counters of the run: events, triples, matches, groups, per stream and place.
+
+        `spaseq.explain.why_not.statistics` describes the keys. Cost: linear in the state.
+        """
         self.settle()
         return why_not.statistics(self)
 
     @alone
     def explain(self) -> str:
-        """The plan as text, with what each graph pattern has cost and found so far."""
+        """The plan as text, with the observed cost and results of each graph pattern so far."""
         matchers = self.rows.matchers
         tasks = range(len(self.program.tasks))
         return explanation.explain(
@@ -45,6 +51,13 @@ class Run(Pushes):
 
     @alone
     def why_not(self, query: str | None = None) -> str:
-        """How far each pattern got: which places hold partial matches, which saw none."""
+        """How far each pattern got, and why places did not advance.
+
+        Args:
+            query: The name of a query; None for all.
+
+        Raises:
+            ValueError: if no query has the name.
+        """
         self.settle()
         return why_not.why_not(self, query)

@@ -1,8 +1,8 @@
-"""The command line: arguments in, exit status out; no behaviour of its own.
+"""The command line: parses arguments, calls the package, and returns an exit status.
 
-`main` is the only place where an error becomes text and a status: 0 done, 1 a failure while
-running, 2 unusable arguments, query or input, 130 Ctrl-C, 143 SIGTERM (`stopping`). Commands import
-what they run when they run, so that `--help` and shell completion do not wait for the engine.
+Only `main` converts errors to messages and exit statuses: 0 for success, 1 for a failure while
+running, 2 for invalid arguments, queries or input, 130 for Ctrl-C, 143 for SIGTERM (`stopping`).
+Commands import the engine when they run, so that `--help` and shell completion start fast.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ for _command in (run, check, explain, generate, completion):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; its exit status."""
+    """Run one command and return its exit status; `arguments` default to `sys.argv[1:]`."""
     try:
         with stoppable():
             status = command_line.main(
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx is not None else "spaseq"
-        # A missing argument lists its choices on lines of their own.
+        # click lists the choices of a missing argument on separate lines.
         said = " ".join(error.format_message().split())
         say(f"error: {said} (see {command} --help)")
         return UNUSABLE

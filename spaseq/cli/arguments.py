@@ -1,7 +1,7 @@
-"""Arguments to values: queries, streams, knowledge bases and bound variables.
+"""Arguments → queries, streams, knowledge bases and bound variables.
 
-Everything a user can get wrong before the first event is found out here, with a message
-that lists what there is to choose from.
+This module checks everything that can be wrong before the first event; its messages list the
+valid choices.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def byte_size(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class QueryFile:
-    """A query as it was read; `name` is what its matches are called."""
+    """The text of a query, its file, and the name of the query in its matches."""
 
     path: str
     name: str
@@ -69,14 +69,14 @@ class QueryFile:
 
 
 def read_queries(paths: Sequence[str]) -> list[QueryFile]:
-    """The texts of query files; a name is the stem of the file, made unique by a number."""
+    """Read query files; the name of a query is the file's stem, made unique by a number."""
     queries: list[QueryFile] = []
     stems = [os.path.splitext(os.path.basename(path))[0] for path in paths]
-    taken: set[str] = set()
+    used: set[str] = set()
     for path, stem in zip(paths, stems, strict=True):
         numbered = (f"{stem}-{number}" for number in count(2))
-        name = next(n for n in chain([stem], numbered) if n not in taken)
-        taken.add(name)
+        name = next(n for n in chain([stem], numbered) if n not in used)
+        used.add(name)
         queries.append(QueryFile(path, name, _text(path)))
     return queries
 
@@ -94,7 +94,7 @@ def _text(path: str) -> str:
 
 
 def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]:
-    """IRI → its files in the order given, the IRIs in the order the queries declare them."""
+    """Stream IRI → its files in the order given, with IRIs in the order of the queries."""
     from spaseq.pipeline import shown_streams, stream_iri
 
     known = {*program.streams, *program.stream_names}
@@ -113,9 +113,9 @@ def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]
         )
     every = [path for paths in files.values() for path in paths]
     if every.count(STDIN) > 1:
-        raise click.UsageError("standard input (-) can be one stream only")
+        raise click.UsageError("standard input (-) can be used for one stream only")
     if STDIN in every and sys.stdin is None:
-        raise click.UsageError("standard input is closed, and --stream reads it (-)")
+        raise click.UsageError("standard input is closed, but --stream reads it (-)")
     for path in every:
         if path != STDIN and not os.path.isfile(path) and not _is_pipe(path):
             raise click.UsageError(f"{path}: {_why_not(path)} (named by --stream)")
@@ -123,7 +123,7 @@ def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]
 
 
 def kb_files(given: Iterable[str], program: Program) -> dict[str, str]:
-    """Graph IRI → the file, the store's folder or the endpoint's URL that holds it."""
+    """Graph IRI → its file, the folder of its store, or the URL of its endpoint."""
     files: dict[str, str] = {}
     for argument in given:
         iri, path = _pair(argument, program.kb_graphs, "--kb", "IRI=FILE, IRI=FOLDER or IRI=URL")
@@ -140,7 +140,7 @@ def kb_files(given: Iterable[str], program: Program) -> dict[str, str]:
 
 
 def check_output(path: str, inputs: Iterable[str]) -> None:
-    """Refuse an output file that is one of the input files, under whatever name."""
+    """Refuse an output file that is one of the input files, also by another name."""
     try:
         output = os.stat(path)
     except OSError:
@@ -149,22 +149,22 @@ def check_output(path: str, inputs: Iterable[str]) -> None:
         return
     for name in inputs:
         try:
-            found = os.fstat(sys.stdin.fileno()) if name == STDIN else os.stat(name)
+            status = os.fstat(sys.stdin.fileno()) if name == STDIN else os.stat(name)
         except (OSError, ValueError):
             continue
-        if os.path.samestat(output, found):
+        if os.path.samestat(output, status):
             shown = "standard input" if name == STDIN else name
             raise click.UsageError(
-                f"--output {path} is the same file as the input {shown}, which would be lost; "
-                "name another file"
+                f"--output {path} is the same file as the input {shown}, which it would "
+                "overwrite; name another file"
             )
 
 
 def _pair(argument: str, known: Collection[str], option: str, form: str) -> tuple[str, str]:
-    """The two sides of `IRI=FILE`; an IRI may hold `=` signs, and so may a file name.
+    """The two sides of `IRI=FILE`, where both may contain `=` signs.
 
-    The cut is where the left side is known, else where the right side is a file or a URL,
-    else at the first sign.
+    The argument is split where the left side is known, else where the right side is a file or a
+    URL, else at the first sign.
     """
     cuts = [
         (argument[: sign.start()].strip().removeprefix("<").removesuffix(">"),
@@ -173,7 +173,7 @@ def _pair(argument: str, known: Collection[str], option: str, form: str) -> tupl
     ]  # fmt: skip
     cuts = [cut for cut in cuts if cut[0] and cut[1]]
     if not cuts:
-        raise click.UsageError(f"{option} {argument}: it must read {form}")
+        raise click.UsageError(f"{option} {argument}: it must have the form {form}")
     for cut in cuts:
         if cut[0] in known:
             return cut
@@ -184,7 +184,7 @@ def _pair(argument: str, known: Collection[str], option: str, form: str) -> tupl
 
 
 def _is_pipe(path: str) -> bool:
-    """Whether it is there and can be read, though no regular file: a pipe, `/dev/stdin`."""
+    """Whether the path exists and is not a folder: a pipe or a device such as `/dev/stdin`."""
     return os.path.exists(path) and not os.path.isdir(path)
 
 
@@ -195,19 +195,19 @@ def _why_not(path: str) -> str:
 def bound_values(
     given: Iterable[str], queries: Sequence[QueryFile]
 ) -> dict[str, ox.NamedNode | ox.Literal]:
-    """Variable name → term, from `NAME=TERM`; the prefixes are those of the queries."""
+    """Variable name → term, from `NAME=TERM`, with the prefixes that the queries declare."""
     values: dict[str, ox.NamedNode | ox.Literal] = {}
     prefixes: Mapping[str, set[str]] | None = None
     for argument in given:
         name, sign, text = argument.partition("=")
         variable = _VARIABLE.fullmatch(name.strip())
         if not sign or variable is None:
-            raise click.UsageError(f"--bind {argument}: it must read NAME=TERM")
+            raise click.UsageError(f"--bind {argument}: it must have the form NAME=TERM")
         if variable[1] in values:
             raise click.UsageError(f"the variable ?{variable[1]} is bound twice")
         if not text.strip():
             raise click.UsageError(
-                f"--bind {argument}: a value is missing; write {name}='\"\"' for the empty string"
+                f"--bind {argument}: the value is missing; write {name}='\"\"' for an empty string"
             )
         prefixes = _prefixes(queries) if prefixes is None else prefixes
         values[variable[1]] = _bound_term(text.strip(), argument, prefixes)
@@ -215,7 +215,7 @@ def bound_values(
 
 
 def _prefixes(queries: Sequence[QueryFile]) -> dict[str, set[str]]:
-    """Prefix → its IRIs: several where queries differ. Broken queries are told of later."""
+    """Prefix → its IRIs, several if queries differ. Invalid queries are reported later."""
     from spaseq.errors import QueryError
     from spaseq.parser import parse
 
@@ -233,7 +233,7 @@ def _prefixes(queries: Sequence[QueryFile]) -> dict[str, set[str]]:
 def _bound_term(
     text: str, argument: str, prefixes: Mapping[str, set[str]]
 ) -> ox.NamedNode | ox.Literal:
-    """A term of Turtle; a bare number or boolean is what it is there, other text a string."""
+    """A term in Turtle syntax, including bare numbers and booleans; any other text is a string."""
     import pyoxigraph as ox
 
     if text[0] not in "<\"'" and not _NUMBER.fullmatch(text) and text not in ("true", "false"):
@@ -252,7 +252,7 @@ def _bound_term(
     except (SyntaxError, ValueError) as error:
         raise click.UsageError(f"--bind {argument}: {text} is not an RDF term") from error
     if not isinstance(quad.object, ox.NamedNode | ox.Literal):
-        raise click.UsageError(f"--bind {argument}: a variable can be an IRI or a literal only")
+        raise click.UsageError(f"--bind {argument}: the value must be an IRI or a literal")
     return quad.object
 
 
@@ -272,13 +272,16 @@ def _check_prefix(prefix: str, text: str, argument: str, prefixes: Mapping[str, 
         )
     known = ", ".join(f"{other}:" for other in prefixes)
     raise click.UsageError(
-        f"--bind {argument}: no query declares the prefix {prefix}: (known are {known}); "
+        f"--bind {argument}: no query declares the prefix {prefix}: (known prefixes: {known}); "
         f"write <IRI> for an IRI, or '\"{text}\"' for a string"
     )
 
 
 def predicate_iri(text: str) -> str:
-    """An IRI, in angle brackets or not, or a name under `prov:`, `sosa:` or `as:`."""
+    """The IRI of an argument: an IRI with or without angle brackets, or a prefixed name.
+
+    The prefixes are `prov:`, `sosa:` and `as:`.
+    """
     import pyoxigraph as ox
 
     prefix, colon, local = text.partition(":")

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from spaseq.io.source import Source
     from spaseq.program import Program
 
-# Written out, not imported: naming the choices must not cost the import of the readers.
+# Repeated here, because importing the readers for the choices would slow down `--help`.
 FORMATS = ("jsonl", "csv", "tsv", "srj", "trig", "nquads")
 SYNTAXES = ("nq", "nt", "trig", "ttl", "jelly")
 DATASETS = ("smart-home", "stock", "cards", "traffic")
 SHELLS = ("bash", "zsh", "fish")
 REGIMES = ("rdfs", "owl-ql")
-ENTAIL = "Match what follows from the schema of the knowledge base, too."
+ENTAIL = "Also match triples entailed by the schema of the knowledge base."
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of `run` that are no argument of another."""
+    """The options of `run` that are not part of the program, the sources or the KB."""
 
     format: str
     output: str | None
@@ -59,8 +59,8 @@ class RunOptions:
     "streams",
     multiple=True,
     metavar="IRI=FILE",
-    help="A stream's file, by the stream's IRI or its NAME in the query; again for more "
-    "files of it. - is standard input. Needed for every stream the queries read.",
+    help="A file of a stream, given by its IRI or by its NAME in the query; repeat for more "
+    "files. - is standard input. Required for every stream that the queries read.",
 )
 @click.option(
     "--kb",
@@ -77,41 +77,41 @@ class RunOptions:
     type=click.Choice(FORMATS),
     default="jsonl",
     show_default=True,
-    help="How matches are written.",
+    help="The output format of matches.",
 )
-@click.option("--output", "-o", metavar="FILE", help="Where to; standard output by default.")
+@click.option("--output", "-o", metavar="FILE", help="The output file; default: standard output.")
 @click.option(
     "--events",
     "framing",
     default="auto",
     show_default=True,
     metavar="auto|graph|message|triples:N",
-    help="How a file is cut into events: one per named graph, per message, or per N triples.",
+    help="How a file is split into events: one per named graph, per message, or per N triples.",
 )
 @click.option(
     "--time-predicate",
     metavar="IRI",
-    help="The predicate of an event's timestamp; prov:generatedAtTime by default.",
+    help="The predicate of an event's timestamp; default: prov:generatedAtTime.",
 )
-@click.option("--arrival-time", is_flag=True, help="Timestamps are the clock's at reading.")
+@click.option("--arrival-time", is_flag=True, help="Use the arrival time as the event's timestamp.")
 @click.option(
     "--time-unit",
     type=click.Choice(("s", "ms", "us")),
     default="s",
     show_default=True,
-    help="What a timestamp that is a plain number counts.",
+    help="The unit of timestamps that are plain numbers.",
 )
 @click.option(
     "--time-precision",
     type=click.Choice(("error", "truncate", "round")),
     default="error",
     show_default=True,
-    help="What a timestamp finer than a microsecond becomes.",
+    help="How to treat a timestamp finer than a microsecond.",
 )
 @click.option(
     "--input-format",
     type=click.Choice(SYNTAXES),
-    help="The syntax of all streams, where file extensions do not tell.",
+    help="The syntax of all streams; default: by file extension.",
 )
 @click.option(
     "--bind",
@@ -125,43 +125,43 @@ class RunOptions:
     type=click.Choice(("stop", "skip")),
     default="stop",
     show_default=True,
-    help="What a malformed line or event does.",
+    help="What to do about a malformed line or event.",
 )
 @click.option(
     "--lateness",
     metavar="DURATION",
-    help="Put events in order that come late by no more than this (10s, 500ms, PT1M); "
-    "later ones are left out, counted and told.",
+    help="Reorder events that are late by at most this duration (10s, 500ms, PT1M); "
+    "drop, count and report later ones.",
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N matches.")
 @click.option(
     "--max-groups",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The groups of partial matches that a query may hold.",
+    help="The maximum number of groups of partial matches per query.",
 )
 @click.option(
     "--max-steps",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The steps that one event may take in a graph pattern or in the automaton, and the "
-    "matches listed at once.",
+    help="The maximum number of steps of one event, in a graph pattern or in the automaton, and of "
+    "matches enumerated at once.",
 )
 @click.option(
     "--max-memory",
     type=arguments.byte_size,
     metavar="SIZE",
-    help="The bytes (or 512M, 2G) of the rows that a graph pattern may have for one event.",
+    help="The maximum size (bytes, or 512M, 2G) of the rows of one event in a graph pattern.",
 )
 @click.option(
     "--on-limit",
     type=click.Choice(("stop", "shed")),
     default="stop",
     show_default=True,
-    help="Beyond --max-groups and --max-steps, stop with an error or drop the oldest groups.",
+    help="Beyond --max-groups or --max-steps: stop with an error, or drop the oldest groups.",
 )
-@click.option("--progress", is_flag=True, help="A progress bar, where there is a terminal.")
-@click.option("--stats", is_flag=True, help="Statistics on standard error at the end.")
+@click.option("--progress", is_flag=True, help="Show a progress bar on a terminal.")
+@click.option("--stats", is_flag=True, help="Print statistics to standard error at the end.")
 def run(
     queries: Sequence[str],
     streams: Sequence[str],
@@ -181,7 +181,7 @@ def run(
 ) -> None:
     """Run queries over streams and print their matches.
 
-    Several queries share the work, and read the streams that others of them register.
+    Several queries share work, and can read streams that other queries register.
     """
     options = read_options(**reading)
     read = arguments.read_queries(queries)
@@ -219,7 +219,7 @@ def _run(
     from spaseq.pipeline import BATCH, pump, shapes
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QueryWarning)  # said already, in the words of --kb
+        warnings.simplefilter("ignore", QueryWarning)  # `kb_warnings` has reported them
         started = program.start(kb=kb, entail=options.entail, **options.limits)
     for source in sources:
         source.relevance = started.relevance
@@ -247,7 +247,7 @@ def read_options(
     on_error: str,
     lateness: str | None,
 ) -> ReadOptions:
-    """The options of the readers, each checked."""
+    """Check the options of the readers."""
     from spaseq.errors import EventError
     from spaseq.io.read_options import Framing, ReadOptions
     from spaseq.rdf.time import duration_micros
@@ -276,15 +276,15 @@ def read_options(
 
 
 def needs_schema(entail: str | None, graphs: Collection[str]) -> None:
-    """Refuse an entailment that nothing could follow from."""
+    """Refuse `--entail` without a knowledge base."""
     if entail is not None and not graphs:
         raise click.UsageError(
-            f"--entail {entail} takes the schema from the knowledge base: add --kb 'IRI=FILE'"
+            f"--entail {entail} reads the schema from the knowledge base: add --kb 'IRI=FILE'"
         )
 
 
 def compiled(queries: Sequence[QueryFile], values: dict[str, Any] | None = None) -> Program:
-    """The program of some query files; its warnings are printed, its errors name the files."""
+    """Compile query files and print their warnings; errors name the files."""
     from spaseq.errors import QueryError, render
     from spaseq.program import compile_queries
 
@@ -315,7 +315,7 @@ def _named(error: QueryError, paths: Mapping[str, str]) -> QueryError:
 @click.command(cls=CommandWithExamples, epilog="  spaseq check query.rq\n")
 @click.argument("queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path())
 def check(queries: Sequence[str]) -> None:
-    """Parse and analyse queries; print "ok", or every error with line and column."""
+    """Check queries; print "ok", or every error with line and column."""
     compiled(arguments.read_queries(queries))
     reports.tell("ok")
 
@@ -325,8 +325,8 @@ def check(queries: Sequence[str]) -> None:
     epilog="  spaseq explain query.rq\n  spaseq explain query.rq --svg > query.svg\n",
 )
 @click.argument("queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path())
-@click.option("--dot", is_flag=True, help="The automaton in the language of Graphviz.")
-@click.option("--svg", is_flag=True, help="The automaton as a picture.")
+@click.option("--dot", is_flag=True, help="Print the automaton in Graphviz's DOT language.")
+@click.option("--svg", is_flag=True, help="Print the automaton as an SVG image.")
 @click.option(
     "--kb",
     "kbs",
@@ -334,7 +334,7 @@ def check(queries: Sequence[str]) -> None:
     metavar="IRI=FILE",
     help="A graph of the knowledge base, for --entail.",
 )
-@click.option("--entail", type=click.Choice(REGIMES), help="What patterns are widened to.")
+@click.option("--entail", type=click.Choice(REGIMES), help="Show how entailment widens patterns.")
 def explain(
     queries: Sequence[str], dot: bool, svg: bool, kbs: Sequence[str], entail: str | None
 ) -> None:
@@ -345,7 +345,7 @@ def explain(
     graphs = arguments.kb_files(kbs, program)
     needs_schema(entail, graphs)
     if graphs and entail is None:
-        raise click.UsageError("--kb is for --entail here: plans are made without the knowledge")
+        raise click.UsageError("--kb needs --entail: other plans do not depend on the KB")
     if dot or svg:
         text = program.to_dot() if dot else program.to_svg()
     else:
@@ -366,10 +366,10 @@ def explain(
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="How many events, of all streams together.",
+    help="The number of events over all streams.",
 )
 @click.option(
-    "--seed", type=int, default=1, show_default=True, help="The same seed gives the same files."
+    "--seed", type=int, default=1, show_default=True, help="Equal seeds generate equal files."
 )
 @click.option(
     "--out",
@@ -379,7 +379,7 @@ def explain(
     default=".",
     show_default=True,
     metavar="FOLDER",
-    help="Where to; with several data sets, each has a folder of its own in it.",
+    help="The output folder; with several data sets, each is written to a subfolder.",
 )
 def generate(datasets: Sequence[str], events: int, seed: int, out: str) -> None:
     """Write synthetic streams, a knowledge base and a query; print the files' names.
@@ -402,7 +402,7 @@ def generate(datasets: Sequence[str], events: int, seed: int, out: str) -> None:
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script that teaches a shell to complete this command."""
+    """Print the completion script for a shell."""
     from click.shell_completion import get_completion_class
 
     script = get_completion_class(shell)

@@ -1,4 +1,4 @@
-"""Commands and their group: help that ends in examples, and an end without noise."""
+"""Commands and their group: help texts that end in examples, and silent broken pipes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 
 class QuietGroup(click.Group):
-    """A group of commands that ends well when whoever reads its output has left."""
+    """A group of commands that exits silently when the reader of its output is gone."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -19,7 +19,7 @@ class QuietGroup(click.Group):
                 sys.stdout.flush()
             return result
         except BrokenPipeError:
-            # The interpreter flushes once more at its end; that must go nowhere.
+            # The interpreter flushes standard output at exit; that must not fail again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return None
 
@@ -28,7 +28,7 @@ class QuietGroup(click.Group):
 
 
 class CommandWithExamples(click.Command):
-    """A single command; its epilog is examples, printed as they are written."""
+    """A command whose epilog holds examples, printed verbatim."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write(self.epilog, formatter)

@@ -1,7 +1,6 @@
-"""What goes to standard error: messages, the progress of a run, and its statistics.
+"""Messages, the progress of a run and its statistics on standard error; answers on output.
 
-A closed standard error takes nothing and disturbs nothing; standard output that is closed or
-full is an error.
+A closed standard error is ignored; a closed or full standard output is an error.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ if TYPE_CHECKING:
 
 
 def say(message: str, prefix: str = "spaseq: ") -> None:
-    """One message on standard error."""
+    """Print a message to standard error."""
     if sys.stderr is not None:
         print(f"{prefix}{message}", file=sys.stderr, flush=True)
 
 
 def tell(text: str) -> None:
-    """What a command answers, on standard output."""
+    """Print a command's answer to standard output."""
     if sys.stdout is None:
         raise click.UsageError("standard output is closed")
     click.echo(text)
 
 
 def discard_output() -> None:
-    """Send what is left for standard output nowhere: the interpreter flushes it at its end."""
+    """Discard buffered output after a failure, which the interpreter would flush at exit."""
     if sys.stdout is None:
         return
     try:
@@ -49,7 +48,7 @@ def discard_output() -> None:
 def progress_bar(
     wanted: bool, sources: Sequence[Source]
 ) -> Iterator[Callable[[Progress], None] | None]:
-    """A bar on standard error where that is a terminal; gives the observer that moves it."""
+    """A progress bar on standard error if that is a terminal; yields the bar's observer."""
     if not wanted or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -84,7 +83,7 @@ def progress_bar(
 
 
 def _size(files: Sequence[str]) -> int | None:
-    """The bytes of all files; None where that cannot be told."""
+    """The total size of the files in bytes; None if it is unknown."""
     try:
         return sum(os.stat(path).st_size for path in files if os.path.isfile(path)) or None
     except OSError:
@@ -92,37 +91,37 @@ def _size(files: Sequence[str]) -> int | None:
 
 
 def _bytes_read(sources: Sequence[Source], read: dict[int, tuple[object, int]]) -> int:
-    """The bytes of files left behind and of those being read; `read` remembers the former."""
+    """The number of bytes read so far, in finished files and in the current ones."""
     total = 0
     for source in sources:
         if source.lines is None:
             continue
-        done = sum(os.stat(path).st_size for path in _left_behind(source))
+        done = sum(os.stat(path).st_size for path in _finished_files(source))
         total += done + source.lines.position()
     return total
 
 
-def _left_behind(source: Source) -> list[str]:
+def _finished_files(source: Source) -> list[str]:
     names = [path for path in source.files if os.path.isfile(path)]
     current = source.lines.name if source.lines is not None else ""
     return names[: names.index(current)] if current in names else []
 
 
 def report_left_out(sources: Sequence[Source], shed: int = 0) -> None:
-    """A last word on what was skipped, late or shed, however quiet the run was."""
+    """Report skipped errors, late events, unused streams and shed groups at the end."""
     skipped = sum(source.counters.skipped for source in sources)
     late = sum(source.counters.late for source in sources)
     if skipped:
         say(f"{skipped} error{'s' if skipped > 1 else ''} skipped (--on-error skip)")
     if late:
-        were = "s came too late and were" if late > 1 else " came too late and was"
-        say(f"{late} event{were} left out (--lateness)")
+        were = "s arrived too late and were" if late > 1 else " arrived too late and was"
+        say(f"{late} event{were} dropped (--lateness)")
     for source in sources:
         read = source.counters.statements
         if read and source.counters.pruned == read:
             say(
                 f"no query can use any of the {read:,} triples of <{source.stream}>: compare the "
-                "predicates and classes in the queries with those in the files, letter by letter"
+                "predicates and classes in the queries with those in the files"
             )
     if shed:
         were = "s were" if shed > 1 else " was"
@@ -132,7 +131,7 @@ def report_left_out(sources: Sequence[Source], shed: int = 0) -> None:
 def print_statistics(
     sources: Sequence[Source], stats: Mapping[str, Any], written: int, seconds: float
 ) -> None:
-    """Two tables on standard error: what was read, and what the run counted."""
+    """Print two tables to standard error: the input per stream, and the run's counters."""
     if sys.stderr is None:
         return
     from rich.console import Console
@@ -176,6 +175,6 @@ def _flat(stats: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def stopwatch() -> Callable[[], float]:
-    """A function that tells the seconds since this one was called."""
+    """A function that returns the seconds since this call."""
     begun = time.perf_counter()
     return lambda: time.perf_counter() - begun

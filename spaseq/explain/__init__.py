@@ -1,1 +1,1 @@
-"""What a program does and what a run has done so far, as text, data and pictures."""
+"""Descriptions of compiled programs and of the progress of runs: text, data and pictures."""

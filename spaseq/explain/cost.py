@@ -1,13 +1,13 @@
-"""What one event can cost a compiled query: the guarantee that `explain` states.
+"""The cost of one event for a compiled query: the guarantee that `explain` states.
 
-A row costs a place the groups it is compared with. One group waits where no register is
-live, and an index finds one where every live register is bound on both sides; any other
-live register multiplies the groups that a row visits one by one, but for one that a filter
-compares: the compiled core keeps groups in its order, and visits those that may fit, or joins
-them all at once where nothing that they remember matters any more. A guard
-that the core decides on sight ends groups it finds likewise; others, and conjunctions, look
-through the buffered rows of the window. The matches themselves come on top:
-each takes time linear in its length.
+The cost of a row at a place is the number of groups it is compared with. There is one group if no
+register is live, and an index finds one group if every live register is bound on both sides. Any
+other live register multiplies the groups that a row visits, with one exception: if a filter
+compares the register, the core indexes the groups in its order, and visits only groups for which
+the comparison can hold, or joins whole ranges at once if nothing later reads the groups'
+registers. A guard that is decided on sight visits groups in the same way. Other guards, and
+conjunctions, search the buffered rows of the window. The cost of the matches is added: each takes
+time linear in its length.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ORDER: tuple[Kind, ...] = ("constant", "indexed", "summed", "ordered", "looks b
 
 @dataclass(frozen=True, slots=True)
 class EdgeCost:
-    """What a row of one edge costs at one place; `place` is its number for people."""
+    """The cost of a row for one edge of one place; `place` is the number that `explain` prints."""
 
     place: int
     edge: str
@@ -40,7 +40,7 @@ class EdgeCost:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """The worst of all edges, in a sentence, and the edges that are not constant."""
+    """The worst cost of all edges, its description, and the edges whose cost is not constant."""
 
     kind: Kind
     sentence: str
@@ -48,46 +48,46 @@ class Guarantee:
 
 
 def guarantee(notation: Notation) -> Guarantee:
-    """What an event costs the query at most, besides evaluating its GPMs."""
+    """The maximum cost of an event for the query, besides evaluating its GPMs."""
     costs = [
         cost
         for place in notation.order
         for position in range(len(notation.automaton.places[place].edges))
         for cost in _Edge(notation, place, position).costs()
     ]
-    found: set[Kind] = {cost.kind for cost in costs}
-    kind = max(found, key=_ORDER.index, default=_ORDER[0])
+    kinds: set[Kind] = {cost.kind for cost in costs}
+    kind = max(kinds, key=_ORDER.index, default=_ORDER[0])
     return Guarantee(kind, _sentence(kind, costs), tuple(c for c in costs if c.kind != "indexed"))
 
 
 def _sentence(kind: Kind, costs: list[EdgeCost]) -> str:
     if kind == "constant":
         return (
-            "constant time per event and mapping, however long the window and however many "
-            "partial matches wait: no step depends on the values of another"
+            "constant time per event and row, for any window and any number of waiting partial "
+            "matches: no step depends on the values of another"
         )
     if kind == "indexed":
         return (
-            "constant time per event and mapping, however long the window and however many "
-            "partial matches wait: shared variables find their groups in an index"
+            "constant time per event and row, for any window and any number of waiting partial "
+            "matches: an index finds groups by the shared variables"
         )
     if kind == "summed":
         return (
-            "logarithmic in the groups that wait, however many of them an event is joined to: an "
-            "index keeps unions of them in the order of what a filter compares"
+            "logarithmic in the waiting groups, however many of them an event is joined to: an "
+            "index holds unions of groups in the order of a compared register"
         )
     if kind == "ordered":
         return (
-            "logarithmic in the groups that wait, and linear in those that an event is joined to: "
-            "an index keeps them in the order of what a filter compares"
+            "logarithmic in the waiting groups, and linear in the groups that an event is joined "
+            "to: an index holds groups in the order of a compared register"
         )
     if kind == "looks back":
-        return "linear in the buffered rows of the window that an event makes it look through"
+        return "linear in the buffered rows of the window that an event makes it search"
     places = sorted({cost.place for cost in costs if cost.kind == "groups"})
     named = ", ".join(map(str, places))
     return (
-        f"linear in the groups that wait in place{'s' * (len(places) > 1)} {named}: "
-        "this version visits them one by one"
+        f"linear in the groups waiting in place{'s' * (len(places) > 1)} {named}, "
+        "which are visited one by one"
     )
 
 
@@ -173,20 +173,20 @@ class _Edge:
         return self.notation.plan.gpms[occurrence.gpm].variables
 
     def _reads(self, condition: Condition, register: Register) -> bool:
-        """Whether a condition reads the register, or what becomes of it in an iteration."""
+        """Whether a condition reads the register, or another one of the same variable."""
         read = [r for r in self.notation.plan.registers if r.name in condition.reads]
         if register.variable:
             return any(r.variable == register.variable for r in read)
         return register.name in condition.reads
 
     def _later_readers(self, register: Register) -> list[str]:
-        """The GPMs further on that join on the register or filter by it."""
+        """The later GPMs that join on the register or filter by it."""
         automaton = self.notation.automaton
         readers: dict[str, None] = {}
-        todo = [self.number]
-        seen = set(todo)
-        while todo:
-            place = automaton.places[todo.pop()]
+        waiting = [self.number]
+        seen = set(waiting)
+        while waiting:
+            place = automaton.places[waiting.pop()]
             for guard in place.guards:
                 if self.notation.plan.registers.index(register) in automaton.guards[guard].reads:
                     readers[self.notation.guard(guard)] = None
@@ -200,25 +200,25 @@ class _Edge:
                 for link in self.notation.ways(edge):
                     if link.target >= 0 and link.target not in seen:
                         seen.add(link.target)
-                        todo.append(link.target)
+                        waiting.append(link.target)
         return list(readers)
 
     def _ended(self) -> Iterator[str]:
-        """The guards on sight whose rows no index leads to the groups they end."""
+        """The guards decided on sight for whose rows no index finds the groups to remove."""
         for sighting in self.place.sightings:
             keys = {number for number, _ in sighting.keys}
             if set(self.place.live) > keys:
                 which = ", ".join(f"?{name}" for _, name in sighting.keys)
                 visited = f"those with the same {which}" if which else "all of them"
                 guard = self.notation.guard(sighting.guard)
-                yield f"groups that a row of {guard} may end: {visited}"
+                yield f"groups that a row of {guard} may remove: {visited}"
 
     def _looked_back(self) -> Iterator[str]:
         guards = later_guards(self.place)
         if guards:
             since = "of the window" if self.place.start else "since the partial match's last event"
             yield (
-                f"to decide {self.notation.guards(guards)}, its rows {since} are looked through"
+                f"to decide {self.notation.guards(guards)}, its rows {since} are searched"
                 f"{self._found(guards)}"
             )
         if self.atom.kind == "together":
@@ -230,14 +230,14 @@ class _Edge:
             ended = [guard for guard in link.guards if guard not in later]
             ways = []
             if ended:
-                ways.append(f"unless a row of {self.notation.guards(ended)} ends it")
+                ways.append(f"unless a row of {self.notation.guards(ended)} removes it")
             if later:
-                ways.append(f"then the rows of {self.notation.guards(later)} are read")
+                ways.append(f"then the rows of {self.notation.guards(later)} are searched")
             if ways:
                 yield f"each match waits for its window to close, {', '.join(ways)}"
 
     def _found(self, guards: Sequence[int]) -> str:
-        """By which index the compiled core finds the rows that guards of one GPM look for."""
+        """The index by which the core finds the rows of the guards of one GPM."""
         plan, known = self.notation.plan, self.notation.automaton.guards
         names: dict[str, None] = {}
         for occurrence in (known[guard].occurrence for guard in guards):

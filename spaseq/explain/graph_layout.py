@@ -1,13 +1,13 @@
 """A directed graph → coordinates: a small layered drawing, left to right.
 
-The steps of Sugiyama, Tagawa and Toda (*Methods for visual understanding of hierarchical
-system structures*, 1981): edges that lead back are turned round, every node gets the column
-of its longest way from a start, edges over several columns pass through a point in each, and
-columns are ordered by the mean position of what they are connected with. The first passage
-of an edge has room for its label.
+The steps are those of Sugiyama, Tagawa and Toda (*Methods for visual understanding of
+hierarchical system structures*, 1981): back edges are reversed, the column of a node is the
+length of its longest path from a start, edges across several columns pass through a point in
+each, and columns are ordered by the mean position of their neighbours. The first passage of an
+edge has room for its label.
 
-Invariant: the same graph always gives the same drawing. Cost: quadratic in the graph,
-which has as many nodes as the pattern has places.
+Invariant: the layout is deterministic. Cost: quadratic in the graph, which has as many nodes as
+the pattern has places.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 GAP = 34.0
-"""Between nodes of one column."""
+"""The vertical distance between nodes of one column, in pixels."""
 SWEEPS = 8
 
 
@@ -30,7 +30,7 @@ class Box:
 
 
 PASSAGE = Box(0.0, 18.0)
-"""What an edge needs of a column it runs past."""
+"""The space that an edge occupies in a column it passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where an arrow runs: from left to right, past the boxes of the columns between.
+    """The path of an arrow, from left to right between the boxes of the columns it passes.
 
     `points` are the centres of the two ends, and between them the two sides of each passage.
-    `back`: the arrow's target is the left end. A loop has its node at both ends.
+    `back` means that the arrow's target is the left end. A loop has its node at both ends.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -82,7 +82,7 @@ class _Point:
 
 
 def arrange(boxes: Sequence[Box], arrows: Sequence[Arrow], starts: Sequence[int]) -> Layout:
-    """The layout of a graph whose every node can be reached from the starts."""
+    """The layout of a graph; every node must be reachable from the starts."""
     back = _leading_back(len(boxes), arrows, starts)
     straight = [
         replace(arrow, source=arrow.target, target=arrow.source) if number in back else arrow
@@ -122,7 +122,7 @@ def arrange(boxes: Sequence[Box], arrows: Sequence[Arrow], starts: Sequence[int]
 
 
 def _leading_back(size: int, arrows: Sequence[Arrow], starts: Sequence[int]) -> frozenset[int]:
-    """The arrows that close a cycle, found by a depth-first walk from the starts."""
+    """The back edges of a depth-first search from the starts."""
     onward: list[list[int]] = [[] for _ in range(size)]
     for number, arrow in enumerate(arrows):
         onward[arrow.source].append(number)
@@ -150,7 +150,7 @@ def _leading_back(size: int, arrows: Sequence[Arrow], starts: Sequence[int]) -> 
 
 
 def _columns(size: int, forward: Sequence[Arrow]) -> list[int]:
-    """For each node the length of its longest way from a start."""
+    """For each node the length of its longest path from a start."""
     columns = [0] * size
     changed = True
     while changed:
@@ -175,7 +175,7 @@ def _way(source: _Point, target: _Point, label: Box) -> list[_Point]:
 
 
 def _order(grid: Sequence[list[_Point]]) -> None:
-    """Order each column by where its neighbours stand, then give ordinates."""
+    """Order each column by the mean position of its neighbours, and assign ordinates."""
     for column in grid:
         _stack(column)
     for sweep in range(SWEEPS):
@@ -196,7 +196,7 @@ def _mean(neighbours: Sequence[_Point], otherwise: float) -> float:
 
 
 def _stack(column: Sequence[_Point]) -> None:
-    """One under the other, the whole centred at zero."""
+    """Stack the points of a column, centred at zero."""
     total = sum(point.box.height for point in column) + GAP * (len(column) - 1)
     y = -total / 2
     for point in column:
@@ -205,7 +205,7 @@ def _stack(column: Sequence[_Point]) -> None:
 
 
 def _pull(column: Sequence[_Point], wanted: Mapping[_Point, float]) -> None:
-    """Move a column as a whole, then each point, towards where it is wanted."""
+    """Move a column as a whole, then each point, towards the wanted ordinates."""
     offset = sum(wanted[point] - point.y for point in column) / len(column)
     for point in column:
         point.y += offset
@@ -224,7 +224,7 @@ def _pull(column: Sequence[_Point], wanted: Mapping[_Point, float]) -> None:
 def _abscissae(
     grid: Sequence[Sequence[_Point]], columns: Sequence[int], forward: Sequence[Arrow]
 ) -> tuple[list[float], list[float]]:
-    """Centre and width of each column; between neighbours there is room for labels."""
+    """The centre and width of each column; gaps have room for labels."""
     widths = [max(point.box.width for point in column) for column in grid]
     gaps = [46.0] * len(grid)
     needed: dict[tuple[int, int], float] = {}

@@ -1,6 +1,6 @@
-"""How a query's rows are joined, for people: as they come, or when the last one comes.
+"""The join strategy of a query for `explain`: eager, or lazy from the last event.
 
-What is worth a word is a sequence a step of which is compared with every partial match that waits
+Only sequences with a step that is compared with every waiting partial match are described
 (`spaseq.nfa.native.lazy_join_tables`).
 """
 
@@ -17,9 +17,9 @@ Data = dict[str, Any]
 
 
 def joining(program: CompiledQueries, number: int, joined: Sequence[Data] | None) -> Data | None:
-    """Whether a query may be joined lazily, or why not; None where nobody would ask.
+    """Whether a query can be joined lazily, or why not; None if the question does not arise.
 
-    `joined`: of each query what `joined_so_far` says.
+    `joined` has the result of `joined_so_far` for each query of a run.
     """
     query = program.queries[number]
     if not visits_groups(query.plan, query.automaton):
@@ -31,7 +31,7 @@ def joining(program: CompiledQueries, number: int, joined: Sequence[Data] | None
 
 
 def joined_so_far(native: NativeRun) -> Data:
-    """How a run joins the rows of a query now, and what that has cost."""
+    """The current strategy of a run for a query, and what it has cost."""
     core = native.core
     return {
         "lazily": core.lazy_join.lazy,
@@ -42,21 +42,21 @@ def joined_so_far(native: NativeRun) -> Data:
 
 
 def joining_text(data: Data | None) -> Iterator[str]:
-    """The same in words."""
+    """The result of `joining` in words."""
     if data is None:
         return
     if data["eager_because"] is not None:
-        yield f"rows are joined as they come: {data['eager_because']}"
+        yield f"rows are joined eagerly: {data['eager_because']}"
         return
     yield (
-        f"rows are joined as they come, or lazily when {data['last']} comes, from the rarest on: "
-        "whichever is seen to look at less"
+        f"rows are joined eagerly, or lazily when {data['last']} occurs, rarest step first: "
+        "whichever examines less"
     )
-    seen = data["so_far"]
-    if seen is not None:
-        now = "lazily" if seen["lazily"] else "as they come"
-        times = f"{seen['changes']:,} time{'s' * (seen['changes'] != 1)}"
+    measured = data["so_far"]
+    if measured is not None:
+        now = "lazily" if measured["lazily"] else "eagerly"
+        times = f"{measured['changes']:,} time{'s' * (measured['changes'] != 1)}"
         yield (
-            f"now {now}, changed {times}; {seen['rows_looked_at']:,} rows looked at lazily, "
-            f"{seen['rows_in_trials']:,} in trials"
+            f"now {now}, switched {times}; {measured['rows_looked_at']:,} rows examined lazily, "
+            f"{measured['rows_in_trials']:,} in samples"
         )

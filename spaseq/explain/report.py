@@ -1,7 +1,7 @@
-"""A program for people: as plain data (`to_dict`), and as text (`explain`).
+"""A description of a program as plain data (`to_dict`) and as text (`explain`).
 
-The data says, for each query, how its GPMs are evaluated, where each filter is decided,
-what the automaton keeps in which place, and what an event can cost at most (`cost`).
+For each query it states how its GPMs are evaluated, where each filter is evaluated, the registers
+of each place of the automaton, and the maximum cost of an event (`cost`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ def to_dict(
     widened: Sequence[Sequence[Data]] | None = None,
     joined: Sequence[Data] | None = None,
 ) -> Data:
-    """The plan as data that JSON can hold.
+    """The plan as JSON-serialisable data.
 
-    With what each task was observed to cost, the triples that entailment widens, and how each
-    query has been joined.
+    Args:
+        program: The compiled queries.
+        observed: The counters of a run for each task (a distinct graph pattern).
+        widened: For each task, the triple patterns that entailment widens.
+        joined: For each query, the join strategy of a run.
     """
     users: list[list[str]] = [[] for _ in program.tasks]
     for query in program.queries:
@@ -119,7 +122,7 @@ def _query(
 
 
 def _gpm(pattern: Pattern, gpm: GpmPlan, sharing: Data, observed: Observed | None) -> Data:
-    # Whoever shares the pattern may have called its variables otherwise.
+    # Another GPM that shares the pattern may name its variables differently.
     names = dict(zip(pattern.program.variables, gpm.variables, strict=True))
     lines = renamed(plan_lines(pattern, observed), names)
     return {
@@ -152,9 +155,9 @@ def _observed(observed: Observed) -> Data:
 
 
 def _by_pyoxigraph(nodes: tuple[ast.Node, ...]) -> list[str]:
-    """The functions in a tree that are handed to pyoxigraph; all else is computed here."""
-    found = map(by_reference, ast.walk(nodes))
-    return list(dict.fromkeys(name for name in found if name is not None))
+    """The functions in a tree that pyoxigraph computes."""
+    names = map(by_reference, ast.walk(nodes))
+    return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def _step(notation: Notation, occurrence: Occurrence, asked: Sequence[Pattern | None]) -> Data:
@@ -223,15 +226,15 @@ def explain(
     widened: Sequence[Sequence[Data]] | None = None,
     joined: Sequence[Data] | None = None,
 ) -> str:
-    """The plan as text, with what `to_dict` says of a run."""
+    """The plan as text; the arguments are those of `to_dict`."""
     data = to_dict(program, observed, widened, joined)
     lines: list[str] = []
     if len(data["queries"]) > 1:
         names = ", ".join(query["name"] for query in data["queries"])
         lines += [
-            f"{len(data['queries'])} queries, in the order in which they see an event: {names}",
-            f"{data['gpms']} graph patterns, {data['evaluations_per_event']} to evaluate: "
-            "equal ones are evaluated once per event and shared",
+            f"{len(data['queries'])} queries, in the order in which they process an event: {names}",
+            f"{data['gpms']} graph patterns, {data['evaluations_per_event']} of them distinct: "
+            "equal patterns are evaluated once per event and shared",
             "",
         ]
     for query in data["queries"]:
@@ -244,14 +247,14 @@ def _query_text(query: Data) -> Iterator[str]:
     yield f"query {query['name']}"
     yield from _indented(_table(_clauses(query)))
     yield ""
-    yield "  graph patterns (each once per event of its streams, native but where it says so)"
+    yield "  graph patterns (evaluated once per event of their streams, native unless noted)"
     for gpm in query["gpms"]:
         yield from _indented(_gpm_text(query, gpm), 4)
     yield ""
-    yield "  filters and BINDs that need a partial match (tested where it meets a row)"
+    yield "  filters and BINDs that read the partial match (evaluated where a row meets one)"
     yield from _indented(_stateful_text(query["steps"]), 4)
     yield ""
-    yield "  automaton (^ start; > what may come next; kept: registers that tell groups apart)"
+    yield "  automaton (^ start; > next places; kept: registers that distinguish groups)"
     yield from _indented(_places_text(query["places"]), 4)
     yield ""
     yield "  registers"
@@ -319,7 +322,7 @@ def _gpm_text(query: Data, gpm: Data) -> Iterator[str]:
 
 
 def _widened_text(widened: Data) -> str:
-    """What a triple pattern is widened to, in words: `{"class": 12}` is 12 classes."""
+    """The widening of a triple pattern in words: `{"class": 12}` is 12 classes."""
     words = [
         f"{count:,} {name if count == 1 else _PLURALS.get(name, name + 's')}"
         for name, count in widened.items()
@@ -367,9 +370,9 @@ def _emission_cost(query: Data) -> Iterator[str]:
     if query["chooses"] is not None:
         name = query["chooses"]["clause"]
         how = (
-            "all matches of an instant are listed before it chooses"
+            "all matches of an instant are enumerated before the selection"
             if query["chooses"]["lists_all"]
-            else "it chooses by what matches share, and lists no others"
+            else "the selection prunes shared prefixes, and enumerates only selected matches"
         )
         yield f"{name}: {how}"
 
@@ -380,7 +383,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as their widest cell; empty columns are left out."""
+    """Columns as wide as their widest cell; empty columns are omitted."""
     if not rows:
         return []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

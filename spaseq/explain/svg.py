@@ -1,9 +1,9 @@
 """The automata of a program as pictures: Graphviz's language (`to_dot`), or SVG (`to_svg`).
 
-A box is a place where partial matches wait: its number, its strategy, the registers that
-tell its groups apart, and in red what must not occur before it goes on. An arrow is one
-step of the pattern; the double circle is the match. The SVG is drawn without any other
-program, and needs no font, script or style from elsewhere.
+A box is a place where partial matches wait, with its number, its strategy, the registers that
+distinguish its groups, and in red its guards. An arrow is a step of the pattern; the double
+circle is acceptance. The SVG is generated without external programs, and refers to no external
+fonts, scripts or styles.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MARGIN = 28.0
 LINE = 17.0
 LOOP = 34.0
 """Height of the arc of a loop."""
-LONGEST = 36
+LABEL_MAX_CHARACTERS = 36
 _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Line = tuple[str, str]
@@ -144,7 +144,7 @@ def to_dot(program: CompiledQueries) -> str:
 
 
 def _markup(lines: Sequence[Line]) -> str:
-    """An HTML-like label: the text escaped, each line in its colour."""
+    """An HTML-like label: escaped text, each line in its colour."""
     colours = {"name": INK, "note": SOFT, "red": RED}
     parts = [
         f'<FONT COLOR="{colours[style]}"{"" if style == "name" else " POINT-SIZE=" + _TEN}>'
@@ -165,7 +165,7 @@ def _text(text: str) -> str:
 
 
 def to_svg(program: CompiledQueries) -> str:
-    """The automata as one SVG image, one under the other."""
+    """The automata as one SVG image, one below the other."""
     parts: list[str] = []
     y, width = MARGIN, 0.0
     for picture in _pictures(program):
@@ -193,9 +193,9 @@ def to_svg(program: CompiledQueries) -> str:
 
 
 def _draw(picture: _Picture) -> tuple[str, Point]:
-    """One automaton and the space it takes."""
+    """One automaton and its size."""
     sizes = [_size(node) for node in picture.nodes]
-    # The first line of a label stands on the arrow, the others hang below it.
+    # The first line of a label is centred on the arrow, the others are below it.
     labels = [
         Box(_width(edge.lines) + 4, (2 * len(edge.lines) - 1) * LINE) for edge in picture.edges
     ]
@@ -240,17 +240,17 @@ def _size(node: _Node) -> Point:
 
 
 def _width(lines: Iterable[Line]) -> float:
-    """What the lines take at most; an estimate on the safe side for any sans-serif."""
+    """An upper estimate of the width of the lines in any sans-serif font."""
     sizes = {"name": 14 * 0.72, "note": 11.5 * 0.62, "red": 11.5 * 0.68}
     return max((len(_short(text)) * sizes[style] for text, style in lines), default=0.0)
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= LABEL_MAX_CHARACTERS else text[: LABEL_MAX_CHARACTERS - 1] + "…"
 
 
 def _overlap(middle: Point, label: Box, taken: Iterable[tuple[Point, Box]]) -> float:
-    """How much of a label at this place lies over other labels."""
+    """The area of a label at this position that overlaps other labels."""
     area = 0.0
     for (x, y), other in taken:
         across = (label.width + other.width) / 2 - abs(middle[0] - x)
@@ -260,7 +260,7 @@ def _overlap(middle: Point, label: Box, taken: Iterable[tuple[Point, Box]]) -> f
 
 
 def _ports(layout: Layout, sizes: Sequence[Point]) -> list[Point]:
-    """For each arrow how far above or below the middle it touches its left and right end."""
+    """For each arrow, the vertical offsets at which it meets its left and right end."""
     offsets = [[0.0, 0.0] for _ in layout.routes]
     for node, size in enumerate(sizes):
         for end, beside in ((0, 1), (1, -2)):
@@ -279,7 +279,7 @@ def _ports(layout: Layout, sizes: Sequence[Point]) -> list[Point]:
 def _path(
     route: Route, ports: Point, sizes: Sequence[Point], lines: int
 ) -> tuple[str, list[Point]]:
-    """The path of an arrow from left to right, and where its label may go, best first."""
+    """The path of an arrow from left to right, and possible label positions, best first."""
     (x, y), (end_x, end_y) = route.points[0], route.points[-1]
     if route.loop:
         top = y - sizes[route.left][1] / 2
@@ -306,7 +306,7 @@ def _path(
 
 
 def _on_curve(one: Point, other: Point, t: float) -> Point:
-    """A point of the curve between two ends that leaves and arrives level."""
+    """A point of the curve between two ends, which is horizontal at both."""
     bend = 3 * t * (1 - t)
     start, end = (1 - t) ** 3, t**3
     middle = (one[0] + other[0]) / 2
@@ -318,7 +318,7 @@ def _on_curve(one: Point, other: Point, t: float) -> Point:
 
 
 def _label(lines: Sequence[Line], first: Point) -> str:
-    """Lines under one another, each on a ground that hides what runs behind it."""
+    """Lines one below the other, each on an opaque background."""
     x, y = first
     grounds = []
     for number, line in enumerate(lines):

@@ -1,7 +1,7 @@
-"""How a run is doing: counters (`statistics`), and how far each pattern got (`why_not`).
+"""The progress of a run: counters (`statistics`), and how far each pattern got (`why_not`).
 
-Events, triples and matches are counted over the whole life of a run, saved state included;
-what happened at places and filters is counted since the run was started or resumed.
+Events, triples and matches are counted over the whole life of a run, across saved states; places
+and filters are counted since the run was started or resumed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _SIGNS = {"less": "<=", "equal": "=", "greater": ">="}
 
 
 def statistics(run: Evaluation) -> dict[str, Any]:
-    """Counters of a run; taking them costs time linear in the state it holds.
+    """The counters of a run. Cost: linear in its state.
 
-    `groups` are groups of partial matches, `nodes` the events they share, `buffered_rows` what
-    guards and conjunctions look back at, `bytes` an estimate of what these take, and the
-    matches that wait or must not be told twice.
-    `shed_groups` went because there were too many (`max_groups`, `max_steps`).
-    `late_events` is always 0: a run refuses late events, readers count them.
+    `groups` counts groups of partial matches, `nodes` their tECS nodes, and `buffered_rows` the
+    rows stored for guards and conjunctions. `bytes` estimates the memory of these, of waiting
+    matches, and of matches remembered for de-duplication. `shed_groups` counts groups dropped by
+    a limit (`max_groups`, `max_steps`). `late_events` is always 0: a run refuses late events, and
+    the readers count them.
     """
     standings = [query.standing() for query in run.queries]
     holdings = [query.held() for query in run.queries]
@@ -73,7 +73,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
 
 
 def _asked(run: Evaluation) -> dict[str, Any]:
-    """What asking for remote parts of the knowledge base has cost, where there are any."""
+    """The counters of requests for remote parts of the knowledge base, if there are any."""
     asked = run.kb.statistics
     if not asked:
         return {}
@@ -85,10 +85,10 @@ def _asked(run: Evaluation) -> dict[str, Any]:
 
 
 def why_not(run: Evaluation, name: str | None = None) -> str:
-    """How far the patterns got, and what stopped them; of one query, or of all.
+    """How far the patterns of one query, or of all queries, got, and what stopped them.
 
     Raises:
-        ValueError: for a name that no query has.
+        ValueError: if no query has the name.
     """
     names = [query.plan.name for query in run.queries]
     if name is not None and name not in names:
@@ -122,16 +122,16 @@ class _Inquiry:
             yield f"    {title:<{width}}  {self._progress(state)}"
         lazily = self._joined_lazily()
         yield from (f"  {line}" for line in lazily)
-        # Rows that are joined lazily come to no place before the last one has come.
-        stuck = [state for state in states if (lazily or _reached(state)) and not state.joined]
-        for state in stuck:
-            yield f"  {self.notation.title(state.number)} never went on:"
+        # Rows joined lazily reach no place before the last step has a row.
+        blocked = [state for state in states if (lazily or _reached(state)) and not state.joined]
+        for state in blocked:
+            yield f"  {self.notation.title(state.number)} never advanced:"
             yield from (f"    {reason}" for reason in self._reasons(state))
         never = [state for state in states if not (lazily or _reached(state))]
         if never:
             labels = ", ".join(self.notation.title(state.number) for state in never)
-            yield f"  never got to {labels}"
-        yield from (f"  {line}" for line in self._at_the_end(bool(stuck or never)))
+            yield f"  never reached: {labels}"
+        yield from (f"  {line}" for line in self._at_the_end(bool(blocked or never)))
 
     def _joined_lazily(self) -> list[str]:
         native = self.query.native
@@ -139,17 +139,18 @@ class _Inquiry:
             return []
         last = self.notation.names[-1]
         rows = _counted(native.core.lazy_join.searched, "row")
-        now = "lazily" if native.core.lazy_join.lazy else "as they come"
+        now = "lazily" if native.core.lazy_join.lazy else "eagerly"
         return [
-            f"rows were joined lazily when {last} came: {rows} looked at; now {now}",
+            f"rows were joined lazily when {last} occurred: {rows} examined; now {now}",
         ]
 
     def _progress(self, state: PlaceStanding) -> str:
         if state.place.start:
-            return f"begun {_counted(state.joined, 'time')}"
+            return f"started {_counted(state.joined, 'time')}"
         waiting = state.groups
         return (
-            f"reached {_counted(state.reached, 'time')}, went on {_counted(state.joined, 'time')}, "
+            f"reached {_counted(state.reached, 'time')}, "
+            f"advanced {_counted(state.joined, 'time')}, "
             f"{_counted(waiting, 'group')} of partial matches waiting"
         )
 
@@ -158,14 +159,13 @@ class _Inquiry:
             yield self._needed(state, edge, self.notation.index(state.number, position))
             for number in self.notation.automaton.atoms[edge.atom].occurrences:
                 yield from self._gpm(self.query.plan.occurrences[number])
-        # Which rows found nobody is told only where there were rows at all.
         if state.unkeyed:
             yield f"{_counted(state.unkeyed, 'row')} left a partition variable unbound"
         if state.early:
-            yield f"{_counted(state.early, 'event')} came when nobody was waiting"
+            yield f"{_counted(state.early, 'event')} arrived while no partial match was waiting"
         if state.unjoined:
             rows = _counted(state.unjoined, "row")
-            yield f"{rows} agreed with nobody waiting on {self._index(state)}"
+            yield f"{rows} agreed with no waiting partial match on {self._index(state)}"
         for edge in state.place.edges:
             for number in self.notation.automaton.atoms[edge.atom].occurrences:
                 yield from self._rejections(self.query.plan.occurrences[number])
@@ -178,7 +178,7 @@ class _Inquiry:
         for position, order in enumerate(state.place.orders):
             if order is None:
                 continue
-            # Without its filter an order may leave equal ones out, of numbers of few digits.
+            # If the filter is not needed, the index itself may exclude equal values.
             decides = deciding_operator(plan, automaton, state.number, position)
             sign = _SIGNS[order[2]][: 1 if decides in ("<", ">") else None]
             register = self.notation.register(plan.registers[order[0]])
@@ -196,23 +196,23 @@ class _Inquiry:
         return " ".join(parts)
 
     def _gpm(self, occurrence: Occurrence) -> Iterator[str]:
-        """What its graph pattern found in the events."""
+        """How many solutions its graph pattern had, and how many the local filters rejected."""
         gpm = self.query.plan.gpms[occurrence.gpm]
         task = self.tasks[occurrence.gpm]
         silent = [iri for iri in gpm.streams if self.run.per_stream.get(iri) == 0]
         if len(silent) == len(gpm.streams):
-            yield f"{gpm.name}: no event of {', '.join(f'<{iri}>' for iri in silent)} came"
+            yield f"{gpm.name}: no event of {', '.join(f'<{iri}>' for iri in silent)} arrived"
             return
         matchers = self.run.rows.matchers
-        tried, found = matchers.tried(task), matchers.found(task)
+        tried, solutions = matchers.tried(task), matchers.found(task)
         if not tried:
-            yield f"{gpm.name}: no event came while somebody waited for it"
+            yield f"{gpm.name}: no event arrived while a partial match waited for it"
             return
-        if not found:
+        if not solutions:
             events = _counted(tried, "event")
             yield f"{gpm.name}: its graph pattern has no solution in {events} it was tried on"
             return
-        left = found
+        left = solutions
         for condition, untrue in zip(gpm.local, matchers.untrue(task), strict=True):
             if untrue:
                 never = "was never true" if untrue == left else "was not true"
@@ -222,7 +222,7 @@ class _Inquiry:
             yield f"{gpm.name}: {_counted(left, 'row')} in the events"
 
     def _rejections(self, occurrence: Occurrence) -> Iterator[str]:
-        """How often partial matches turned its rows down."""
+        """How often partial matches rejected its rows."""
         name = self.query.plan.gpms[occurrence.gpm].name
         disagreed = self.standing.disagreed[occurrence.index]
         if disagreed:
@@ -234,7 +234,7 @@ class _Inquiry:
                 yield f"{name}: {text} was not true {_counted(untrue, 'time')}"
 
     def _refusals(self, state: PlaceStanding) -> Iterator[str]:
-        """What kept accepted rows from being joined."""
+        """Why accepted rows were not joined."""
         if state.passed_over:
             strict = joins_strictly(self.query.plan, self.notation.automaton)
             strategy = "EMIT STRICT" if strict else STRATEGIES[state.place.operator]
@@ -244,24 +244,24 @@ class _Inquiry:
             yield f"{guards} forbade {_counted(state.forbidden, 'candidate')}"
         if state.ended:
             guards = self.notation.guards(sighting.guard for sighting in state.place.sightings)
-            yield f"{guards} ended {_counted(state.ended, 'group')} waiting here"
+            yield f"{guards} removed {_counted(state.ended, 'group')} waiting here"
         if state.outside:
-            yield f"{_counted(state.outside, 'candidate')} came after the window had closed"
+            yield f"{_counted(state.outside, 'candidate')} arrived after the window had closed"
         if state.shed:
-            yield f"{_counted(state.shed, 'group')} waiting here went, for there were too many"
+            yield f"a limit shed {_counted(state.shed, 'group')} waiting here"
         if state.expired:
-            yield f"the window passed over {_counted(state.expired, 'group')} waiting here"
+            yield f"{_counted(state.expired, 'group')} waiting here expired with the window"
 
     def _at_the_end(self, held_up: bool) -> Iterator[str]:
         plan = self.query.plan
         if not (held_up or self.query.matched or self.standing.waited or self.standing.waiting):
             clauses = [f"EMIT {plan.emit}"] * (plan.emit != "ALL")
             clauses += ["AFTER MATCH SKIP PAST LAST EVENT"] * plan.skip_past_last
-            through = " and ".join(clauses) or "the numbers of iterations"
-            yield f"every step was taken, but {through} let no match through"
+            cause = " and ".join(clauses) or "the bounds on iterations"
+            yield f"every step was matched, but {cause} rejected every match"
         if self.standing.forbidden:
             times = _counted(self.standing.forbidden, "match", "matches")
-            yield f"{times} forbidden by what must not follow"
+            yield f"{times} rejected by a negation at the end"
         if self.standing.waiting:
             times = _counted(self.standing.waiting, "match", "matches")
             yield f"{times} waiting for the window to close"

@@ -1,9 +1,9 @@
 """Synthetic streams in the shape of the four data sets of the SPAseq paper.
 
-`write` turns a data set's name, a number of events and a seed into files: one N-Quads file
-for each stream, named after the name the query gives the stream, the knowledge base
-`kb.ttl`, and `query.rq`, which matches now and then. The same arguments give the same
-bytes on every machine and version of Python; memory does not grow with the events.
+`write` generates files from a data set's name, a number of events and a seed: one N-Quads file
+per stream, named after the stream's name in the query, the knowledge base `kb.ttl`, and
+`query.rq`, which has occasional matches. The same arguments generate the same bytes on every
+machine and version of Python. Memory does not grow with the number of events.
 
 The data sets follow those of the evaluation in Gillani, Zimmermann, Picard, Laforest,
 *A query language for semantic complex event processing* (Semantic Web Journal 2019):
@@ -33,15 +33,25 @@ DATASETS: dict[str, Dataset] = {
 
 
 def write(dataset: str, events: int, seed: int, out: Path) -> list[Path]:
-    """Write `events` events in all of a data set into the folder `out`, made if need be.
+    """Write a data set of `events` events over all streams into the folder `out`.
 
-    Gives the paths written: the streams, then the knowledge base, then the query.
+    Args:
+        dataset: A key of `DATASETS`.
+        events: The number of events, at least 1.
+        seed: The seed of the random numbers.
+        out: The folder, created if it does not exist.
+
+    Returns:
+        The paths written: the streams, then the knowledge base, then the query.
+
+    Raises:
+        SpaseqError: for an unknown data set, no events, or a folder that cannot be written.
     """
     if dataset not in DATASETS:
         known = ", ".join(DATASETS)
         raise SpaseqError(f"there is no data set {dataset!r}; choose one of {known}")
     if events < 1:
-        raise SpaseqError(f"{events} events cannot be generated; ask for 1 or more")
+        raise SpaseqError(f"{events} events cannot be generated; the minimum is 1")
     chosen = DATASETS[dataset]
     try:
         return _write(chosen, events, seed, out)

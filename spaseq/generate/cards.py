@@ -1,4 +1,4 @@
-"""Cards: payments among which somebody tries stolen cards.
+"""Cards: payments, some of which are attempts with stolen cards.
 
 Two streams, payments and the confirmations by which card holders vouch for a payment to
 come. Most payments are ordinary. Now and then a few tiny ones on a card are followed
@@ -81,7 +81,7 @@ class _Cards:
         self._usual = [whole(random, 20_00, 120_00) for _ in range(accounts)]
         self._merchants = between(6, events // 100, 2000)
         self._pending: list[tuple[int, int, int, int, int]] = []
-        """A heap of what attackers and holders do next: time, number, stream, card, amount."""
+        """A heap of planned events of attackers and holders: time, number, stream, card, amount."""
         self._planned = 0
 
     @property

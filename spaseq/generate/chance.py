@@ -1,10 +1,10 @@
-"""A seed → choices and curves that look like the world's, the same everywhere.
+"""A seed → reproducible random choices and natural-looking curves.
 
-`random.Random.random` is the one source: Python promises that it gives the same numbers
-for a seed in every version, and promises that of no other method. Beside it only
-additions, multiplications and divisions of floats are used, whose results IEEE 754 fixes
-to the last bit; `sin`, `exp` and `log` differ among C libraries, and `sum` of floats among
-versions of Python (3.12 made it more exact).
+The only source of randomness is `random.Random.random`: Python guarantees its sequence for a seed
+across versions, which holds for no other method. All other arithmetic is addition,
+multiplication and division of floats, whose results IEEE 754 defines exactly; `sin`, `exp` and
+`log` differ between C libraries, and `sum` of floats between versions of Python (3.12 made it
+more precise).
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ _WEIGHTS = tuple(11**k * 8 ** (_OCTAVES - 1 - k) for k in range(_OCTAVES))
 class Fractal:
     """A self-similar curve between -1 and 1: one value for each call of `step`.
 
-    It is the sum of seven broken lines. Line k has a corner at a random height every 3·2^k
-    steps and 1.375 times the amplitude of the line before it, which makes the roughness look
-    alike at every scale from 3 to 192 steps, as that of prices and clouds does. Between
-    corners the slopes are constant, so a step costs one addition and, amortised, less than
-    one corner.
+    It is the sum of seven polylines. Polyline k has a corner at a random height every 3·2^k
+    steps, and 1.375 times the amplitude of the one before it. The roughness is therefore similar
+    at every scale from 3 to 192 steps, as for prices and clouds. Between corners the slopes are
+    constant, so a step costs one addition and, amortised, less than one corner.
     """
 
     __slots__ = ("_amplitudes", "_heights", "_random", "_slope", "_slopes", "_step", "value")
@@ -47,7 +46,7 @@ class Fractal:
         return self.value
 
     def _turn(self) -> None:
-        """Give every line that has reached its corner the slope to its next one."""
+        """Give every polyline that has reached a corner the slope to its next corner."""
         period = _SHORTEST
         for k in range(_OCTAVES):
             if self._step % period:
@@ -72,15 +71,15 @@ def arch(phase: float) -> float:
 
 
 def whole(random: Random, least: int, most: int) -> int:
-    """A whole number from `least` to `most`, both included, each equally likely."""
+    """A uniformly distributed integer from `least` to `most`, inclusive."""
     return least + int(random.random() * (most - least + 1))
 
 
 def decimal(hundredths: int) -> str:
-    """A number of hundredths, not negative, as the lexical form of an `xsd:decimal`."""
+    """A non-negative number of hundredths as the lexical form of an `xsd:decimal`."""
     return f"{hundredths // 100}.{hundredths % 100:02d}"
 
 
 def between(least: int, number: int, most: int) -> int:
-    """`number`, or the bound it lies beyond."""
+    """`number` clamped to the range from `least` to `most`."""
     return max(least, min(number, most))

@@ -1,4 +1,4 @@
-"""What every data set is: named streams, a knowledge base, and a query that fits them."""
+"""The parts of a data set: named streams, a knowledge base, and a query over them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import Protocol
 
 
 class World(Protocol):
-    """The things a data set is about, and what happens to them."""
+    """The entities of a data set, and the simulation of their events."""
 
     def knowledge(self) -> Iterator[str]:
-        """The knowledge base, a piece of Turtle at a time."""
+        """The knowledge base, as pieces of Turtle."""
 
     def events(self) -> Iterator[tuple[int, str]]:
-        """Without end: the number of a stream, and the N-Quads of its next event.
+        """An endless iterator of (number of a stream, N-Quads of its next event).
 
-        Each stream is chronological. Memory does not grow with the events taken.
+        Each stream is in time order. Memory does not grow with the number of events.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """`populate` makes a world whose size suits the number of events to be taken from it.
+    """A data set.
 
-    `streams` are the names under which `query` declares the streams, in the order in which
-    the world numbers them. A populated world is used once: its events drain its chance.
+    `populate` makes a world, sized for the number of events to generate. `streams` are the names
+    by which `query` declares the streams, in the order of their numbers in the world. A world is
+    used once, since its events consume its random numbers.
     """
 
     streams: tuple[str, ...]

@@ -1,8 +1,8 @@
-"""Triples written once as a template → the N-Quads text of every event of a stream.
+"""A template of triples → the N-Quads text of each event of a stream.
 
-An event is a named graph, announced in the default graph by the triple that dates it
-(`<graph> prov:generatedAtTime "…"^^xsd:dateTime`), which stands immediately before the
-graph's quads: the timestamped graphs of the W3C RDF Stream Processing community group.
+An event is a named graph. The triple with its timestamp
+(`<graph> prov:generatedAtTime "…"^^xsd:dateTime`) is in the default graph, immediately before
+the graph's quads: the timestamped graphs of the W3C RDF Stream Processing community group.
 
 Prefixes are resolved when the template is made; an event then costs one `str.format`.
 """
@@ -78,7 +78,7 @@ def turtle_header(prefixes: Iterable[str]) -> str:
 class Calendar:
     """Milliseconds from the first midnight → the lexical form of an `xsd:dateTime`.
 
-    The text of the last minute is kept: streams ask for instants in ascending order.
+    The text of the last minute is cached, since streams ask for instants in ascending order.
     """
 
     __slots__ = ("_minute", "_text")

@@ -1,7 +1,7 @@
-"""Background knowledge: named graphs beside the streams.
+"""The knowledge base: named graphs beside the streams.
 
-`open_kb` opens them, a `Kb` is the result; `Knowledge` holds the one in force, and `Endpoint`
-says how a remote one is asked.
+`open_kb` opens the graphs and returns a `Kb`, an immutable snapshot. `Knowledge` holds the current
+snapshot of a run. An `Endpoint` configures the requests to a remote graph.
 """
 
 from spaseq.kb.endpoint import Endpoint

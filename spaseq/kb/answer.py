@@ -1,9 +1,9 @@
-"""The answer to a SELECT, as it comes over HTTP → rows of terms.
+"""The HTTP response to a SELECT → rows of terms.
 
-pyoxigraph reads SPARQL's JSON, XML and TSV results while they arrive, the `typed-literal` of
-older servers too. Labels of blank nodes that are none (Virtuoso's `nodeID://b1`) it refuses:
-such an answer is asked for again and read as a whole (`lenient`). Bounds on bytes, rows and
-time hold while reading. Blank nodes get labels of their own with each answer.
+pyoxigraph parses SPARQL's JSON, XML and TSV results while they arrive, including the
+`typed-literal` of older servers. It refuses invalid labels of blank nodes (Virtuoso's
+`nodeID://b1`); the client then repeats the request and parses the answer as a whole (`lenient`).
+Limits on bytes, rows and time apply while reading. Each answer has its own blank nodes.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ FORMATS = {
 
 
 class UnreadableAnswer(Exception):
-    """What came is no answer to a SELECT."""
+    """The response is not a valid answer to a SELECT."""
 
 
 class QuirkyAnswer(Exception):
-    """An answer that can be read only as a whole."""
+    """Only the lenient parser can read the answer."""
 
 
 class TooManyRows(Exception):
-    """The answer has more rows than asked for."""
+    """The answer has more rows than allowed."""
 
 
 class AnswerTooLarge(Exception):
@@ -51,7 +51,7 @@ class AnswerTooLarge(Exception):
 
 
 class Body:
-    """The bytes of an answer as a file that is read once; bounded in bytes and time."""
+    """The bytes of an answer as a file-like object, limited in bytes and time."""
 
     def __init__(self, chunks: Iterator[bytes], size: int, deadline: float):
         self._chunks = chunks
@@ -59,10 +59,10 @@ class Body:
         self._size = size
         self._deadline = deadline
         self.failure: Exception | None = None
-        """What went wrong in `read`: the parser may say it in words of its own."""
+        """The exception that `read` raised: the parser may replace it by another one."""
 
     def read(self, size: int = -1) -> bytes:
-        """Some bytes, at most `size`; none at the end."""
+        """Up to `size` bytes; empty at the end."""
         try:
             return self._read(size)
         except Exception as error:
@@ -82,11 +82,11 @@ class Body:
             self._left = chunk
         if size < 0:
             size = len(self._left)
-        taken, self._left = self._left[:size], self._left[size:]
-        return taken
+        part, self._left = self._left[:size], self._left[size:]
+        return part
 
     def mend_header(self) -> None:
-        """Write the names in the first line of a TSV as `?name`; some servers do not."""
+        """Rewrite the names in the first line of a TSV as `?name`; some servers omit the `?`."""
         line = b""
         while b"\n" not in line and (more := self.read()):
             line += more
@@ -95,19 +95,28 @@ class Body:
         self._left = b"\t".join(b"?" + name for name in names if name) + end + rest
 
     def whole(self) -> bytes:
-        """All that is left."""
+        """The remaining bytes."""
         return b"".join(iter(self.read, b""))
 
 
 def read_rows(
     body: Body, media_type: str, variables: Sequence[str], bound: int, prefix: str, lenient: bool
 ) -> list[Row]:
-    """The rows of an answer, their columns in the order of `variables`.
+    """The rows of an answer, with columns in the order of `variables`.
+
+    Args:
+        body: The bytes of the answer.
+        media_type: Its `Content-Type`.
+        variables: The columns to return.
+        bound: The maximum number of rows.
+        prefix: Prefix of the labels of blank nodes, unique to the answer.
+        lenient: Whether to accept invalid labels of blank nodes, at the cost of reading the
+            whole answer before the first row.
 
     Raises:
-        UnreadableAnswer: for what is no table of these variables.
-        TooManyRows: at the row after `bound`.
-        QuirkyAnswer: if only a `lenient` reading can tell.
+        UnreadableAnswer: if the answer is not a table of these variables.
+        TooManyRows: if there are more than `bound` rows.
+        QuirkyAnswer: if the answer needs `lenient`.
     """
     kind = media_type.partition(";")[0].strip().lower()
     form = FORMATS.get(kind)
@@ -115,13 +124,13 @@ def read_rows(
         start = body.read(160).decode("utf-8", "replace")
         raise UnreadableAnswer(f"it is {kind or 'of no stated type'}: {' '.join(start.split())!r}")
     rows: list[Row] = []
-    found = (
+    parsed = (
         _lenient(body, variables)
         if lenient and form == ox.QueryResultsFormat.JSON
         else _parsed(body, form, variables)
     )
     try:
-        for row in found:
+        for row in parsed:
             if len(rows) == bound:
                 raise TooManyRows
             rows.append(tuple(_own(term, prefix) for term in row))
@@ -137,7 +146,7 @@ def read_rows(
             raise body.failure from None
         raise
     finally:
-        found.close()
+        parsed.close()
     return rows
 
 
@@ -161,7 +170,8 @@ def _parsed(
         for solution in results:
             yield tuple([cast("Term | None", solution[place]) for place in places])
     finally:
-        del results  # it must go in the thread it came in; the traceback of an error may not
+        # pyoxigraph requires destruction in the creating thread; a traceback might outlive it.
+        del results
 
 
 def _places(columns: dict[str, int], variables: Sequence[str]) -> list[int]:

@@ -1,6 +1,6 @@
-"""What has been asked for, by key: bounded, for a time, absences too.
+"""A bounded LRU cache of solutions by key, with expiry; it also caches absences.
 
-The least recently used go first. Cost: constant per look-up.
+Cost: constant per look-up.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ Key: TypeAlias = "tuple[Term, ...]"
 
 
 class KeyCache:
-    """Solutions by the values they were asked for with.
+    """Solutions by the values they were requested for.
 
     Args:
-        room: how many keys there may be.
-        keep: seconds that solutions are good for, `keep_absent` that the lack of any is.
-        clock: tells seconds.
+        room: The maximum number of keys.
+        keep: Seconds until solutions expire.
+        keep_absent: Seconds until the absence of solutions expires.
+        clock: Returns the current time in seconds.
     """
 
     def __init__(
@@ -37,31 +38,31 @@ class KeyCache:
         self._clock = clock
         self._known: dict[Key, tuple[float, Sequence[Row]]] = {}
         self._ahead: set[Key] = set()
-        """Of the known keys, those that were asked for before anybody needed them."""
+        """The prefetched keys that no event has needed yet."""
         self.used = 0
-        """How many of these have been needed since."""
+        """The number of prefetched keys that an event has needed since."""
 
     def __len__(self) -> int:
         return len(self._known)
 
     def get(self, key: Key) -> Sequence[Row] | None:
-        """The solutions, none of them maybe; None if they are not known, or too old."""
-        found = self._known.pop(key, None)
+        """The solutions, which may be empty; None if they are not cached or have expired."""
+        entry = self._known.pop(key, None)
         ahead = key in self._ahead
         self._ahead.discard(key)
-        if found is None or found[0] < self._clock():
+        if entry is None or entry[0] < self._clock():
             return None
         self.used += ahead
-        self._known[key] = found  # the last in the order of use
-        return found[1]
+        self._known[key] = entry  # now the most recently used
+        return entry[1]
 
     def has(self, key: Key) -> bool:
-        """Whether the solutions are known, as long as nobody needs them."""
-        found = self._known.get(key)
-        return found is not None and found[0] >= self._clock()
+        """Whether the solutions are cached; does not count as a use."""
+        entry = self._known.get(key)
+        return entry is not None and entry[0] >= self._clock()
 
     def put(self, key: Key, rows: Sequence[Row], ahead: bool = False) -> None:
-        """Keep the solutions of a key; `ahead`: nobody needs them yet."""
+        """Cache the solutions of a key; `ahead` marks them as prefetched."""
         self._known.pop(key, None)
         self._known[key] = self._clock() + (self._keep if rows else self._keep_absent), rows
         if ahead:

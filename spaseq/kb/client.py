@@ -1,9 +1,9 @@
 """SELECT queries → rows, over HTTP.
 
-One client for an endpoint: connections are kept, threads may share it. A request is tried
-several times, with waits that double; what a client has done wrong (4xx) is not tried again.
-An answer is whole or an error, which names the endpoint, the query and the cause. Requests are
-form POSTs: the one way that every server understands, however long the query.
+There is one client per endpoint; it reuses connections, and threads may share it. A failed request
+is retried with exponential backoff, except after client errors (4xx). A call returns a complete
+answer or raises an error that names the endpoint, the query and the cause. Requests are form
+POSTs, which every server accepts for queries of any length.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from spaseq.kb.endpoint import Endpoint
 
 _DATASET = ("default-graph-uri", "named-graph-uri")
 _AGAIN = (408, 425, 429)
-LONGEST_WAIT = 30.0
-"""Seconds between two attempts, whatever the server wishes."""
+MAX_WAIT_SECONDS = 30.0
+"""The maximum wait between two attempts, even if the server asks for more."""
 _numbers = itertools.count()
 
 
 class _Final(Exception):
-    """A failure that another attempt would meet again."""
+    """A failure that a retry would repeat."""
 
 
 class _Failed(Exception):
-    """A failed attempt; `wait` is how long the server asks to be left alone."""
+    """A failed attempt; `wait` is the server's `Retry-After`, in seconds."""
 
     def __init__(self, cause: str, wait: float = 0.0):
         super().__init__(cause)
@@ -51,22 +51,22 @@ class _Failed(Exception):
 
 @dataclass(slots=True)
 class Counters:
-    """What asking has cost."""
+    """Statistics of the requests to one source."""
 
     requests: int = 0
     retries: int = 0
     failures: int = 0
     rows: int = 0
     asked: int = 0
-    """Values whose solutions were wanted by events, and of those the ones …"""
+    """Values whose solutions events needed."""
     known: int = 0
-    """… that the cache had."""
+    """Those of `asked` that the cache held."""
     prefetched: int = 0
-    """Values asked for because partial matches held them, and of those the ones …"""
+    """Values requested ahead, because partial matches held them."""
     prefetched_used: int = 0
-    """… that events wanted later."""
+    """Those of `prefetched` that events needed later."""
     unenriched: int = 0
-    """Values whose solutions could not be had and were done without."""
+    """Values whose solutions were unavailable, so that events went on without them."""
 
     def to_dict(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -74,7 +74,7 @@ class Counters:
 
 @dataclass(slots=True, weakref_slot=True)
 class Client:
-    """Asks one endpoint."""
+    """Sends queries to one endpoint."""
 
     endpoint: Endpoint
     counters: Counters = field(default_factory=Counters)
@@ -104,26 +104,26 @@ class Client:
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """The name of the endpoint in messages."""
         return self.endpoint.url
 
     def close(self) -> None:
-        """No more requests: waits end, connections are closed."""
+        """Close the connections, end waits and refuse further requests."""
         self._closed.set()
         self._http.close()
 
     def rows(self, text: str, variables: Sequence[str], bound: int) -> list[Row]:
-        """The solutions of a SELECT.
+        """The solutions of the SELECT `text`, with columns in the order of `variables`.
 
         Raises:
             TooManyRows: if there are more than `bound`.
-            EndpointError: if there is no answer, or none that can be read.
+            EndpointError: if the endpoint returns no answer, or no readable one.
         """
         attempts = 0
         while True:
             attempts += 1
             try:
-                found = self._attempt(text, variables, bound)
+                answer = self._attempt(text, variables, bound)
             except QuirkyAnswer:
                 self._lenient = True
                 attempts -= 1
@@ -138,10 +138,10 @@ class Client:
                 self.counters.retries += 1
                 wait = self.endpoint.backoff * 2.0 ** (attempts - 1)
                 asked = error.wait if isinstance(error, _Failed) else 0.0
-                self._closed.wait(min(max(wait, asked), LONGEST_WAIT))
+                self._closed.wait(min(max(wait, asked), MAX_WAIT_SECONDS))
                 continue
-            self.counters.rows += len(found)
-            return found
+            self.counters.rows += len(answer)
+            return answer
 
     def _attempt(self, text: str, variables: Sequence[str], bound: int) -> list[Row]:
         endpoint = self.endpoint
@@ -169,12 +169,12 @@ class Client:
 
 
 def _refusal(response: httpx.Response) -> Exception:
-    """The failure that a status other than 200 stands for."""
+    """The failure of a response whose status is not 200."""
     status = response.status_code
     said = f"it answered {status} {response.reason_phrase}"
     if 300 <= status < 400:
         where = response.headers.get("location", "elsewhere")
-        return _Final(f"{said}, that it has moved to {where}; give that URL")
+        return _Final(f"{said}, a redirection to {where}; use that URL")
     start = b""
     for chunk in response.iter_bytes():
         start += chunk

@@ -1,13 +1,12 @@
-"""Named graphs → the same closed under entailment, with the schema they tell together.
+"""Named graphs → their closure under entailment, with their common schema.
 
-The schema is the union of the schema triples of all the graphs; each graph is closed by it on
-its own, so that `GRAPH` finds in a graph what follows from the graph's triples and the
-schema. Terms that `owl:sameAs` makes one (`owl-ql` only, in whatever graph it stands) stand
-for each other in every place of a triple.
+The schema is the union of the schema triples of all graphs. Each graph is closed by it separately,
+so that `GRAPH` finds the triples that follow from the graph and the schema. Terms that some
+graph's `owl:sameAs` makes equal (`owl-ql` only) replace each other in every position of a triple.
 
-Invariant: a fixpoint; schema triples that follow from others are schema too. Cost: linear in
-the triples of the result for each round, two rounds as a rule; at most `MOST_DERIVED` triples
-a graph.
+Invariant: the result is a fixpoint; derived schema triples belong to the schema too. Cost: linear
+in the triples of the result for each round, usually two rounds; at most `MOST_DERIVED` triples
+per graph.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from spaseq.rdf.schema import Schema, schema_of
 
 @dataclass(frozen=True, slots=True)
 class ClosedKb:
-    """Closed graphs, their schema, and the pairs that chains join events with."""
+    """Closed graphs, their schema, and the pairs that property chains join with events."""
 
     kb: Kb
     schema: Schema
@@ -39,8 +38,8 @@ def closed(graphs: Mapping[ox.NamedNode, Graph], regime: str) -> ClosedKb:
     """The closure of some graphs under a regime.
 
     Raises:
-        KbError: for a schema that the regime does not know what to do with.
-        LimitExceeded: where the closure is too large.
+        KbError: if the schema has an axiom that the regime does not support.
+        LimitExceeded: if the closure is too large.
     """
     facts: dict[ox.NamedNode, tuple[Fact, ...]] = {
         name: tuple(graph.facts) for name, graph in graphs.items()
@@ -51,11 +50,11 @@ def closed(graphs: Mapping[ox.NamedNode, Graph], regime: str) -> ClosedKb:
         grown = {name: rules.derive(some) for name, some in facts.items()}
         if schema.same:
             grown = {name: _equalled(some, schema.same) for name, some in grown.items()}
-        found = schema_of(chain.from_iterable(grown.values()), regime)
-        done = _tables(found) == _tables(schema)
+        derived = schema_of(chain.from_iterable(grown.values()), regime)
+        done = _tables(derived) == _tables(schema)
         if schema.same:
             done &= sum(map(len, grown.values())) == sum(map(len, facts.values()))
-        facts, schema = grown, found
+        facts, schema = grown, derived
         if done:
             break
     linked = {name for joined in schema.chains for name in joined[:2]}
@@ -67,34 +66,34 @@ def closed(graphs: Mapping[ox.NamedNode, Graph], regime: str) -> ClosedKb:
 
 
 def _tables(schema: Schema) -> list[object]:
-    """The schema without the order of its tables."""
-    found: list[object] = []
+    """The tables of the schema as sets, for comparison."""
+    tables: list[object] = []
     for part in fields(schema):
         table = getattr(schema, part.name)
         if isinstance(table, Mapping):
-            found.append({key: frozenset(values) for key, values in table.items()})
+            tables.append({key: frozenset(values) for key, values in table.items()})
         elif part.name == "same":
-            found.append({frozenset(terms) for terms in table})
+            tables.append({frozenset(terms) for terms in table})
         else:
-            found.append(frozenset(table))
-    return found
+            tables.append(frozenset(table))
+    return tables
 
 
 def _equalled(facts: Iterable[Fact], same: Iterable[tuple[Term, ...]]) -> tuple[Fact, ...]:
-    """The triples with every term replaced by all that are the same."""
+    """The triples with every term replaced by each of its equal terms."""
     equals = {term: terms for terms in same for term in terms}
-    found: dict[Fact, None] = {}
+    triples: dict[Fact, None] = {}
     for fact in facts:
         if equals.keys().isdisjoint(fact):
-            found[fact] = None
+            triples[fact] = None
             continue
-        found |= dict.fromkeys(_replaced(fact, equals))
-        if len(found) > MOST_DERIVED:
+        triples |= dict.fromkeys(_replaced(fact, equals))
+        if len(triples) > MOST_DERIVED:
             raise LimitExceeded(
                 f"more than {MOST_DERIVED:,} triples follow from one graph (MOST_DERIVED): "
-                "owl:sameAs makes very many terms one"
+                "owl:sameAs equates too many terms"
             )
-    return tuple(found)
+    return tuple(triples)
 
 
 def _replaced(fact: Fact, equals: Mapping[Term, tuple[Term, ...]]) -> Iterator[Fact]:

@@ -1,7 +1,7 @@
 """Queries and the graphs of the knowledge base → warnings where the two do not fit.
 
-A graph that is read and not given is empty, so that its pattern never matches: no error in
-the language, and nearly always a slip of the pen in one of the two IRIs.
+A graph that a query reads but that is not given is empty, and its pattern never matches. The
+language allows that, but the cause is nearly always a typing error in one of the two IRIs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from spaseq.parser import ast
 
 
 class Text(Protocol):
-    """A query as it was written, and where."""
+    """The text of a query, and its file."""
 
     @property
     def text(self) -> str: ...
@@ -24,11 +24,11 @@ class Text(Protocol):
 
 
 def unread_warnings(queries: Iterable[ast.Query], given: Collection[str]) -> Iterator[str]:
-    """What the queries read in vain, a line each, in the words of Python."""
+    """One line for each graph that a query reads but that is not given, for users of Python."""
     for query in queries:
         graphs = [node for node in ast.walk(query) if isinstance(node, ast.Graph)]
         for warning in _unfed(graphs, [kb.iri.value for kb in query.kbs], given):
-            yield f"{warning.message}; its pattern matches nothing until run.kb.load gives it"
+            yield f"{warning.message}; its pattern matches nothing until run.kb.load adds it"
 
 
 def kb_warnings(
@@ -37,11 +37,12 @@ def kb_warnings(
     given: Collection[str],
     schema: bool = False,
 ) -> list[str]:
-    """The warnings as text: of each query by what it reads, then of the graphs nobody reads.
+    """The warnings as text, for users of the command line.
 
-    `schema`: whether a query reads the schema of all graphs it sees.
+    They are about the graphs that each query reads, then about the graphs that no query reads.
+    `schema` says whether queries read the schema of all graphs visible to them.
     """
-    found: list[str] = []
+    warnings: list[str] = []
     read: dict[str, None] = {}
     reads_all = False
     for file, query in zip(files, queries, strict=True):
@@ -55,31 +56,32 @@ def kb_warnings(
         read |= dict.fromkeys(seen) | dict.fromkeys(
             name.value for name in names if isinstance(name, ast.Iri)
         )
-        found += [
+        warnings += [
             render([warning], file.text, file.path) for warning in _unfed(graphs, seen, given)
         ]
     for iri in given:
         if iri not in read and not reads_all:
             listed = f"graphs read: {_shown(read)}"
-            found.append(
+            warnings.append(
                 f"spaseq: warning: no query reads the KB graph <{iri}> given with --kb; "
                 f"{listed}{_meant(iri, [other for other in read if other not in given])}"
             )
-    return found
+    return warnings
 
 
 def _unfed(
     graphs: Sequence[ast.Graph], seen: Collection[str], given: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """What one query reads in vain; `seen` are the graphs of its FROM, if it has one.
+    """Warnings about graphs that one query reads but that are not given.
 
-    A graph of FROM that is not given is left to the run: it is an error there.
+    `seen` are the graphs of its FROM clauses. A graph of FROM that is not given is an error when
+    the run starts, so it is not reported here.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     for graph in graphs:
         if isinstance(graph.name, ast.Var):
-            if not given and not seen and "" not in told:
-                told.add("")
+            if not given and not seen and "" not in reported:
+                reported.add("")
                 yield _warning(
                     f"GRAPH ?{graph.name.name} reads the graphs of the KB, but none is given",
                     graph,
@@ -87,12 +89,12 @@ def _unfed(
                 )
             continue
         iri = graph.name.value
-        if iri in told:
+        if iri in reported:
             continue
-        told.add(iri)
+        reported.add(iri)
         if seen and iri not in seen:
             yield _warning(
-                f"the KB graph <{iri}> is read, but FROM leaves it out; "
+                f"the KB graph <{iri}> is read, but FROM does not list it; "
                 f"graphs of FROM: {_shown(seen)}{_meant(iri, seen)}",
                 graph,
                 f"add FROM NAMED <{iri}> to the query",
@@ -111,7 +113,7 @@ def _warning(message: str, graph: ast.Graph, hint: str) -> Diagnostic:
 
 
 def _place(graph: ast.Graph) -> Span:
-    """A name that --bind has put there has no place of its own."""
+    """The span of the graph's name; a name substituted by --bind has none."""
     return graph.span if graph.name.span == NOWHERE else graph.name.span
 
 

@@ -1,8 +1,8 @@
-"""How a SPARQL endpoint is asked: where it is, how much of it is taken, and what a failure does.
+"""The configuration of a SPARQL endpoint: its URL, limits, join strategy and failure handling.
 
-An `Endpoint` is data: frozen, compared by value, and shown without its credentials. These come
-from its own fields or from the environment (`authorisation`), never from a URL. Source of the
-`default-graph-uri` of a URL: SPARQL 1.1 Protocol, section 2.1.4.
+An `Endpoint` is plain data: frozen, compared by value, and printed without its credentials.
+Credentials come from its fields or from the environment (`authorisation`), never from a URL.
+Source for `default-graph-uri`: SPARQL 1.1 Protocol, section 2.1.4.
 """
 
 from __future__ import annotations
@@ -27,26 +27,31 @@ class Endpoint:
     """A remote SPARQL 1.1 endpoint as a graph of the knowledge base, or for `SERVICE`.
 
     Args:
-        url: of the query service; its `default-graph-uri` parameters choose the graph.
-        join: `materialise` fetches a pattern's solutions once, `bind` asks for those of the
-            values that events bring; `auto` fetches them if they are at most `rows`.
-        rows: how many solutions one answer may have.
-        size: how many bytes one answer may have.
-        batch: how many values are asked for in one request.
-        prefetch: how many of these may be values that no event needs yet, but partial matches
-            hold whose next step may; 0: none.
-        cache: how many values' answers are kept, each for `keep` seconds, or for
-            `keep_absent` where there was none.
-        timeout: seconds for one request, from its first byte to the last of its answer.
-        attempts: how often a request is tried; the n-th wait in between takes
-            `backoff` * 2**(n-1) seconds.
-        on_failure: what an event does that needs what could not be had: `stop` the run, be
-            `skip`ped, or stay `unenriched` as if the pattern were optional.
-        pause: seconds for which an endpoint that failed is not asked by key again, where the
-            run goes on without it.
-        refresh: fetch materialised solutions again every so many seconds.
-        token: a bearer token; `user` and `password`: basic authentication.
-        headers: sent with every request.
+        url: The URL of the query service; its `default-graph-uri` parameters choose the graph.
+        join: `materialise` fetches all solutions of a pattern once; `bind` requests the solutions
+            for the values in events; `auto` materialises up to `rows` solutions, else binds.
+        rows: The maximum number of solutions in one answer.
+        size: The maximum number of bytes in one answer.
+        batch: The maximum number of values in one request.
+        prefetch: The maximum number of values in one request that no event needs yet, but that
+            partial matches hold and whose next step may need; 0 disables prefetching.
+        cache: The maximum number of values whose solutions are cached.
+        keep: Seconds until cached solutions expire.
+        keep_absent: Seconds until the cached absence of solutions expires.
+        timeout: Seconds for one request, from its first byte to the last byte of the answer.
+        attempts: The maximum number of attempts per request.
+        backoff: Seconds to wait after the first failed attempt; each further wait doubles.
+        on_failure: What happens if an event needs solutions that are unavailable: `stop` the run,
+            `skip` the event, or process it `unenriched`, as if the pattern were optional.
+        pause: Seconds without requests by key after a failure, if the run continues.
+        refresh: Seconds between two fetches of materialised solutions; None: fetch once.
+        token: A bearer token.
+        user: The user name for basic authentication.
+        password: The password for basic authentication.
+        headers: Further headers sent with every request.
+
+    Raises:
+        KbError: if an argument is invalid.
     """
 
     url: str
@@ -78,7 +83,7 @@ class Endpoint:
             if getattr(self, name) not in choices:
                 raise KbError(
                     f"the endpoint's {name} is {getattr(self, name)!r}; "
-                    f"it is one of {', '.join(choices)}"
+                    f"it must be one of {', '.join(choices)}"
                 )
         for name in ("rows", "size", "batch", "cache", "timeout", "attempts"):
             if getattr(self, name) <= 0:
@@ -89,28 +94,28 @@ class Endpoint:
             raise KbError("the endpoint's refresh must be more than 0 seconds")
 
     def request_headers(self) -> dict[str, str]:
-        """The headers that say who asks: the endpoint's own, else those of the environment."""
+        """The HTTP headers, with authorisation from the endpoint or else from the environment."""
         given = dict(self.headers)
         if self.token is not None:
             given["Authorization"] = f"Bearer {self.token}"
         named = {name.lower() for name in given}
         if "authorization" not in named and self.user is None:
-            found = authorisation(self.url, os.environ.get(VARIABLE, ""))
-            if found is not None:
-                given["Authorization"] = found
+            value = authorisation(self.url, os.environ.get(VARIABLE, ""))
+            if value is not None:
+                given["Authorization"] = value
         return given
 
 
 def is_url(text: str) -> bool:
-    """Whether a source is told by the URL of an endpoint."""
+    """Whether a source is the URL of an endpoint."""
     return text.lower().startswith(("http://", "https://"))
 
 
 def check_url(url: str) -> None:
-    """Refuse what is no URL of an endpoint, or would show credentials.
+    """Check that a text is the URL of an endpoint and contains no credentials.
 
     Raises:
-        KbError: saying which.
+        KbError: if not.
     """
     try:
         parts = urlsplit(url)
@@ -118,21 +123,26 @@ def check_url(url: str) -> None:
     except ValueError as error:
         raise KbError(f"an endpoint's URL cannot be read: {error}") from None
     if parts.scheme.lower() not in _PORTS or not parts.hostname:
-        raise KbError(f"{url!r} is no URL of an endpoint: it must begin with http:// or https://")
+        raise KbError(
+            f"{url!r} is not the URL of an endpoint: it must begin with http:// or https://"
+        )
     if parts.username is not None or parts.password is not None:
         raise KbError(
-            f"the URL of the endpoint at {parts.hostname} holds credentials, which others can "
-            f"read there; put them into the environment variable {VARIABLE}, as in "
+            f"the URL of the endpoint at {parts.hostname} contains credentials, which logs and "
+            f"process lists would show; put them into the environment variable {VARIABLE}, as in "
             f"'{parts.scheme}://{parts.hostname} Basic …'"
         )
 
 
 def authorisation(url: str, listed: str) -> str | None:
-    """The `Authorization` header for a URL, from a list as `SPASEQ_KB_AUTH` holds it.
+    """The `Authorization` header for a URL, from the value of `SPASEQ_KB_AUTH`.
 
-    Its entries are parted by line ends or semicolons; each is the beginning of a URL, a space,
-    and the header's value. Scheme, host and port must agree, and the path must be the URL's or
-    lead to it; the longest such path counts.
+    Line ends or semicolons separate its entries. An entry is the prefix of a URL, a space, and the
+    header's value. It applies to URLs with the same scheme, host and port whose path equals the
+    entry's path or lies below it; the entry with the longest path counts.
+
+    Raises:
+        KbError: if an entry is malformed.
     """
     best: tuple[int, str] | None = None
     place = _place(url)
@@ -142,7 +152,7 @@ def authorisation(url: str, listed: str) -> str | None:
             continue
         if not value.strip() or not is_url(start):
             raise KbError(
-                f"{VARIABLE} has an entry that does not read 'URL Basic …' or 'URL Bearer …'"
+                f"{VARIABLE} has an entry that is not of the form 'URL Basic …' or 'URL Bearer …'"
             )
         origin, path = _place(start)
         path = path.rstrip("/")

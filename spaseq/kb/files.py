@@ -1,7 +1,7 @@
 """RDF files → quads, with errors that name file and line.
 
-The parser tells where it is in its errors in syntax, but not in those of RDF/XML and not where it
-cannot go on: such a file is handed to it line by line, and the line is the last one it asked for.
+The parser reports the line of syntax errors, but not for RDF/XML and not when it aborts. Such a
+file is read line by line, and the error is attributed to the last line that the parser requested.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_messag
 
 
 class NumberedLines:
-    """The lines of a binary file; `number` is that of the last one."""
+    """The lines of a binary file; `number` is the number of the last line read, from 1."""
 
     def __init__(self, file: IO[bytes]):
         self._file = file
@@ -34,7 +34,7 @@ class NumberedLines:
 
 
 class _Checked:
-    """A binary file for the parser, in which triple terms are not nested too deeply."""
+    """A binary file for the parser that raises LimitError on triple terms nested too deeply."""
 
     def __init__(self, file: IO[bytes]):
         self._file = file
@@ -42,35 +42,35 @@ class _Checked:
         self._end = b""
 
     def read(self, size: int = -1) -> bytes:
-        """As the file's own."""
+        """Read up to `size` bytes."""
         data = self._file.read(size)
-        # A bracket that two reads share is seen with the second one.
+        # A bracket split between two reads is counted with the second.
         self._opened = nesting(self._end + data, self._opened)
         self._end = data[-2:] if data[-1:] in (b"<", b"(", b")", b">") else b""
         return data
 
 
 class NeedsCareError(KbError):
-    """The file has to be read again, line by line."""
+    """The file must be read again, line by line."""
 
 
 def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
-    """The quads of a file, by its extension; `.gz` is unpacked on the way.
+    """The quads of a file, whose extension determines the format; `.gz` is decompressed.
 
-    `line_by_line` is slower. It reads strings that are longer than what the parser holds, and tells
-    the line of every error.
+    `line_by_line` is slower, but reads strings that exceed the parser's buffer, and reports the
+    line of every error.
 
     Raises:
-        NeedsCareError: where only that can tell what is in the file, or what is wrong with it.
-        KbError: for what cannot be read.
+        NeedsCareError: if the parser aborts and `line_by_line` may succeed or locate the error.
+        KbError: if the file cannot be read.
     """
     packed = path.suffix == ".gz"
     extension = (path.with_suffix("") if packed else path).suffix.removeprefix(".")
     form = ox.RdfFormat.from_extension(extension)
     if form is None:
         raise KbError(
-            f"{path}: no RDF format has the extension {extension!r}; name the file "
-            ".ttl, .nt, .nq, .trig, .rdf, .jsonld or .n3, with .gz after it if it is packed"
+            f"{path}: no RDF format has the extension {extension!r}; the extensions are "
+            ".ttl, .nt, .nq, .trig, .rdf, .jsonld and .n3, followed by .gz if compressed"
         )
     lines: NumberedLines | None = None
     feed: LineFeed | None = None
@@ -106,7 +106,7 @@ _DOCUMENTS = (ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG, ox.RdfFormat.N3, *_LINE_BA
 
 
 def _failed(path: Path, feed: LineFeed | None, form: ox.RdfFormat, reason: str) -> KbError:
-    """The error for a parser that cannot go on."""
+    """The error for a parser that aborted."""
     if feed is None and form in _DOCUMENTS:
         return NeedsCareError(f"{path}: {reason}")
     return KbError(f"{_place(path, feed.began if feed else 0)}: {reason}")
@@ -117,10 +117,10 @@ def _place(path: Path, number: int) -> str:
 
 
 def _explained(error: SyntaxError, form: ox.RdfFormat) -> str:
-    """The parser's message without its place, and what was being read."""
+    """The format and the parser's message, without the position."""
     said = parser_message(error)
     if "LoadDocumentCallback" in said:
-        said = "its @context is elsewhere; write the context into the file"
+        said = "its @context is remote; write the context into the file"
     column = f", column {error.offset}" if error.offset else ""
     return f"not {form.name}{column}: {said}"
 

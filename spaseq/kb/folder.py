@@ -1,7 +1,7 @@
-"""SELECT queries → rows, over a pyoxigraph store in a folder, which is only read.
+"""SELECT queries → rows, over a pyoxigraph store in a folder, opened read-only.
 
-The graph taken is the one that bears the KB graph's own IRI, if the store has it; else all
-triples of the store, whatever graph they are in, as of a file.
+Queries read the store's graph with the IRI of the KB graph, if there is one; otherwise, as for a
+file, the union of all graphs of the store.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from spaseq.rdf.event import Term
 
 
 class StoreFolder:
-    """Asks one store."""
+    """Sends queries to one store."""
 
     def __init__(self, path: Path, graph: ox.NamedNode, prefix: str):
         self.name = str(path)
         self.endpoint = Endpoint("http://localhost/")
-        """The bounds, which are those of an endpoint."""
+        """The limits, which are the defaults of an endpoint."""
         self.counters = Counters()
         self._given = path, graph, prefix
         self._prefix = prefix
         if not (path / "CURRENT").is_file():
-            raise KbError(f"{path}: is a folder, but no pyoxigraph store")
+            raise KbError(f"{path}: the folder is not a pyoxigraph store")
         try:
             self._store = ox.Store.read_only(str(path))
             named = self._store.contains_named_graph(graph)
@@ -44,18 +44,18 @@ class StoreFolder:
         return StoreFolder, self._given
 
     def close(self) -> None:
-        """The store closes with the last use of it."""
+        """Do nothing: the store closes when it is garbage-collected."""
 
     def rows(self, text: str, variables: Sequence[str], bound: int) -> list[Row]:
         """The solutions of a SELECT; see `Client.rows`."""
         self.counters.requests += 1
         rows: list[Row] = []
-        found: ox.QuerySolutions | None = None
+        solutions: ox.QuerySolutions | None = None
         try:
-            found = cast(ox.QuerySolutions, self._store.query(text, **self._dataset))
-            columns = {name.value: place for place, name in enumerate(found.variables)}
+            solutions = cast(ox.QuerySolutions, self._store.query(text, **self._dataset))
+            columns = {name.value: place for place, name in enumerate(solutions.variables)}
             places = [columns[name] for name in variables]
-            for solution in found:
+            for solution in solutions:
                 if len(rows) == bound:
                     raise TooManyRows
                 rows.append(tuple([self._own(solution[place]) for place in places]))
@@ -63,7 +63,8 @@ class StoreFolder:
             self.counters.failures += 1
             raise EndpointError(self.name, text, str(error)) from None
         finally:
-            del found  # it must go in the thread it came in; the traceback of an error may not
+            # pyoxigraph requires destruction in the creating thread; a traceback might outlive it.
+            del solutions
         self.counters.rows += len(rows)
         return rows
 

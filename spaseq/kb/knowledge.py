@@ -1,9 +1,9 @@
-"""The knowledge base of a run: the snapshot in force, and the one that comes next.
+"""The knowledge base of a run: the current snapshot and the pending one.
 
-A change makes a whole new snapshot, wherever and in whatever thread it is asked for, and lays it
-down as the next one; the run takes it up between two events (`exchange`). So an event sees one
-version, all of it, and what fails to load changes nothing. Remote graphs with a `refresh` are
-fetched again by a thread of their own, which ends with the run.
+A change, from any thread, builds a complete new snapshot and stores it as the pending one; the
+run adopts it between two events (`exchange`). So an event is matched against one version, and a
+failed load changes nothing. A background thread, which ends with the run, fetches remote graphs
+with a `refresh` again.
 
 Invariant: `current` changes only in `exchange`; versions count from 1.
 """
@@ -27,17 +27,17 @@ from spaseq.rdf.graph import Graph
 
 
 class Knowledge:
-    """The graphs that patterns see, with what changes them."""
+    """The graphs that patterns read, and the operations that change them."""
 
     def __init__(
         self,
         given: Mapping[str, Source] | Kb,
         check: Callable[[Kb], object] | None = None,
     ):
-        """`check` is shown every snapshot that a change makes, and raises if it cannot be used."""
+        """`check` validates every snapshot that a change makes, and raises if it is unusable."""
         self.current = given if isinstance(given, Kb) else open_kb(given)
         self.version = 1
-        """Of the snapshot in force."""
+        """The version of the current snapshot."""
         self.failed_refreshes = 0
         self._given = {} if isinstance(given, Kb) else dict(given)
         self._owned = not isinstance(given, Kb)
@@ -48,29 +48,29 @@ class Knowledge:
         self._ended = Event()
         weakref.finalize(self, self._ended.set)
 
-    # ------------------------------------------------------------------ what is in force
+    # ------------------------------------------------------------------ the current snapshot
 
     @property
     def names(self) -> tuple[ox.NamedNode, ...]:
-        """The graphs there are."""
+        """The names of the graphs."""
         return self.current.names
 
     @property
     def snapshot(self) -> object:
-        """What stays the same for as long as the graphs do."""
+        """An object whose identity changes whenever the graphs do."""
         return self.current
 
     @property
     def graphs(self) -> tuple[str, ...]:
-        """Their IRIs."""
+        """The IRIs of the graphs."""
         return self.current.graphs
 
     def graph(self, name: ox.NamedNode) -> Graph:
-        """One graph that is held here; an empty one for a name that is not."""
+        """A graph in memory; an empty graph for any other name."""
         return self.current.graph(name)
 
     def asked(self, name: ox.NamedNode) -> bool:
-        """Whether a graph is not held here, but asked for."""
+        """Whether a graph is queried at its source rather than held in memory."""
         return self.current.asked(name)
 
     def relation(
@@ -87,7 +87,7 @@ class Knowledge:
 
     @property
     def statistics(self) -> dict[str, Any]:
-        """What asking has cost, by the IRI of the graph or the service."""
+        """The counters of requests, by the IRI of the graph or the service."""
         return {iri: s.counters.to_dict() for iri, s in self.current.sources.items()}
 
     def __len__(self) -> int:
@@ -96,20 +96,20 @@ class Knowledge:
     # ------------------------------------------------------------------ changes
 
     def load(self, sources: Mapping[str, Source]) -> int:
-        """Add graphs; the number of the version that has them.
+        """Add graphs and return the version that contains them.
 
         Raises:
-            KbError, LimitExceeded: if a graph is there already, a source cannot be read, or the
+            KbError, LimitExceeded: if a graph exists already, a source cannot be read, or the
                 run cannot use it.
         """
         with self._lock:
             for iri in sources:
                 if iri in self._latest.graphs:
-                    raise KbError(f"the KB graph <{iri}> is there already: use replace")
+                    raise KbError(f"the KB graph <{iri}> exists already: use replace")
             return self._change(sources)
 
     def replace(self, sources: Mapping[str, Source]) -> int:
-        """Give graphs other contents, all at once; the number of the version that has them.
+        """Replace the contents of graphs, all at once, and return the version that has them.
 
         Raises:
             KbError, LimitExceeded: if there is no such graph, a source cannot be read, or the
@@ -120,11 +120,13 @@ class Knowledge:
             return self._change(sources)
 
     def reload(self, *iris: str) -> int:
-        """Read graphs (without arguments: all that can be) again from their sources.
+        """Read graphs again from their sources and return the version that has the result.
+
+        Without arguments, all graphs are read again whose source is not an iterator.
 
         Raises:
-            KbError, LimitExceeded: for a graph whose source can be read only once, or cannot be
-                read or used now.
+            KbError, LimitExceeded: if a source can be read only once, cannot be read now, or the
+                run cannot use it.
         """
         with self._lock:
             self._check(iris)
@@ -136,8 +138,8 @@ class Knowledge:
             for iri in iris:
                 if isinstance(again.get(iri), Iterator | None):
                     raise KbError(
-                        f"the KB graph <{iri}> cannot be read again: what it was read from is "
-                        "used up; give a path, a URL, a store, a graph or a list"
+                        f"the KB graph <{iri}> cannot be read again: its source was an iterator; "
+                        "use a path, a URL, a store, a graph or a list"
                     )
             return self._change(again)
 
@@ -145,14 +147,14 @@ class Knowledge:
         for iri in iris:
             if iri not in self._latest.graphs:
                 shown = ", ".join(f"<{other}>" for other in self._latest.graphs) or "none"
-                raise KbError(f"there is no KB graph <{iri}>; there are {shown}")
+                raise KbError(f"there is no KB graph <{iri}>; the graphs are {shown}")
 
     @property
     def _latest(self) -> Kb:
         return self.current if self._next is None else self._next
 
     def _change(self, sources: Mapping[str, Source]) -> int:
-        """Lay down a snapshot in which some graphs come from these sources."""
+        """Make a pending snapshot in which some graphs come from these sources."""
         number = self._number + 1
         contents: dict[ox.NamedNode, Graph | Respondent] = dict(self._latest.contents)
         for iri, source in sources.items():
@@ -160,7 +162,7 @@ class Knowledge:
             place = list(contents).index(name) if name in contents else len(contents)
             same = contents.get(name)
             if isinstance(same, Client) and source == self._given.get(iri, object()):
-                continue  # a client is asked again, over the connections it has
+                continue  # reuse the client and its connections
             contents[name] = open_source(iri, source, f"kb{place}v{number}")
         after = self._latest.renewed(contents, sources)
         after.fetch_like(self.current)
@@ -172,7 +174,7 @@ class Knowledge:
         return number
 
     def exchange(self) -> bool:
-        """Take up the next snapshot, if there is one."""
+        """Adopt the pending snapshot, if there is one; returns whether there was."""
         if self._next is None:
             return False
         with self._lock:
@@ -183,19 +185,19 @@ class Knowledge:
 
     @property
     def changes(self) -> bool:
-        """Whether another snapshot waits to be taken up."""
+        """Whether there is a pending snapshot."""
         return self._next is not None
 
     # ------------------------------------------------------------------ time
 
     def begin(self) -> None:
-        """Start to refresh what is to be fetched again from time to time."""
+        """Start the thread that refreshes sources with a `refresh`, if there are any."""
         if any(source.endpoint.refresh for source in self.current.sources.values()):
             watched = weakref.ref(self)
             Thread(target=_refresh, args=(watched, self._ended), daemon=True).start()
 
     def refresh(self, iri: str) -> None:
-        """Fetch again what was fetched from one source; a failure is counted, and no more."""
+        """Fetch the materialised solutions of one source again; a failure is only counted."""
         with self._lock:
             try:
                 after = self._latest.renewed(self._latest.contents, [iri])
@@ -207,14 +209,14 @@ class Knowledge:
             self._next = after
 
     def close(self) -> None:
-        """The end of the run: no more refreshing, and no more connections."""
+        """Stop refreshing and close the connections, at the end of the run."""
         self._ended.set()
         if self._owned:
             self.current.close()
 
 
 def _refresh(watched: weakref.ref[Knowledge], ended: Event) -> None:
-    """Refresh each source when its time has come, until the run has ended."""
+    """Refresh each source when it is due, until the run has ended."""
     due: dict[str, float] = {}
     while True:
         knowledge = watched()

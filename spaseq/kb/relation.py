@@ -1,11 +1,10 @@
-"""One pattern at one source that answers queries → its solutions, all of them or by key.
+"""One pattern over one remote source → its solutions, all of them or by key.
 
-All of them are fetched once, if they fit the source's bound; a relation that does not fit is
-asked for the keys that events bring, many in one request, and remembers the answers in a cache.
-Keys that may be needed soon fill up a request that goes out anyway; they never fail those that
-are needed now.
-What could not be had is an error for each key, or, where the source or `SILENT` says so, a row
-that binds the key and nothing else. Threads may share a relation.
+The relation fetches all solutions once if they fit the source's limit. Otherwise it requests the
+solutions for the keys in events, many keys per request, and caches the answers. Keys that may be
+needed soon (prefetch) fill up a request that is sent anyway; they never make the needed keys fail.
+A key whose solutions are unavailable has an error, or, if the source's `on_failure` or `SILENT`
+says so, a row that binds only the key. Threads may share a relation.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from spaseq.parser import ast
 
 
 class Respondent(Protocol):
-    """Whoever answers SELECTs: an endpoint, or a store."""
+    """A source that answers SELECT queries: an endpoint or a store."""
 
     @property
     def name(self) -> str: ...
@@ -61,20 +60,20 @@ class Relation:
         self._all: Sequence[Row] | None = None
         self._caches: dict[tuple[str, ...], KeyCache] = {}
         self._failed: tuple[float, KbError] | None = None
-        """Until when the source is left alone, and why."""
+        """The end of the pause after a failure, in monotonic seconds, and the failure."""
 
     @property
     def skips(self) -> bool:
-        """Whether an event that needs what could not be had is skipped; else the run stops."""
+        """Whether an event that needs unavailable solutions is skipped; else the run stops."""
         return self._source.endpoint.on_failure == "skip"
 
     # ------------------------------------------------------------------ all of it
 
     def all(self) -> Sequence[Row] | None:
-        """Every solution; None where they have to be asked for by key.
+        """Every solution; None if they must be requested by key.
 
         Raises:
-            KbError: if the source fails, and an event's failure would stop the run.
+            KbError: if the source fails, and `on_failure` is to stop the run.
         """
         with self._lock:
             if not self._fetched:
@@ -83,10 +82,10 @@ class Relation:
             return self._all
 
     def complete(self, needed_by: str) -> Sequence[Row]:
-        """Every solution, for patterns that cannot be asked by key.
+        """Every solution, for patterns that cannot be requested by key.
 
         Raises:
-            KbError: also if there are too many.
+            KbError: if the source fails, or has too many solutions.
         """
         rows = self.all()
         if rows is None:
@@ -94,7 +93,7 @@ class Relation:
             if endpoint.join == "bind":
                 why = "its join is 'bind'"
             else:
-                why = f"it has more than {endpoint.rows:,} solutions (`rows`), or none came"
+                why = f"it has more than {endpoint.rows:,} solutions (`rows`), or the fetch failed"
             raise KbError(
                 f"a pattern over {self._source.name} would have to be fetched as a whole, for "
                 f"{needed_by}, but {why}; the query was: {self._text(None)}"
@@ -112,7 +111,7 @@ class Relation:
                 return None
             raise KbError(
                 f"a pattern over {self._source.name} has more than {endpoint.rows:,} solutions; "
-                "raise the `rows` of the Endpoint, or let it be joined by key: join='auto'"
+                "raise the `rows` of the Endpoint, or set join='auto' to join by key"
             ) from None
         except EndpointError:
             if self._silent:
@@ -137,10 +136,12 @@ class Relation:
         keys: Sequence[Key],
         ahead: Callable[[], Iterable[Key]] = tuple,
     ) -> tuple[dict[Key, Sequence[Row]], dict[Key, KbError]]:
-        """The solutions for each key (values of `names`), and why there are none to be had.
+        """The solutions for each key, and the errors of the keys without.
 
-        `ahead` gives keys that may be needed soon, each once; it is called where a request has
-        room for them.
+        Args:
+            names: The variables of the keys.
+            keys: The keys that are needed, each a tuple of the values of `names`.
+            ahead: Returns keys that may be needed soon, each once; called if a request has room.
         """
         with self._lock:
             cache = self._caches.get(names)
@@ -148,7 +149,7 @@ class Relation:
             if cache is None:
                 cache = KeyCache(endpoint.cache, endpoint.keep, endpoint.keep_absent)
                 self._caches[names] = cache
-            found: dict[Key, Sequence[Row]] = {}
+            solutions: dict[Key, Sequence[Row]] = {}
             missing: list[Key] = []
             used = cache.used
             for key in keys:
@@ -156,9 +157,9 @@ class Relation:
                 if rows is None:
                     missing.append(key)
                 else:
-                    found[key] = rows
+                    solutions[key] = rows
             counters.asked += len(keys)
-            counters.known += len(found)
+            counters.known += len(solutions)
             counters.prefetched_used += cache.used - used
             for start in range(0, len(missing), endpoint.batch):
                 some = missing[start : start + endpoint.batch]
@@ -167,11 +168,11 @@ class Relation:
                     answered = self._filled_up(names, some, cache, ahead)
                 except KbError as error:
                     self._pause(error)
-                    return found, self._without(names, missing[start:], error, found)
+                    return solutions, self._without(names, missing[start:], error, solutions)
                 for key, rows in answered.items():
                     cache.put(key, rows)
-                found |= answered
-            return found, {}
+                solutions |= answered
+            return solutions, {}
 
     def _filled_up(
         self,
@@ -180,9 +181,9 @@ class Relation:
         cache: KeyCache,
         ahead: Callable[[], Iterable[Key]],
     ) -> dict[Key, Sequence[Row]]:
-        """The solutions of keys, asked for together with those of as many more as there is room.
+        """The solutions of the needed keys, requested together with keys to prefetch.
 
-        What the others bring is in the cache.
+        The solutions of prefetched keys go into the cache.
         """
         endpoint, counters = self._source.endpoint, self._source.counters
         room = min(endpoint.prefetch, endpoint.batch - len(keys), endpoint.cache // 2)
@@ -210,7 +211,7 @@ class Relation:
             self._failed = monotonic() + endpoint.pause, error
 
     def _rest(self) -> None:
-        """Raise the last error again, while the source is left alone."""
+        """Raise the last error again during the pause after a failure."""
         if self._failed is not None:
             until, error = self._failed
             if monotonic() < until:
@@ -220,7 +221,7 @@ class Relation:
     def _answered(
         self, names: tuple[str, ...], keys: Sequence[Key], more: Sequence[Key] = ()
     ) -> dict[Key, Sequence[Row]]:
-        """One request; those of `more` are left out where there are too many rows."""
+        """One request; if it has too many rows, repeat it without `more`, or in halves."""
         wanted = [*keys, *more]
         text = select_text(self._group, self._variables, None, names, wanted)
         columns = [self._variables.index(name) for name in names]
@@ -250,13 +251,13 @@ class Relation:
         names: tuple[str, ...],
         keys: Sequence[Key],
         error: KbError,
-        found: dict[Key, Sequence[Row]],
+        solutions: dict[Key, Sequence[Row]],
     ) -> dict[Key, KbError]:
-        """What is done about keys that could not be asked for."""
+        """The errors of keys whose request failed, or unenriched rows for them in `solutions`."""
         if not self._silent and self._source.endpoint.on_failure != "unenriched":
             return dict.fromkeys(keys, error)
         self._source.counters.unenriched += len(keys)
         for key in keys:
             bound = dict(zip(names, key, strict=True))
-            found[key] = [tuple([bound.get(name) for name in self._variables])]
+            solutions[key] = [tuple([bound.get(name) for name in self._variables])]
         return {}

@@ -1,8 +1,8 @@
-"""Graph patterns → the text of one SELECT, for whoever holds the graph.
+"""Graph patterns → the text of a SELECT for a remote source.
 
-The text is plain SPARQL 1.1 with absolute IRIs. Values to join with come in front, as `VALUES`:
-beside the triples of a pattern that has nothing else, so that a server starts from them; outside
-the braces of any other, so that they mean a join and nothing more.
+The text is plain SPARQL 1.1 with absolute IRIs. Values to join with precede the pattern as
+`VALUES`: inside the braces if the pattern has only triples, so that the server starts from the
+values; otherwise outside the braces, so that they are only joined with the result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from spaseq.parser.format import format_pattern
 from spaseq.rdf.event import Term
 
 ANY = "spaseq_any"
-"""The column of a query whose pattern has no variables."""
+"""The result column for patterns without variables."""
 _STRING = "^^<http://www.w3.org/2001/XMLSchema#string>"
 
 
@@ -25,10 +25,10 @@ def select_text(
     names: Sequence[str] = (),
     values: Iterable[Sequence[Term]] = (),
 ) -> str:
-    """The SELECT of a pattern's variables, joined with `values` for `names`.
+    """The SELECT of a pattern's variables, joined with the rows `values` of the variables `names`.
 
-    To some servers (rdflib's) a string with its datatype is another term than one without: they
-    are asked for both, and every solution is wanted once.
+    Some servers (rdflib's) distinguish a string with an explicit `xsd:string` from one without.
+    The query therefore lists both forms, and eliminates duplicate solutions.
     """
     head = " ".join(f"?{name}" for name in variables) or f"(1 AS ?{ANY})"
     where = format_pattern(group)
@@ -49,5 +49,5 @@ def select_text(
 
 
 def _typed(term: str) -> str:
-    """A term with the datatype that is left out for strings."""
+    """The term, with an explicit `xsd:string` if it is a plain string."""
     return term + _STRING if term.endswith('"') else term

@@ -1,14 +1,14 @@
 """Files, stores, graphs and endpoints → the named graphs of a knowledge base.
 
-`open_kb` reads every local source once; a `Kb` never changes afterwards, so whatever is
-derived from it stays valid. Terms are kept as they were written, each once. Blank nodes are
-relabelled by graph (`kb0…`, `kb1…`), so none is shared between graphs or with an event; the
-labels depend on the sources alone, so saved state still fits after a restart.
+`open_kb` reads every local source once. A `Kb` never changes afterwards, so data derived from it
+stays valid. Lexical forms are preserved, and equal terms share one object. Blank nodes are
+relabelled by graph (`kb0…`, `kb1…`), so no graph shares one with another graph or with an event.
+The labels depend only on the sources, so saved state is valid after a restart.
 
-A graph behind an endpoint, or in a store on disk, is not read: it is asked. What was asked
-belongs to the snapshot too (`relation`), so all patterns that are the same see the same.
+A graph behind an endpoint or in a store on disk is queried, not read. The snapshot owns the
+results of queries too (`relation`), so equal patterns have equal solutions.
 
-Cost: reading is linear; look-ups are those of `spaseq.rdf.graph`.
+Cost: reading is linear; for look-ups see `spaseq.rdf.graph`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Source: TypeAlias = str | Path | ox.Store | Endpoint | Iterable[Any]
 """A path, a URL, an `Endpoint`, a store, an `rdflib.Graph`, or any iterable of triples."""
 
 SERVICE = "service "
-"""In front of the IRI, what was asked of a service; of a graph: its IRI alone."""
+"""Prefix of a service's IRI in the keys of relations; a graph's key is its IRI alone."""
 Derivation: TypeAlias = "tuple[tuple[tuple[ox.NamedNode, Graph], ...], object]"
-"""Named graphs, and what is made of them."""
+"""Named graphs, and a key for the data derived from them."""
 _Asked: TypeAlias = "tuple[str, ast.GroupGraphPattern, tuple[str, ...], bool]"
 
 
 class Kb:
-    """Named graphs, for good; each is held here, or asked for where it is."""
+    """An immutable set of named graphs, each in memory or queried at its source."""
 
     def __init__(self, graphs: Mapping[ox.NamedNode, Graph | Respondent]):
         self._graphs = {n: g for n, g in graphs.items() if isinstance(g, Graph)}
@@ -51,48 +51,48 @@ class Kb:
         self._services: dict[str, Respondent] = {}
         self._relations: dict[_Asked, Relation] = {}
         self.derived: dict[Derivation, Any] = {}
-        """What was made of graphs that are held, to be made once; it must never change."""
+        """A cache of data derived from graphs in memory; the data must be immutable."""
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[type[Kb], tuple[Mapping[ox.NamedNode, Graph | Respondent]]]:
-        """A copy elsewhere holds the same graphs, and asks the same places anew."""
+        """Pickle the graphs and the sources, but no results of queries."""
         return Kb, (dict(self.contents),)
 
     @property
     def names(self) -> tuple[ox.NamedNode, ...]:
-        """The graphs there are, in the order they were given."""
+        """The names of the graphs, in the order given."""
         return self._names
 
     @property
     def snapshot(self) -> object:
-        """What stays the same for as long as the graphs do."""
+        """An object whose identity changes whenever the graphs do."""
         return self
 
     @property
     def graphs(self) -> tuple[str, ...]:
-        """Their IRIs."""
+        """The IRIs of the graphs."""
         return tuple(name.value for name in self._names)
 
     def place(self, name: ox.NamedNode) -> str | None:
-        """Where a graph is that is not held here, but asked for."""
+        """The name of the source of a graph that is queried; None for a graph in memory."""
         return self._asked[name].name if name in self._asked else None
 
     @property
     def contents(self) -> Mapping[ox.NamedNode, Graph | Respondent]:
-        """The graphs, or whom to ask for them, by name."""
+        """Each graph in memory, or the source that is queried for it, by name."""
         return {n: self._graphs[n] if n in self._graphs else self._asked[n] for n in self._names}
 
     @property
     def sources(self) -> Mapping[str, Respondent]:
-        """Whoever is asked, by the IRI of the graph or of the service."""
+        """The sources that are queried, by the IRI of the graph or of the service."""
         return {name.value: source for name, source in self._asked.items()} | self._services
 
     def graph(self, name: ox.NamedNode) -> Graph:
-        """One graph that is held here; an empty one for a name that is not."""
+        """A graph in memory; an empty graph for any other name."""
         return self._graphs.get(name, EMPTY)
 
     def asked(self, name: ox.NamedNode) -> bool:
-        """Whether a graph is not held here, but asked for."""
+        """Whether a graph is queried at its source rather than held in memory."""
         return name in self._asked
 
     def relation(
@@ -102,8 +102,9 @@ class Kb:
         for node in ast.walk(group):
             if isinstance(node, ast.Graph):
                 raise KbError(
-                    f"GRAPH inside GRAPH {name}: that graph is at {self._asked[name].name}, which "
-                    "does not know the other graphs of the knowledge base; put the two side by side"
+                    f"GRAPH inside GRAPH {name}: its source, {self._asked[name].name}, does not "
+                    "have the other graphs of the knowledge base; write the two GRAPH patterns "
+                    "side by side"
                 )
         return self._relation(self._asked[name], name.value, group, variables, False)
 
@@ -112,8 +113,8 @@ class Kb:
     ) -> Relation:
         """The solutions of a pattern at an endpoint: `SERVICE`.
 
-        Where a graph of the knowledge base bears the IRI of the service, its `Endpoint` says
-        how it is asked.
+        If a graph of the knowledge base has the IRI of the service as its URL, its `Endpoint`
+        configures the requests.
         """
         given = self._asked.get(ox.NamedNode(iri))
         with self._lock:
@@ -144,12 +145,12 @@ class Kb:
     def renewed(
         self, graphs: Mapping[ox.NamedNode, Graph | Respondent], changed: Collection[str]
     ) -> Kb:
-        """Another snapshot with these graphs; what was asked of the `changed` ones is forgotten."""
+        """A snapshot with these graphs, without the query results of the `changed` ones."""
         other = Kb(graphs)
         other._services = dict(self._services)
         other._relations = {
-            key: found
-            for key, found in self._relations.items()
+            key: relation
+            for key, relation in self._relations.items()
             if key[0].removeprefix(SERVICE) not in changed
         }
         other.derived = {
@@ -160,22 +161,22 @@ class Kb:
         return other
 
     def fetch_like(self, other: Kb) -> None:
-        """Fetch what another snapshot has fetched whole, from the same places.
+        """Fetch the relations that another snapshot has materialised.
 
         Raises:
             KbError: if a source fails.
         """
         for place, group, variables, silent in list(other._relations):
             if place.startswith(SERVICE):
-                found = self.service(place.removeprefix(SERVICE), group, variables, silent)
+                relation = self.service(place.removeprefix(SERVICE), group, variables, silent)
             elif ox.NamedNode(place) in self._asked:
-                found = self.relation(ox.NamedNode(place), group, variables)
+                relation = self.relation(ox.NamedNode(place), group, variables)
             else:
                 continue
-            found.all()
+            relation.all()
 
     def close(self) -> None:
-        """End the connections to whoever is asked."""
+        """Close the connections to all sources."""
         for source in self.sources.values():
             source.close()
 
@@ -194,12 +195,15 @@ class Kb:
 
 
 def open_kb(sources: Mapping[str, Source]) -> Kb:
-    """The KB with one graph for each IRI.
+    """Open a KB with one graph for each IRI.
 
-    A path is read by its extension (`.ttl`, `.nt`, `.nq`, `.trig`, `.rdf`, `.jsonld`, `.n3`,
-    each with `.gz` too). All triples of a source go into its one graph, whatever graph
-    they are in there. What cannot be read is a `KbError` that names file and line. The folder
-    of a pyoxigraph store, and a URL or `Endpoint`, are asked when patterns are known.
+    The extension of a path determines its format (`.ttl`, `.nt`, `.nq`, `.trig`, `.rdf`,
+    `.jsonld`, `.n3`, each optionally with `.gz`). All triples of a source go into its one graph,
+    whatever graph of the source they are in. The folder of a pyoxigraph store, a URL and an
+    `Endpoint` are not read but queried, once the patterns are known.
+
+    Raises:
+        KbError: if a source cannot be read; names file and line.
     """
     return Kb(
         {
@@ -215,12 +219,12 @@ def graph_name(iri: str) -> ox.NamedNode:
         return ox.NamedNode(iri)
     except ValueError as error:
         raise KbError(
-            f"a KB graph is named by an absolute IRI, and {iri!r} is none: {error}"
+            f"the name of a KB graph must be an absolute IRI, and {iri!r} is not: {error}"
         ) from None
 
 
 def open_source(iri: str, source: Source, prefix: str) -> Graph | Respondent:
-    """One graph, or whom to ask for it; `prefix` sets its blank nodes apart."""
+    """A graph in memory, or a source to query; `prefix` makes its blank nodes unique."""
     if isinstance(source, Endpoint):
         return Client(source)
     if isinstance(source, str | Path):
@@ -229,8 +233,8 @@ def open_source(iri: str, source: Source, prefix: str) -> Graph | Respondent:
             return Client(Endpoint(text))
         if text.partition("://")[1] and not text.startswith("file://"):
             raise KbError(
-                f"the KB graph <{iri}> is given as {text}: name a file, the folder of a "
-                "pyoxigraph store, or an endpoint by http:// or https://"
+                f"the KB graph <{iri}> is given as {text}; use a file, the folder of a "
+                "pyoxigraph store, or the http:// or https:// URL of an endpoint"
             )
         path = Path(unquote(text.removeprefix("file://")) if "://" in text else text)
         if path.is_dir():
@@ -254,8 +258,8 @@ def _fact(iri: str, item: Any) -> Fact:
         parts = item[:3]
     else:
         raise KbError(
-            f"the KB graph <{iri}> holds {item!r}, which is no triple; "
-            "give (subject, predicate, object)"
+            f"the KB graph <{iri}> contains {item!r}, which is not a triple; "
+            "a triple is (subject, predicate, object)"
         )
     subject, predicate, object = (_term(iri, part) for part in parts)
     return subject, predicate, object
@@ -264,7 +268,7 @@ def _fact(iri: str, item: Any) -> Fact:
 def _term(iri: str, part: Any) -> Term:
     if isinstance(part, ox.NamedNode | ox.BlankNode | ox.Literal):
         return part
-    # rdflib's terms, told by their names: this package does not need rdflib itself.
+    # rdflib's terms are recognised by their class names, so that rdflib need not be installed.
     kind = type(part).__name__
     if kind == "URIRef":
         return ox.NamedNode(str(part))
@@ -277,13 +281,13 @@ def _term(iri: str, part: Any) -> Term:
             return ox.Literal(str(part), datatype=ox.NamedNode(str(part.datatype)))
         return ox.Literal(str(part))
     raise KbError(
-        f"the KB graph <{iri}> holds the term {part!r}; IRIs, blank nodes and literals of "
-        "pyoxigraph or rdflib can be read"
+        f"the KB graph <{iri}> contains the term {part!r}; terms must be IRIs, blank nodes and "
+        "literals of pyoxigraph or rdflib"
     )
 
 
 def _distinct(facts: Iterable[Fact], prefix: str) -> Iterator[Fact]:
-    """Each fact once, each term one object, blank nodes relabelled."""
+    """The distinct facts, with one object per term and relabelled blank nodes."""
     terms: dict[Term, Term] = {}
 
     def one(term: Term) -> Term:
@@ -297,7 +301,7 @@ def _distinct(facts: Iterable[Fact], prefix: str) -> Iterator[Fact]:
 
     seen = set()
     for fact in facts:
-        found = (one(fact[0]), one(fact[1]), one(fact[2]))
-        if found not in seen:
-            seen.add(found)
-            yield found
+        shared = (one(fact[0]), one(fact[1]), one(fact[2]))
+        if shared not in seen:
+            seen.add(shared)
+            yield shared

@@ -1,9 +1,9 @@
 """Query text → syntax tree, and back.
 
 `parse` reads a SPAseq query (docs/language.md section 2), `parse_pattern` a SPARQL group graph
-pattern and `parse_expression` a SPARQL expression; all raise `QuerySyntaxError` with every
-mistake they could tell apart. `examine` gives these beside the tree. Syntax only: what a name or
-a variable means is for `plan`.
+pattern and `parse_expression` a SPARQL expression. All raise one `QuerySyntaxError` that lists
+every mistake found; `examine` returns the mistakes beside the tree instead. Only syntax is
+checked here: `plan` checks what names and variables refer to.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The syntax tree of a SPAseq query: what the text says, with the place where it says it.
+"""The syntax tree of a SPAseq query; each node has the span of text it was parsed from.
 
-Nodes are frozen and compare by content; spans are left out of equality, so that
-`parse(format(q)) == q`. Prefixed and relative IRIs are already absolute, lists and
-`[...]` are already triples with blank nodes; nothing else is resolved: whether a GPM
-exists, or a variable can be bound, is a question for `plan`.
+Nodes are frozen and compare by content. Equality ignores spans, so that
+`parse(format(q)) == q`. The parser makes prefixed and relative IRIs absolute, and turns lists
+and `[...]` into triples with blank nodes. It resolves nothing else: `plan` checks whether a GPM
+exists and whether a variable can be bound.
 
-Names follow the grammars of LANGUAGE (docs/language.md) and of SPARQL 1.1.
+Node names follow the grammars of SPAseq (docs/language.md section 2) and of SPARQL 1.1.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from spaseq.parser.sparql_ast import no_span
 
 @dataclass(frozen=True, slots=True)
 class GpmRef:
-    """A GPM's name where it stands in the `SEQ`: one place."""
+    """A GPM's name in the `SEQ`: one place."""
 
     name: str
     span: Span = no_span()
@@ -93,8 +93,8 @@ class AnyOrder:
 class Quantifier:
     """At least `least` and at most `most` times (None: no upper bound).
 
-    `+` is (1, None), `*` is (0, None), `{m}` is (m, m). `?` is `optional` with (0, 1):
-    it is no iteration.
+    `+` is (1, None), `*` is (0, None), `{m}` is (m, m). `?` is (0, 1) with `optional` set, since
+    it makes a step optional without making it an iteration.
     """
 
     least: int
@@ -105,7 +105,7 @@ class Quantifier:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a sequence: the operator in front (None for the first), unit, quantifier."""
+    """One step of a sequence: its operator (None for the first step), unit and quantifier."""
 
     operator: OneOf[",", ";", ":"] | None
     unit: Unit
@@ -134,7 +134,7 @@ Unit: TypeAlias = GpmRef | Sequence | Conjunction | Disjunction | AnyOrder
 
 @dataclass(frozen=True, slots=True)
 class Prologue:
-    """`BASE` and `PREFIX`, kept for formatting only: IRIs in the tree are absolute."""
+    """`BASE` and `PREFIX`, stored for formatting only: IRIs in the tree are absolute."""
 
     base: str | None = None
     prefixes: tuple[tuple[str, str], ...] = ()
@@ -172,10 +172,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """`WITHIN`: `kind` says which fields count.
-
-    `microseconds` for a span and for tumbling windows, `events` for `n EVENTS`.
-    """
+    """`WITHIN`: `microseconds` applies to spans and tumbling windows, `events` to `n EVENTS`."""
 
     kind: OneOf["span", "tumbling", "events", "unbounded"]
     microseconds: int = 0
@@ -236,7 +233,7 @@ class Define:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A whole query. A clause that may stand once is None where the text leaves it out."""
+    """A whole query. A clause allowed at most once is None if the text omits it."""
 
     form: Select | Construct | Ask
     sequence: Sequence
@@ -258,7 +255,7 @@ Node: TypeAlias = object
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Every dataclass node of a tree, itself first, in the order of the text."""
+    """Yield every dataclass node of a tree in preorder, which is text order."""
     if isinstance(node, tuple):
         for item in node:
             yield from walk(item)
@@ -269,7 +266,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
-    """The tree with what `change` makes of its nodes; where it answers None, their parts'."""
+    """Replace each node by `change(node)`; where that is None, rebuild the node's children."""
     if isinstance(node, tuple):
         return tuple(rebuilt(item, change) for item in node)
     if not is_dataclass(node) or isinstance(node, type | Span):

@@ -1,7 +1,7 @@
-"""Parse tree → the tree of a whole query (docs/language.md section 2).
+"""Parse tree → syntax tree of a whole query (docs/language.md section 2).
 
-What the grammar leaves open is decided here: clauses that may stand once, one kind of operator
-within one pair of parentheses, times to whole microseconds, templates without paths.
+The builder enforces what the grammar leaves open: clauses allowed at most once, one kind of
+operator within one pair of parentheses, times in whole microseconds, templates without paths.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CLAUSES = {
 
 
 class QueryBuilder(PatternBuilder):
-    """All of the builder: one object builds one text."""
+    """The complete builder; one instance builds the tree of one text."""
 
     def query(self, tree: Tree) -> ast.Query:
         parts: dict[str, Any] = {}
@@ -85,7 +85,7 @@ class QueryBuilder(PatternBuilder):
                 continue  # a dot
             if child.rule != "triples":
                 self.source.report(
-                    "a CONSTRUCT template holds triples only",
+                    "a CONSTRUCT template may contain only triples",
                     self.span(child),
                     "move this into the graph pattern of a DEFINE GPM",
                 )
@@ -116,9 +116,9 @@ class QueryBuilder(PatternBuilder):
             key, words = _CLAUSES.get(child.rule, ("sequence", "SEQ"))
             if key in parts:
                 self.source.report(
-                    f"a second {words}",
+                    f"duplicate {words}",
                     self.span(child),
-                    "a query has one; remove either",
+                    "a query has at most one; remove one of the two",
                     parts[key].span,
                     "the first one",
                 )
@@ -147,9 +147,9 @@ class QueryBuilder(PatternBuilder):
         exact = number * MICROSECONDS[unit] if number.adjusted() > -24 else None
         if exact is None or len(number.as_tuple().digits) > 24 or exact != int(exact):
             self.source.report(
-                "this window is no whole number of microseconds",
+                "this window is not a whole number of microseconds",
                 self.span(token),
-                "times are kept to the microsecond: round the number",
+                "times have a resolution of one microsecond: round the number",
                 incomplete=True,
             )
             return 0
@@ -159,7 +159,9 @@ class QueryBuilder(PatternBuilder):
         return int(exact)
 
     def _too_long(self, token: Part) -> None:
-        self.source.report("this window is too long", self.span(token), _LONGEST, incomplete=True)
+        self.source.report(
+            "this window is too long", self.span(token), _MAX_WINDOW_HINT, incomplete=True
+        )
 
     def partition_by(self, tree: Tree) -> ast.PartitionBy:
         variables = tuple(self.build(child) for child in tree.children)
@@ -206,7 +208,7 @@ class QueryBuilder(PatternBuilder):
         return ast.Sequence((ast.Step(None, unit, span=unit.span),), self.span(tree))
 
     def unit_group(self, tree: Tree) -> Any:
-        """What one pair of parentheses holds: a sequence, or a group of one operator."""
+        """The contents of one pair of parentheses: a sequence, or a group of one operator."""
         span = self.span(tree)
         steps = tree.children[::2]
         glue = [each for each in tree.children[1::2] if isinstance(each, Token)]
@@ -214,9 +216,9 @@ class QueryBuilder(PatternBuilder):
         for token in glue:
             if _GROUPS.get(token.kind) != first:
                 self.source.report(
-                    f"{token.text} and {glue[0].text} in one pair of parentheses",
+                    f"{token.text} and {glue[0].text} are mixed in one pair of parentheses",
                     self.span(token),
-                    "use parentheses to say which belongs together: (A & B), C  or  (A; B) | C",
+                    "use parentheses to group the operands: (A & B), C  or  (A; B) | C",
                     self.span(glue[0]),
                     "the first operator",
                     incomplete=True,
@@ -232,9 +234,9 @@ class QueryBuilder(PatternBuilder):
         step = self._step(part)
         if step.negated or step.quantifier is not None:
             if step.negated:
-                hint = f"write the negation as a step of its own, beside the ({sign}) group"
+                hint = f"write the negation as a separate step, outside the ({sign}) group"
             elif sign == "|":
-                hint = "put the operand into parentheses of its own, such as (B+)"
+                hint = "enclose the operand in parentheses, such as (B+)"
             else:
                 hint = f"operands of {sign} are GPMs, or groups of GPMs joined by & or |"
             what = "a negation" if step.negated else "a quantifier"
@@ -279,4 +281,4 @@ class QueryBuilder(PatternBuilder):
         return ast.Quantifier(least, self.integer(rest[1]) if len(rest) == 2 else None, False, span)
 
 
-_LONGEST = "the longest window is some 292,000 years; WITHIN UNBOUNDED has no bound"
+_MAX_WINDOW_HINT = "the longest window is about 292,000 years; WITHIN UNBOUNDED sets no limit"

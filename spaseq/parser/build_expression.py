@@ -1,8 +1,8 @@
 """Parse tree → terms and expressions (SPARQL 1.1, productions [110] to [138]).
 
-One method per rule of `grammar.lark`, found by the rule's name. What is wrong with a term or a
-call is reported with its place, and a stand-in goes into the tree: the builder goes on, so
-that one run finds all undeclared prefixes, wrong escapes and wrong arities.
+The builder has one method per rule of `grammar.lark`, named after the rule. It reports an error
+in a term or a call with its position and puts a placeholder into the tree, so that one pass
+finds all undeclared prefixes, wrong escapes and wrong arities.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PREDECLARED = {
     "prov": "http://www.w3.org/ns/prov#",
 }
 
-# Prefixes that people use without declaring them (prefix.cc).
+# Prefixes that are often used undeclared (prefix.cc), for the hint of the error message.
 _WELL_KNOWN = {
     "dbo": "http://dbpedia.org/ontology/",
     "dc": "http://purl.org/dc/elements/1.1/",
@@ -63,13 +63,13 @@ _LOCAL_ESCAPE = re.compile(r"\\(.)")
 
 _SPARQL_AGGREGATES = ", ".join(each.name for each in AGGREGATES.values() if not each.of_sequence)
 
-# Everything that comes after works on trees by recursion, and must not overflow the stack.
-DEEPEST = 100
-LONGEST_CHAIN = 250
+# Later stages recurse over the tree; these limits protect the interpreter's stack.
+MAX_NESTING = 100  # brackets
+MAX_CHAIN = 250  # operands of one chain of operators
 
 
 class TooDeep(Exception):
-    """Brackets within brackets, or a chain of operators, beyond what any later stage holds."""
+    """The text exceeds `MAX_NESTING` or `MAX_CHAIN`."""
 
     def __init__(self, part: Part):
         self.part = part
@@ -77,7 +77,7 @@ class TooDeep(Exception):
 
 
 class ExpressionBuilder:
-    """The part of the builder for terms and expressions; `build` serves all parts."""
+    """The builder's methods for terms and expressions; `build` dispatches for all rules."""
 
     def __init__(self, source: Source, prefixes: dict[str, str] | None = None):
         self.source = source
@@ -87,10 +87,10 @@ class ExpressionBuilder:
         self._depth = 0
 
     def build(self, part: Part) -> Any:
-        """The node of a variable's token, or of a tree by the method of its rule's name."""
+        """The node of a variable's token, or of a tree, by the method named after its rule."""
         if isinstance(part, Token):
             return self.var(part)
-        if self._depth == DEEPEST:
+        if self._depth == MAX_NESTING:
             raise TooDeep(part)
         self._depth += 1
         node = getattr(self, part.rule)(part)
@@ -98,7 +98,7 @@ class ExpressionBuilder:
         return node
 
     def span(self, part: Part) -> Span:
-        """The place of a token or tree in the user's text."""
+        """The span of a token or tree in the user's text."""
         return self.source.span(part.start, part.end)
 
     # -------------------------------------------------------------- terms
@@ -113,7 +113,7 @@ class ExpressionBuilder:
         return ast.Iri(self._expanded(token), self.span(token))
 
     def absolute(self, token: Token) -> str:
-        """The IRI that `<…>` stands for."""
+        """The absolute IRI of `<…>`, resolved against `BASE`."""
         reference = token.text[1:-1]
         if self.base is not None:
             reference = resolve(reference, self.base)
@@ -121,8 +121,8 @@ class ExpressionBuilder:
             self.source.report(
                 f"the IRI {token.text} is relative, and the query declares no BASE",
                 self.span(token),
-                "write the whole IRI, such as <http://example.org/x>, or put a line "
-                "BASE <http://example.org/> in front of the query",
+                "write the whole IRI, such as <http://example.org/x>, or declare "
+                "BASE <http://example.org/> before the query",
             )
             return RELATIVE + reference
         self._check_flaw(reference, token)
@@ -131,7 +131,7 @@ class ExpressionBuilder:
     def _check_flaw(self, iri: str, token: Token) -> None:
         wrong = flaw(iri)
         if wrong:
-            self.source.report(f"{token.text} is no IRI", self.span(token), wrong)
+            self.source.report(f"{token.text} is not an IRI", self.span(token), wrong)
 
     def _expanded(self, token: Token) -> str:
         prefix, _, local = token.text.partition(":")
@@ -147,7 +147,7 @@ class ExpressionBuilder:
         if prefix in self._unknown_prefixes:
             return
         self._unknown_prefixes.add(prefix)
-        from difflib import get_close_matches  # loaded for the wrong query only
+        from difflib import get_close_matches  # imported here to keep valid queries fast
 
         close = get_close_matches(prefix, self.prefixes, 1, 0.6)
         if close and prefix not in _WELL_KNOWN:
@@ -173,11 +173,11 @@ class ExpressionBuilder:
         return ast.Literal(text, self.iri(mark).value, span=span)
 
     def _tagged(self, text: str, mark: Token, span: Span) -> ast.Literal:
-        """A literal with a language tag, and maybe a base direction behind it."""
+        """A literal with a language tag and an optional base direction."""
         language, _, direction = mark.text[1:].partition("--")
         if not is_language_tag(language):
             self.source.report(
-                f"@{language} is no language tag",
+                f"@{language} is not a language tag",
                 self.span(mark),
                 "tags look like @en, @de-AT or @zh-Hant (RFC 5646)",
             )
@@ -185,14 +185,14 @@ class ExpressionBuilder:
             return ast.Literal(text, RDF + "langString", language, None, span)
         if direction not in ("ltr", "rtl"):
             self.source.report(
-                f"--{direction} is no base direction",
+                f"--{direction} is not a base direction",
                 self.span(mark),
-                f"a base direction is --ltr or --rtl, in small letters: @{language}--ltr",
+                f"a base direction is --ltr or --rtl, in lower case: @{language}--ltr",
             )
         return ast.Literal(text, RDF + "dirLangString", language, direction, span)
 
     def string(self, token: Token) -> str:
-        """The characters a quoted string stands for; wrong escapes are reported."""
+        """The value of a quoted string; wrong escapes are reported."""
         width = 3 if token.text[:3] in ('"""', "'''") else 1
         body = token.text[width:-width]
         if "\\" not in body:
@@ -205,12 +205,12 @@ class ExpressionBuilder:
             known = _ECHAR.get(match[3])
             if known is None:
                 self.source.report(
-                    f"\\{match[3]} is no escape"
+                    f"\\{match[3]} is not an escape"
                     if match[3] not in "uU"
                     else f"\\{match[3]} needs {4 if match[3] == 'u' else 8} hexadecimal digits",
                     self.source.span(start + match.start(), start + match.end()),
                     "the escapes are \\t \\n \\r \\b \\f \\\" \\' \\\\ \\uXXXX \\UXXXXXXXX; "
-                    "write \\\\ for a backslash itself",
+                    "write \\\\ for a backslash",
                 )
                 return match[0]
             return known
@@ -226,7 +226,7 @@ class ExpressionBuilder:
 
     def logical_or(self, tree: Tree, operator: Any = "||") -> ast.Expr:
         left: ast.Expr = self.build(tree.children[0])
-        if len(tree.children) > LONGEST_CHAIN:
+        if len(tree.children) > MAX_CHAIN:
             raise TooDeep(tree)
         for child in tree.children[1:]:
             right = self.build(child)
@@ -239,7 +239,7 @@ class ExpressionBuilder:
     def additive(self, tree: Tree) -> ast.Expr:
         left: ast.Expr = self.build(tree.children[0])
         rest = tree.children[1:]
-        if len(rest) > 2 * LONGEST_CHAIN:
+        if len(rest) > 2 * MAX_CHAIN:
             raise TooDeep(tree)
         for sign, child in zip(rest[::2], rest[1::2], strict=True):
             operator: Any = as_token(sign).text
@@ -270,7 +270,7 @@ class ExpressionBuilder:
         for child in as_tree(tree).children:
             if isinstance(child, Token) and child.kind == "DISTINCT":
                 self.source.report(
-                    "DISTINCT stands only inside an aggregate",
+                    "DISTINCT is allowed only inside an aggregate",
                     self.span(child),
                     f"remove it; the aggregates are {_SPARQL_AGGREGATES}",
                 )
@@ -284,7 +284,7 @@ class ExpressionBuilder:
         name = SYNONYMS.get(name, name)
         arguments = self._arguments(given)
         known = BUILTINS[name]
-        if not known.takes(len(arguments)):
+        if not known.accepts(len(arguments)):
             self.source.report(
                 f"{name} takes {known.arity}, here it has {len(arguments)}",
                 self.span(tree),
@@ -293,20 +293,20 @@ class ExpressionBuilder:
             return self._stand_in(arguments, tree)
         if name == "BOUND" and not _can_be_bound(arguments[0]):
             self.source.report(
-                "BOUND asks about a variable, not about an expression",
+                "BOUND takes a variable, not an expression",
                 arguments[0].span,
-                "write BOUND(?v), or BOUND(PREV(?v)); COALESCE(…) gives the first expression that "
-                "has a value",
+                "write BOUND(?v), or BOUND(PREV(?v)); COALESCE(…) returns the first expression "
+                "that has a value",
             )
             return self._stand_in(arguments, tree)
         match arguments:
             case (ast.Literal() as text,) if name == "IRI" and self.base is not None:
-                # Only a constant can be resolved here: BASE ends with the parser.
+                # Only constants can be resolved: the base IRI is not known after parsing.
                 arguments = (replace(text, lexical=resolve(text.lexical, self.base)),)
         return ast.Call(name, arguments, self.span(tree))
 
     def _stand_in(self, arguments: tuple[ast.Expr, ...], tree: Tree) -> ast.Expr:
-        """A call that any number of arguments suits: they are checked like others."""
+        """A call that accepts any number of arguments, so that later checks examine them."""
         return ast.Call("COALESCE", arguments, self.span(tree))
 
     def function_call(self, tree: Tree) -> ast.Expr:
@@ -346,7 +346,7 @@ class ExpressionBuilder:
         token = as_token(tree.children[0])
         if name != "GROUP_CONCAT":
             self.source.report(
-                f"{name} has no SEPARATOR", self.span(tree), "only GROUP_CONCAT joins texts"
+                f"{name} has no SEPARATOR", self.span(tree), "only GROUP_CONCAT has one"
             )
         return self.string(token)
 
@@ -357,14 +357,14 @@ class ExpressionBuilder:
 
 
 def number_type(text: str) -> str:
-    """The local name in `xsd:` of an unquoted number's datatype."""
+    """The datatype of an unquoted number, as a local name in `xsd:`."""
     if "e" in text or "E" in text:
         return "double"
     return "decimal" if "." in text else "integer"
 
 
 def _can_be_bound(argument: ast.Expr) -> bool:
-    """Whether `BOUND` may ask about it: a variable, or its value in another iteration."""
+    """Whether `BOUND` accepts the argument: a variable, or its value in another iteration."""
     match argument:
         case ast.Aggregate(name):
             return AGGREGATES[name].of_sequence

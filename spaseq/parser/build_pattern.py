@@ -1,7 +1,7 @@
 """Parse tree → graph patterns (SPARQL 1.1, productions [7] to [103]).
 
-Lists and `[...]` become triples about fresh blank nodes, whose labels occur nowhere in the
-text; paths of one predicate become that predicate.
+Lists and `[...]` become triples with fresh blank nodes, whose labels occur nowhere in the text.
+A path of one predicate becomes that predicate.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from spaseq.parser.build_expression import RDF, ExpressionBuilder
 from spaseq.parser.lalr import Part, Token, Tree, as_token, as_tree
 from spaseq.parser.source import Source
 
-_LARGEST = 2**63 - 1
+_MAX_COUNT = 2**63 - 1
 
 
 class PatternBuilder(ExpressionBuilder):
-    """The part of the builder for groups, triples, paths and sub-queries."""
+    """The builder's methods for groups, triples, paths and sub-queries."""
 
     def __init__(self, source: Source, prefixes: dict[str, str] | None = None):
         super().__init__(source, prefixes)
@@ -49,7 +49,7 @@ class PatternBuilder(ExpressionBuilder):
         return ast.GroupGraphPattern(tuple(elements), self.span(tree))
 
     def _check_dots(self, children: list[Any]) -> None:
-        """One dot may follow an element; around a `FILTER` there may be more."""
+        """Allow one dot after each element; SPARQL allows more beside a `FILTER`."""
         previous: Any = None
         dots: list[Token] = []
         for child in [*children, None]:
@@ -61,7 +61,7 @@ class PatternBuilder(ExpressionBuilder):
             )
             if dots and previous is None:
                 self.source.report(
-                    "a dot with nothing in front of it",
+                    "a dot without a triple before it",
                     self.span(dots[0]),
                     "a dot ends a triple; remove this one",
                 )
@@ -112,7 +112,7 @@ class PatternBuilder(ExpressionBuilder):
                 self.source.report(
                     f"a row of {len(row.children)} for {len(variables)} variables",
                     self.span(row),
-                    "give each variable a value; UNDEF leaves one open",
+                    "write one value per variable; UNDEF leaves a variable unbound",
                     self.span(first),
                     "the variables",
                 )
@@ -126,7 +126,7 @@ class PatternBuilder(ExpressionBuilder):
     # -------------------------------------------------------------- triples
 
     def triples(self, tree: Tree) -> list[ast.Triple]:
-        """The triples of one subject, those of the nodes inside it first."""
+        """The triples of one subject; triples of nested nodes precede the triple they occur in."""
         self._triples = []
         subject = self._node(tree.children[0])
         if len(tree.children) == 2:
@@ -206,7 +206,7 @@ class PatternBuilder(ExpressionBuilder):
             iris.append(self._verb(child.children[0]))
         span = self.span(tree)
         if not tree.children:
-            # `!()` is any predicate; not every SPARQL processor reads it, but all read this.
+            # `!()` matches any predicate. Not every SPARQL processor accepts it, so write `a|!a`.
             one = ast.Iri(RDF + "type", span)
             return ast.AlternativePath((one, ast.NegatedPath((one,), (), span)), span)
         return ast.NegatedPath(tuple(forward), tuple(inverse), span)
@@ -217,7 +217,7 @@ class PatternBuilder(ExpressionBuilder):
         head, group, *modifiers = tree.children
         distinct, reduced, items = self.projection(as_tree(head))
         if items is not None:
-            # Naming a variable twice adds nothing; an alias twice is an error found later.
+            # A variable may be repeated; a repeated alias is an error that sparql_rules reports.
             once = dict.fromkeys(item for item in items if item.alias is None)
             items = tuple(item for item in items if item.alias or once.pop(item, 1) is None)
         parts: dict[str, Any] = {as_tree(part).rule: self.build(part) for part in modifiers}
@@ -226,7 +226,7 @@ class PatternBuilder(ExpressionBuilder):
         )
 
     def projection(self, head: Tree) -> tuple[bool, bool, tuple[ast.Projection, ...] | None]:
-        """What stands between `SELECT` and the pattern: DISTINCT, REDUCED, the items."""
+        """The head of a SELECT: DISTINCT, REDUCED, and the items (None for `*`)."""
         words = [child.kind for child in head.children if isinstance(child, Token)]
         trees = [child for child in head.children if isinstance(child, Tree)]
         items = None if "STAR" in words else tuple(self.select_item(child) for child in trees)
@@ -257,10 +257,12 @@ class PatternBuilder(ExpressionBuilder):
     offset = limit
 
     def integer(self, token: Part) -> int:
-        """A count; one that no machine holds is reported, and the largest taken."""
+        """A count; one that exceeds 63 bits is reported and clamped."""
         digits = as_token(token).text
-        value = int(digits) if len(digits) <= 19 else _LARGEST + 1
-        if value > _LARGEST:
-            self.source.report("this number is too large", self.span(token), "below 2⁶³, please")
-            return _LARGEST
+        value = int(digits) if len(digits) <= 19 else _MAX_COUNT + 1
+        if value > _MAX_COUNT:
+            self.source.report(
+                "this number is too large", self.span(token), "write a number below 2⁶³"
+            )
+            return _MAX_COUNT
         return value

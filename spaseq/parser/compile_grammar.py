@@ -1,10 +1,10 @@
 """`grammar.lark` → `tables.json`: run `python -m spaseq.parser.compile_grammar` after an edit.
 
 Lark reads the grammar, builds the LALR(1) automaton and joins the terminals' regular
-expressions; that takes some 200 ms, and a command-line program is started often. So the result
-is kept beside the grammar, and reading a query needs neither Lark nor its analysis. A test
-fails when the tables are not those of the grammar. A grammar with a conflict is refused: Lark
-would settle a shift/reduce conflict in silence.
+expressions. That takes about 200 ms, too much for each start of a command-line program, so the
+result is stored beside the grammar and parsing needs neither Lark nor its analysis. A test fails
+if the tables do not belong to the grammar. A grammar with a conflict is refused, since Lark
+would resolve a shift/reduce conflict silently.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ class _Conflicts(logging.Handler):
 
 
 def compile_grammar(grammar: str) -> str:
-    """The tables of a grammar as JSON text, one state per line."""
+    """Compile a grammar to tables in JSON, one state per line.
+
+    Raises:
+        ValueError: if the grammar has a conflict.
+    """
     handler = _Conflicts(logging.DEBUG)
     level = logger.level
     logger.addHandler(handler)
@@ -87,7 +91,7 @@ def _as_json(lark: Any) -> str:
 
 
 def _order(table: Any) -> dict[int, int]:
-    """New numbers of the states, breadth first: Lark's own depend on the seed of hashing."""
+    """Number the states breadth first: Lark's own numbers depend on the hash seed."""
     queue = [state for _, state in sorted(table.start_states.items())]
     order = {state: number for number, state in enumerate(queue)}
     for state in queue:
@@ -108,19 +112,19 @@ def _terminals(lark: Any) -> tuple[dict[str, str], dict[str, str], list[list[str
             patterns.append((-terminal.priority, terminal.name, pattern.value))
         elif "i" in pattern.flags:
             keywords[pattern.value.upper()] = terminal.name
-        elif pattern.value != "a":  # the only word whose case counts
+        elif pattern.value != "a":  # the only case-sensitive word
             signs[pattern.value] = terminal.name
     return keywords, signs, [[name, value] for _, name, value in sorted(patterns)]
 
 
 def _rule(rule: Any) -> list[Any]:
-    """The rule's symbol, the name of its tree, its length, and which of its symbols are kept."""
-    kept = [
+    """The rule's symbol, its tree's name, its length, the positions that become children."""
+    children = [
         position
         for position, symbol in enumerate(rule.expansion)
         if not (symbol.is_term and symbol.filter_out)
     ]
-    return [rule.origin.name, rule.alias or rule.origin.name, len(rule.expansion), kept]
+    return [rule.origin.name, rule.alias or rule.origin.name, len(rule.expansion), children]
 
 
 def _dump(value: object) -> str:

@@ -1,23 +1,23 @@
-"""The place where the automaton got stuck → what is wrong there, in words, and what to do.
+"""The token at which the automaton stopped → an error message and a hint.
 
-The first entry of `slips.SLIPS` that knows the mistake tells; what none knows gets the list of
-what could stand there.
+The first entry of `mistakes.MISTAKES` that recognises the mistake words the message. The last
+entry always does: it lists the tokens that are allowed at this position.
 """
 
 from __future__ import annotations
 
-from spaseq.parser.error_context import Stuck
+from spaseq.parser.error_context import ErrorContext
 from spaseq.parser.lalr import END, Automaton, Token, tables
-from spaseq.parser.mistakes import SLIPS
+from spaseq.parser.mistakes import MISTAKES
 from spaseq.parser.source import Source
 
 
 def diagnose(token: Token, automaton: Automaton, source: Source) -> None:
-    """Report to `source` that the automaton got stuck at `token`, and why."""
+    """Report to `source` why the automaton stopped at `token`."""
     known = tables()
     end = max((part.end for part in automaton.parts), default=0)
     at_end = token.kind == END
-    stuck = Stuck(
+    context = ErrorContext(
         source,
         token,
         automaton.expected,
@@ -27,11 +27,11 @@ def diagnose(token: Token, automaton: Automaton, source: Source) -> None:
         min(end + 1, len(source.lexed)) if at_end else token.end,
         end,
     )
-    slip = next(found for found in (rule(stuck) for rule in SLIPS) if found is not None)
+    mistake = next(each for each in (rule(context) for rule in MISTAKES) if each is not None)
     source.report(
-        slip.message,
-        slip.span or stuck.span(stuck.start, stuck.end),
-        slip.hint,
-        slip.other,
-        slip.other_label,
+        mistake.message,
+        mistake.span or context.span(context.start, context.end),
+        mistake.hint,
+        mistake.other,
+        mistake.other_label,
     )

@@ -1,4 +1,4 @@
-"""The parser's situation where it got stuck, as the table of slips wants to see it."""
+"""The parser's state at a syntax error, in the form that the table of mistakes reads."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ OPENING = {closing: opening for opening, closing in CLOSING.items()}
 
 
 @dataclass
-class Slip:
-    """What to tell the user; `span` and `other` where they are not the stuck token's."""
+class Mistake:
+    """A message and a hint; `span` replaces the offending token's, `other` is a second place."""
 
     message: str
     hint: str
@@ -26,16 +26,16 @@ class Slip:
 
 
 @dataclass
-class Stuck:
-    """The parser's situation at the token it cannot take."""
+class ErrorContext:
+    """The parser's state at the token it cannot accept."""
 
     source: Source
     token: Token
     expected: frozenset[str]
     shown: Mapping[str, str]
-    """Of each keyword's and sign's terminal, how it is written."""
+    """How each keyword and sign is written, by terminal."""
     before: tuple[Token, ...]
-    """The tokens read and not yet part of a finished construct: open brackets are there."""
+    """The tokens of unfinished constructs, open brackets among them."""
     start: int = 0
     end: int = 0
     previous_end: int = 0
@@ -56,7 +56,7 @@ class Stuck:
 
     @property
     def rest(self) -> str:
-        """The text from the stuck token on."""
+        """The text from the start of the offending token."""
         return self.source.lexed[self.start :]
 
     @property
@@ -68,13 +68,13 @@ class Stuck:
     @property
     def brackets(self) -> list[Token]:
         """All brackets still open, the outermost first."""
-        found: list[Token] = []
+        unclosed: list[Token] = []
         for token in self.before:
             if token.text in CLOSING:
-                found.append(token)
-            elif token.text in OPENING and found:
-                found.pop()
-        return found
+                unclosed.append(token)
+            elif token.text in OPENING and unclosed:
+                unclosed.pop()
+        return unclosed
 
     def span(self, start: int, end: int) -> Span:
         return self.source.span(start, end)
@@ -111,11 +111,11 @@ _WORDING = {
 _ALTERNATIVE_SPELLINGS = frozenset(("PARTITON", "PATITION"))
 
 
-def expectation(stuck: Stuck) -> str:
-    """What could stand at this place: signs and words as they are written."""
+def expectation(context: ErrorContext) -> str:
+    """A hint that lists the signs and words allowed at this position."""
     words = set()
-    for name in stuck.expected - _ALTERNATIVE_SPELLINGS:
-        word = stuck.shown.get(name, name).upper()
+    for name in context.expected - _ALTERNATIVE_SPELLINGS:
+        word = context.shown.get(name, name).upper()
         words.add(_WORDING.get(name) or (word if word[0].isalpha() else f"'{word}'"))
     ordered = sorted(words, key=lambda word: (not word[0].islower(), not word[0].isalpha(), word))
     if len(ordered) > 9:

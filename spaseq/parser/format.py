@@ -1,9 +1,9 @@
 """Syntax tree → text, such that `parse(format_query(q)) == q`.
 
-`format_query` is for people: indented, IRIs shortened by the query's prefixes.
-`format_pattern` and `format_expression` are for other SPARQL processors: absolute IRIs, no
-prologue, the same meaning term by term. Parentheses stand where the grammar would otherwise
-read another tree, and nowhere else. Cost: linear in the text.
+`format_query` writes for people: indented, IRIs shortened by the query's prefixes.
+`format_pattern` and `format_expression` write for other SPARQL processors: absolute IRIs, no
+prologue, the same meaning term by term. The writer adds parentheses only where the grammar would
+otherwise parse another tree. Cost: linear in the text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ESCAPES = str.maketrans(
     }
 )
 
-# How tightly an operator binds: production [111] of SPARQL 1.1 is 0, [119] is 6.
+# Operator precedence: production [111] of SPARQL 1.1 is 0, [119] is 6.
 _OR, _AND, _RELATION, _SUM, _PRODUCT, _SIGN, _PRIMARY = range(7)
 _LEVEL = {"||": _OR, "&&": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
 # The same for paths: [89], [90], [92], [91], [94].
@@ -68,7 +68,7 @@ def format_query(query: ast.Query) -> str:
 
 
 def expression_line(expression: ast.Expr) -> str:
-    """An expression on one line, for people: line breaks in texts are escaped, others are not."""
+    """An expression on one line, for people; line breaks occur only escaped, inside strings."""
     return re.sub(r"\s*\n\s*", " ", format_expression(expression))
 
 
@@ -268,11 +268,11 @@ class _Writer:
     # -------------------------------------------------------------- expressions
 
     def expression(self, expression: ast.Expr, level: int, indent: str = "") -> str:
-        """The text, in parentheses if it binds less tightly than `level` asks for."""
+        """The text, in parentheses if its precedence is below `level`."""
         match expression:
             case ast.Binary(operator, left, right):
                 own = _LEVEL.get(operator, _RELATION)
-                # Relations do not chain; the other operators group to the left.
+                # Relations do not chain; the other operators are left-associative.
                 first = self.expression(left, own + (own == _RELATION), indent)
                 text = f"{first} {operator} {self.expression(right, own + 1, indent)}"
             case ast.In(operand, choices, negated):
@@ -282,7 +282,7 @@ class _Writer:
             case ast.Unary(operator, operand):
                 own = _SIGN
                 text = self.expression(operand, _PRIMARY, indent)
-                # A sign beside a digit would be read as part of the number.
+                # The lexer would read a sign next to a digit as part of the number.
                 text = f"{operator} {text}" if text[0] in "+-.0123456789" else operator + text
             case _:
                 return self._primary(expression, indent)
@@ -345,7 +345,7 @@ class _Writer:
                 if datatype in _UNQUOTED and _UNQUOTED[datatype].fullmatch(lexical):
                     return lexical
                 return f"{_quoted(lexical)}^^{self.iri(ast.Iri(datatype))}"
-        raise TypeError(f"{type(term).__name__} is no term")
+        raise TypeError(f"{type(term).__name__} is not a term")
 
     def iri(self, iri: ast.Iri) -> str:
         for namespace, prefix in self._namespaces:

@@ -1,8 +1,8 @@
 """Relative IRI references → absolute ones: RFC 3986 section 5, for any scheme.
 
-`urllib.parse.urljoin` knows only the schemes on its list (`urn:`, `tag:` and private ones come
-out unresolved) and treats the empty reference and dot segments its own way. Characters are
-never changed: SPARQL 1.1 (section 4.1.1.2) asks for no normalisation.
+`urllib.parse.urljoin` resolves only schemes it lists (not `urn:`, `tag:` or private ones) and
+deviates from the RFC for the empty reference and for dot segments. Characters are never changed:
+SPARQL 1.1 (section 4.1.1.2) forbids normalisation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PARTS = re.compile(
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
-# RFC 3987 section 2.2: characters beyond ASCII, and those that only a query may hold.
+# RFC 3987 section 2.2: `ucschar`, and `iprivate`, which is allowed in the query component only.
 _LETTERS = "\\u00A0-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFEF" + "".join(
     f"\\U000{plane:X}{'1' if plane == 14 else '0'}000-\\U000{plane:X}FFFD" for plane in range(1, 15)
 )
@@ -27,7 +27,7 @@ _PRIVATE = "\\uE000-\\uF8FF\\U000F0000-\\U000FFFFD\\U00100000-\\U0010FFFD"
 
 @cache
 def _syntax(ascii_only: bool) -> re.Pattern[str]:
-    """An absolute IRI: RFC 3987 section 2.2; the ranges beyond ASCII take long to compile."""
+    """An absolute IRI (RFC 3987 section 2.2); the non-ASCII ranges are slow to compile."""
     letters, private = ("", "") if ascii_only else (_LETTERS, _PRIVATE)
     plain = rf"A-Za-z0-9\-._~!$&'()*+,;=%{letters}"
     return re.compile(
@@ -38,30 +38,33 @@ def _syntax(ascii_only: bool) -> re.Pattern[str]:
 
 
 def is_absolute(iri: str) -> bool:
-    """Whether the reference names its scheme."""
+    """Whether the reference has a scheme."""
     return _ABSOLUTE.match(iri) is not None
 
 
 def flaw(iri: str) -> str:
-    """What keeps an absolute reference from being an IRI, in words; empty if nothing does."""
+    """Why an absolute reference is not a valid IRI, for a hint; empty if it is valid."""
     if _BAD_PERCENT.search(iri):
         return "'%' must be followed by two hexadecimal digits (write %25 for the sign itself)"
     match = _syntax(iri.isascii()).fullmatch(iri)
     if match is None:
-        return "an IRI is scheme://host:port/path?query#fragment, other characters %-encoded"
+        return (
+            "an IRI has the form scheme://host:port/path?query#fragment; other characters are "
+            "%-encoded"
+        )
     if match["address"] is not None:
         try:
             IPv6Address(match["address"])
         except ValueError:
-            return "brackets around a host hold an IPv6 address"
+            return "brackets around a host must contain an IPv6 address"
     return ""
 
 
 def resolve(reference: str, base: str) -> str:
-    """`reference` as seen from the absolute IRI `base` (RFC 3986 section 5.2.2).
+    """Resolve `reference` against the absolute IRI `base` (RFC 3986 section 5.2.2).
 
-    A reference with a scheme comes back as it is, dot segments included, so that whether a
-    query has a BASE changes no absolute IRI.
+    A reference with a scheme is returned unchanged, dot segments included, so that adding a
+    BASE to a query changes no absolute IRI.
     """
     if is_absolute(reference):
         return reference
@@ -83,7 +86,7 @@ def resolve(reference: str, base: str) -> str:
 
 def _split(iri: str) -> tuple[str | None, str | None, str, str | None, str | None]:
     match = _PARTS.fullmatch(iri)
-    assert match is not None  # the last two parts take any text
+    assert match is not None  # the last two components match any text
     return match[1], match[2], match[3], match[4], match[5]
 
 
@@ -102,27 +105,27 @@ def _join(
 
 
 def _without_dots(path: str) -> str:
-    """RFC 3986 section 5.2.4; a path without a dot segment is returned as it is."""
+    """Remove dot segments (RFC 3986 section 5.2.4)."""
     if "." not in path:
         return path
     rooted = path.startswith("/")
-    kept: list[str] = []
+    out: list[str] = []
     segments = path.split("/")
     for index, segment in enumerate(segments):
         last = index == len(segments) - 1
         if segment == ".":
             if last:
-                kept.append("")
+                out.append("")
         elif segment == "..":
-            if len(kept) > rooted:
-                kept.pop()
+            if len(out) > rooted:
+                out.pop()
             if last:
-                kept.append("")
+                out.append("")
         else:
-            kept.append(segment)
-    if rooted and (not kept or kept[0]):
-        kept.insert(0, "")
-    return "/".join(kept)
+            out.append(segment)
+    if rooted and (not out or out[0]):
+        out.insert(0, "")
+    return "/".join(out)
 
 
 RELATIVE = "urn:relative:"
@@ -130,5 +133,5 @@ UNDECLARED = "urn:undeclared:"
 
 
 def is_stand_in(iri: str) -> bool:
-    """Whether an IRI is in the place of one that could not be made; the reason is reported."""
+    """Whether an IRI is the placeholder of one that was reported as invalid."""
     return iri.startswith((RELATIVE, UNDECLARED))

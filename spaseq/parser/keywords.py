@@ -1,7 +1,7 @@
-"""The words of the language that come in families.
+"""Families of keywords: aggregates, built-ins, units of time, `EMIT` modes.
 
 A word may belong to several families (`LAST` is an aggregate and an `EMIT` mode, `DAY` a
-built-in and a unit of time); the lexer picks by context.
+built-in and a unit of time); the lexer chooses by context.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """The LALR(1) automaton of the grammar: tables once per process, a stack per text.
 
-`tables.json` holds what `compile_grammar.py` made of `grammar.lark`: for each state and symbol
-the state to go to (0 and up) or the rule to reduce (-1 and down, counted from -1). A reduced
-rule becomes a `Tree`, and a rule whose name begins with `_` gives its children to the tree
-around it.
+`compile_grammar.py` writes `tables.json` from `grammar.lark`. For each state and symbol it holds
+the next state (n ≥ 0) or the rule to reduce (n < 0: rule -1 - n). A reduced rule becomes a
+`Tree`; the children of a rule whose name begins with `_` become children of the enclosing tree.
 
-Invariant: a state is entered only by `feed` of a token that `accepts` is true of, so the stack
-spells a prefix of some text of the language. Cost: linear in the number of tokens.
+Invariant: `feed` enters a state only with a token for which `accepts` is true, so the stack is a
+viable prefix: some text of the language begins with it. Cost: linear in the number of tokens.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ END = "$END"
 
 @dataclass(slots=True)
 class Token:
-    """A terminal's name, its text, and its place in the lexed text."""
+    """A terminal's name, its text, and its offsets in the lexed text."""
 
     kind: str
     text: str
@@ -33,7 +32,7 @@ class Token:
 
 @dataclass(slots=True)
 class Tree:
-    """A reduced rule; `start` and `end` take in the tokens that are not kept as children."""
+    """A reduced rule; `start` and `end` also span the tokens that are no children."""
 
     rule: str
     children: list[Part]
@@ -45,13 +44,13 @@ Part: TypeAlias = Token | Tree
 
 
 def as_token(part: Part) -> Token:
-    """A part that the grammar says is a token."""
+    """Narrow a part that is a token by the grammar."""
     assert isinstance(part, Token)
     return part
 
 
 def as_tree(part: Part) -> Tree:
-    """A part that the grammar says is a tree."""
+    """Narrow a part that is a tree by the grammar."""
     assert isinstance(part, Tree)
     return part
 
@@ -62,8 +61,8 @@ class Rule:
     tree: str
     """The rule's alias, or its symbol."""
     length: int
-    kept: tuple[int, ...]
-    """The positions of the symbols that become children."""
+    children: tuple[int, ...]
+    """The positions of the symbols that become children of the tree."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,10 @@ class Tables:
     states: list[dict[str, int]]
     rules: list[Rule]
     keywords: dict[str, str]
-    """Of each keyword, in capitals, its terminal."""
+    """Keyword in upper case → terminal."""
     signs: dict[str, str]
     patterns: list[tuple[str, str]]
-    """Terminals and regular expressions, the one to try first in front."""
+    """(terminal, regular expression), in the order the lexer tries them."""
 
 
 @cache
@@ -93,7 +92,10 @@ def tables() -> Tables:
             dict(zip(map(symbols.__getitem__, row[::2]), row[1::2], strict=True))
             for row in raw["states"]
         ],
-        [Rule(symbol, tree, length, tuple(kept)) for symbol, tree, length, kept in raw["rules"]],
+        [
+            Rule(symbol, tree, size, tuple(children))
+            for symbol, tree, size, children in raw["rules"]
+        ],
         raw["keywords"],
         raw["signs"],
         [(name, pattern) for name, pattern in raw["patterns"]],
@@ -101,7 +103,7 @@ def tables() -> Tables:
 
 
 class Unexpected(Exception):
-    """A token that the automaton cannot take."""
+    """The automaton does not accept the token."""
 
     def __init__(self, token: Token):
         self.token = token
@@ -118,18 +120,18 @@ class Automaton:
         self._end = known.ends[start]
         self._stack = [known.starts[start]]
         self.parts: list[Part] = []
-        """What the states on the stack were entered by, without the first."""
+        """The tokens and trees of the states on the stack; the start state has none."""
 
     @property
     def expected(self) -> frozenset[str]:
-        """The terminals that could come next."""
+        """The terminals that the automaton accepts next."""
         names = self._states[self._stack[-1]]
         return frozenset(name for name in names if name.isupper() and self.accepts(name))
 
     def accepts(self, kind: str) -> bool:
-        """Whether a token of the kind can come next: runs the reductions on a shadow stack."""
+        """Whether a token of the kind may follow; simulates the reductions, changes nothing."""
         depth = len(self._stack)
-        pushed: list[int] = []  # the shadow is the first `depth` states, then these
+        pushed: list[int] = []  # the simulated stack is the first `depth` states, then these
         while True:
             action = self._states[pushed[-1] if pushed else self._stack[depth - 1]].get(kind)
             if action is None:
@@ -137,9 +139,9 @@ class Automaton:
             if action >= 0:
                 return True
             rule = self._rules[-1 - action]
-            kept = max(len(pushed) - rule.length, 0)
-            depth -= rule.length - (len(pushed) - kept)
-            del pushed[kept:]
+            left = max(len(pushed) - rule.length, 0)
+            depth -= rule.length - (len(pushed) - left)
+            del pushed[left:]
             pushed.append(
                 self._states[pushed[-1] if pushed else self._stack[depth - 1]][rule.symbol]
             )
@@ -147,7 +149,7 @@ class Automaton:
                 return kind == END
 
     def feed(self, token: Token) -> None:
-        """Take a token, or raise `Unexpected` and leave the stack as it was."""
+        """Shift a token, or raise `Unexpected` and leave the stack unchanged."""
         if not self.accepts(token.kind):
             raise Unexpected(token)
         while (action := self._states[self._stack[-1]][token.kind]) < 0:
@@ -156,7 +158,7 @@ class Automaton:
         self.parts.append(token)
 
     def finish(self, token: Token) -> Tree:
-        """The tree of the text that `token` ends, or `Unexpected` as in `feed`."""
+        """The tree of the whole text at its end `token`, or `Unexpected` as in `feed`."""
         if not self.accepts(END):
             raise Unexpected(token)
         while self._stack[-1] != self._end:
@@ -177,14 +179,14 @@ class Automaton:
 
 def _tree(rule: Rule, parts: list[Part]) -> Tree:
     children: list[Part] = []
-    for position in rule.kept:
+    for position in rule.children:
         part = parts[position]
         if isinstance(part, Token) or part.rule[0] != "_":
             children.append(part)
         elif children:
             children += part.children
         else:
-            # Lists are left-recursive: taking the longer part over keeps them linear.
+            # Lists are left-recursive: reusing the longer list keeps the cost linear.
             children = part.children
     filled = [part for part in parts if part.end]
     if not filled:
@@ -193,7 +195,7 @@ def _tree(rule: Rule, parts: list[Part]) -> Tree:
 
 
 def run(tokens: Iterable[Token], automaton: Automaton) -> Tree:
-    """The tree of a whole text, whose lexer may look at the automaton between two tokens."""
+    """The tree of a whole text; the lexer may inspect the automaton between two tokens."""
     position = 0
     for token in tokens:
         automaton.feed(token)

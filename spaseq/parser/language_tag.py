@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _TAG = re.compile(
-    r"(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})"  # language, with extensions of its own
+    r"(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})"  # language, with extended language subtags
     r"(?:-[a-z]{4})?"  # script
     r"(?:-(?:[a-z]{2}|[0-9]{3}))?"  # region
     r"(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*"  # variants
@@ -37,6 +37,6 @@ _IRREGULAR = frozenset(
 
 
 def is_language_tag(tag: str) -> bool:
-    """Whether the tag, in letters of any case, follows the syntax (not: is registered)."""
+    """Whether the tag is well-formed, in any case; whether it is registered is not checked."""
     lower = tag.lower()
     return _TAG.fullmatch(lower) is not None or lower in _IRREGULAR

@@ -1,11 +1,11 @@
-"""Text → tokens, read by what the automaton can take at each place.
+"""Text → tokens, chosen by what the automaton accepts at each position.
 
 The terminals are those of `grammar.lark`, joined into one regular expression in the order of
-their priorities (SPARQL's longest-token rule). A token that the automaton cannot take is read
-again as something shorter: `A:B` as three tokens inside `SEQ`, `-1` as a minus sign and a
-number after an operand, `count` as a name where a graph pattern is named. What can be read in
-no way becomes one token of the kind `UNREADABLE`, which no rule takes: every error is the
-automaton's. Cost: linear in the text.
+their priorities (SPARQL's longest-token rule). If the automaton does not accept a token, the
+lexer tries a shorter reading: `A:B` as three tokens inside `SEQ`, `-1` as a minus sign and a
+number after an operand, `count` as a name where a graph pattern is named. Text without any
+reading becomes one token of the kind `UNREADABLE`, which no rule accepts, so that the automaton
+reports every error. Cost: linear in the text.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f](?:-[^\x00-\x7f])?")
 
 @cache
 def _expressions(ascii_only: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The regular expression of any token (a sign has no group), and the one of a name.
+    """The regular expressions of any token (signs have no group) and of a name.
 
-    Compiling SPARQL's ranges of letters beyond ASCII takes longer than reading most queries;
-    over a text that has none of them the ranges match nothing and can be left out.
+    Compiling SPARQL's ranges of non-ASCII letters takes longer than parsing most queries. For an
+    ASCII text the ranges match nothing and are left out.
     """
     known = tables()
     patterns = dict(known.patterns)
@@ -45,7 +45,7 @@ def _expressions(ascii_only: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 @cache
 def _kinds_of(word: str) -> tuple[str, ...]:
-    """What a word can be: keyword, member of a family of words, `a`, name."""
+    """The kinds of token a word can be: keyword, member of a family of words, `a`, name."""
     keywords = tables().keywords
     upper = word.upper()
     kinds = [keywords[upper]] if upper in keywords else []
@@ -57,7 +57,7 @@ def _kinds_of(word: str) -> tuple[str, ...]:
 
 
 class Lexer:
-    """The tokens of one text, for one automaton that takes each before the next is read."""
+    """The tokens of one text, for an automaton that is fed each before the next is read."""
 
     def __init__(self, text: str, automaton: Automaton):
         self._text = text
@@ -70,7 +70,7 @@ class Lexer:
         position = 1 if text.startswith("\ufeff") else 0
         while True:
             blank = _BLANK.match(text, position)
-            assert blank is not None  # it matches the empty text, too
+            assert blank is not None  # it matches the empty text
             position = blank.end()
             if position == len(text):
                 return
@@ -92,7 +92,7 @@ class Lexer:
         return kind, match.end()
 
     def _word(self, match: re.Match[str]) -> str:
-        """The kind of a word: the first one that can come next, else the first one there is."""
+        """The first kind of the word that the automaton accepts, else the first kind."""
         kinds = _kinds_of(match[0])
         for kind in kinds:
             if self._accepts(kind):
@@ -101,7 +101,7 @@ class Lexer:
         return kinds[0]
 
     def _sign(self, match: re.Match[str]) -> tuple[str, int]:
-        """The longest sign, or a shorter one that can come next."""
+        """The longest prefix that the automaton accepts as a sign, else the longest sign."""
         longest = match[0]
         for length in range(len(longest), 0, -1):
             kind = self._signs.get(longest[:length])
@@ -110,7 +110,7 @@ class Lexer:
         return self._signs[longest], match.end()
 
     def _shorter(self, match: re.Match[str], kind: str) -> tuple[str, int]:
-        """Another reading of a token that cannot come next, or the token itself."""
+        """A shorter reading of a token that the automaton rejects, or the token itself."""
         start = match.start()
         name = self._name.match(self._text, start)
         if name is not None:

@@ -1,4 +1,4 @@
-"""The way from text to tree: lexer, automaton, builder, and SPARQL's rules of scope."""
+"""Text → syntax tree: runs the lexer, the automaton, the builder and SPARQL's scope rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
 from spaseq.parser.build import QueryBuilder
-from spaseq.parser.build_expression import DEEPEST, LONGEST_CHAIN, TooDeep
+from spaseq.parser.build_expression import MAX_CHAIN, MAX_NESTING, TooDeep
 from spaseq.parser.lalr import Automaton, Unexpected, run
 from spaseq.parser.lexer import Lexer
 from spaseq.parser.source import Source
@@ -15,16 +15,24 @@ from spaseq.parser.sparql_rules import check
 
 
 def parse(text: str, name: str = "query") -> ast.Query:
-    """The tree of a SPAseq query; `name` stands in front of the places in error messages."""
+    """Parse a SPAseq query.
+
+    Args:
+        text: The query.
+        name: Prefix of positions in error messages, such as the name of the file.
+
+    Raises:
+        QuerySyntaxError: with every mistake found in the text.
+    """
     query: ast.Query = _read("query", text, name, None)
     return query
 
 
 def examine(text: str) -> tuple[ast.Query | None, list[Diagnostic]]:
-    """The tree of a query with the errors found in its text, in the order of the text.
+    """The tree of a query, and the errors found in its text, in text order.
 
-    The tree is None where the text has none, or where an error has left out too much of it for
-    further checks.
+    The tree is None if the text cannot be parsed, or if an error makes the tree too incomplete
+    for further checks.
     """
     source = Source(text)
     query: ast.Query | None = _build("query", source, None)
@@ -32,13 +40,19 @@ def examine(text: str) -> tuple[ast.Query | None, list[Diagnostic]]:
 
 
 def parse_pattern(text: str, prefixes: dict[str, str] | None = None) -> ast.GroupGraphPattern:
-    """The tree of `{ … }`, a SPARQL group graph pattern with SPAseq's expressions."""
+    """Parse `{ … }`, a SPARQL group graph pattern with SPAseq's expressions.
+
+    `prefixes` adds to the predeclared ones. Raises `QuerySyntaxError`.
+    """
     group: ast.GroupGraphPattern = _read("pattern", text, "pattern", prefixes)
     return group
 
 
 def parse_expression(text: str, prefixes: dict[str, str] | None = None) -> ast.Expr:
-    """The tree of a SPARQL expression, with SPAseq's `PREV`, `FIRST`, `LAST`."""
+    """Parse a SPARQL expression with SPAseq's `PREV`, `FIRST` and `LAST`.
+
+    `prefixes` adds to the predeclared ones. Raises `QuerySyntaxError`.
+    """
     expression: ast.Expr = _read("expression", text, "expression", prefixes)
     return expression
 
@@ -51,7 +65,7 @@ def _read(start: str, text: str, name: str, prefixes: dict[str, str] | None) -> 
 
 
 def _build(start: str, source: Source, prefixes: dict[str, str] | None) -> Any:
-    """The tree of the text; None where there is none, with the reason among the findings."""
+    """The tree of the text, or None with the reason reported to `source`."""
     automaton = Automaton(start)
     try:
         tree = run(Lexer(source.lexed, automaton), automaton)
@@ -59,15 +73,15 @@ def _build(start: str, source: Source, prefixes: dict[str, str] | None) -> Any:
         check(node, source)
         return node
     except Unexpected as error:
-        # Only wrong queries need it, and right ones are read by the thousand.
+        # Imported here: only invalid queries need it.
         from spaseq.parser.diagnose import diagnose
 
         diagnose(error.token, automaton, source)
     except TooDeep as error:
         source.report(
-            "this is nested too deeply, or too long a chain of operators",
+            "this is nested too deeply, or chains too many operators",
             source.span(error.part.start, error.part.start + 1),
-            f"at most {DEEPEST} brackets within each other, and {LONGEST_CHAIN} operands in a row; "
-            "IN and VALUES say many comparisons at once",
+            f"at most {MAX_NESTING} nested brackets and {MAX_CHAIN} operands in a row; "
+            "IN and VALUES express many comparisons at once",
         )
     return None

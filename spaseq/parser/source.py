@@ -1,12 +1,12 @@
-"""Query text as the lexer reads it, and the way back from its offsets to the user's text.
+"""Query text as the lexer reads it, with a mapping from its offsets to the user's text.
 
-SPARQL 1.1 (section 19.2) lets `\\u0041` and `\\U00000041` stand for a character anywhere in
-a query, before any other rule applies; `Source.lexed` is the text with these replaced.
-Escapes for a quote, a backslash or a line break stay as they are: inside a string they mean
-that character, elsewhere they are errors, and neither could be told after replacing them.
+SPARQL 1.1 (section 19.2) allows `\\u0041` and `\\U00000041` in place of any character of a
+query, replaced before any other rule applies; `Source.lexed` is the text after replacement.
+Escapes for a quote, a backslash or a line break are not replaced: inside a string they denote
+that character, elsewhere they are errors, and replacing them would make the two alike.
 
-Invariant: `span(i, j)` names characters of `text`, whatever `lexed` looks like. A `Source`
-also collects what is found wrong with the text, so that one run reports several mistakes.
+Invariant: `span(i, j)` refers to characters of `text`, whatever replacements `lexed` has.
+A `Source` also collects the errors found in the text, so that one pass reports several.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from bisect import bisect_right
 from spaseq.errors import Diagnostic, QuerySyntaxError, Span
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.)", re.DOTALL)
-_KEPT = frozenset("\"'\\\n\r")
+_NOT_REPLACED = frozenset("\"'\\\n\r")
 
 
 class Source:
-    """One query text, what was found wrong with it, and the places of its characters."""
+    """One query text, the errors found in it, and the positions of its characters."""
 
     def __init__(self, text: str, name: str = "query"):
         self.text = text
         self.name = name
         self.findings: list[Diagnostic] = []
         self.incomplete = False
-        """Whether the tree lacks what an error left out: its other checks would mislead."""
+        """Whether an error left out a part of the tree, so that other checks would mislead."""
         self._line_starts = [0]
         for line in text.splitlines(keepends=True):
             self._line_starts.append(self._line_starts[-1] + len(line))
-        # Parallel lists: from offset `_lexed_at[i]` of `lexed` on, characters stand for
-        # those of `text` from `_text_at[i]` on, one for one up to the next entry.
+        # Parallel lists: the characters of `lexed` from `_lexed_at[i]` to the next entry
+        # correspond one to one to the characters of `text` from `_text_at[i]`.
         self._lexed_at = [0]
         self._text_at = [0]
         self.lexed = self._replace_escapes(text) if "\\u" in text or "\\U" in text else text
 
     def span(self, start: int, end: int) -> Span:
-        """The place in `text` of `lexed[start:end]`."""
+        """The span in `text` of `lexed[start:end]`."""
         first, last = self._offset(start), self._offset(end)
         line, column = self._place(first)
         end_line, end_column = self._place(last)
@@ -54,17 +54,17 @@ class Source:
         other_label: str = "",
         incomplete: bool = False,
     ) -> None:
-        """Note an error; `raise_findings` raises all of them together."""
+        """Record an error; `raise_findings` raises all of them together."""
         self.findings.append(Diagnostic(message, span, hint, other, other_label))
         self.incomplete |= incomplete
 
     def raise_findings(self) -> None:
-        """Raise what was reported, in the order of the text, if anything was."""
+        """Raise `QuerySyntaxError` with the reported errors, if there are any."""
         if self.findings:
             raise QuerySyntaxError(self.ordered_findings(), self.text, self.name)
 
     def ordered_findings(self) -> list[Diagnostic]:
-        """What was reported, in the order of the text."""
+        """The reported errors, in text order."""
         return sorted(self.findings, key=lambda finding: finding.span.start)
 
     def _offset(self, position: int) -> int:
@@ -89,7 +89,7 @@ class Source:
                 continue
             code = int(digits, 16)
             character = "\ufffd" if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF else chr(code)
-            if character in _KEPT:
+            if character in _NOT_REPLACED:
                 continue
             pieces += (text[done : match.start()], character)
             length += match.start() - done + 1
@@ -98,9 +98,9 @@ class Source:
             self._text_at += (match.start(), done)
             if character == "\ufffd" and code != 0xFFFD:
                 self.report(
-                    f"{match[0]} is not the number of a Unicode character",
+                    f"{match[0]} is not the code point of a Unicode character",
                     self.span(length - 1, length),
-                    "write the character itself, or \\U and the eight digits of its number",
+                    "write the character itself, or \\U and the eight digits of its code point",
                 )
         pieces.append(text[done:])
         return "".join(pieces)

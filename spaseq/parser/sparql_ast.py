@@ -1,6 +1,6 @@
 """The SPARQL part of the syntax tree: terms, paths, expressions, graph patterns.
 
-`spaseq.parser.ast` holds the rest and shows these too: import them from there.
+`spaseq.parser.ast` defines the other nodes and re-exports these: import them from there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from spaseq.errors import NOWHERE, Span
 
 
 def no_span() -> Span:
-    """A span that does not count when nodes are compared."""
+    """A span field that comparisons and `repr` ignore."""
     return field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -22,7 +22,7 @@ def no_span() -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """`?name`, without its mark."""
+    """A variable; `name` is without the `?`."""
 
     name: str
     span: Span = no_span()
@@ -38,7 +38,7 @@ class Iri:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal as written: `datatype` is absolute, `language` keeps its letters."""
+    """A literal as written: `datatype` is absolute, the case of `language` is preserved."""
 
     lexical: str
     datatype: str = "http://www.w3.org/2001/XMLSchema#string"
@@ -131,7 +131,7 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A built-in function, its name in capitals: `BOUND`, `STRLEN`, `IF`, `COALESCE`, …"""
+    """A built-in function, with its name in upper case: `BOUND`, `STRLEN`, `IF`, …"""
 
     name: str
     arguments: tuple[Expr, ...]
@@ -166,7 +166,7 @@ class GpmName:
 class Aggregate:
     """`COUNT`, `SUM`, `MIN`, `MAX`, `AVG`, `SAMPLE`, `GROUP_CONCAT`, and SPAseq's `FIRST`, `LAST`.
 
-    `argument` is None for `COUNT(*)`. `separator` belongs to `GROUP_CONCAT` (None: a space).
+    `argument` is None for `COUNT(*)`. `separator` applies to `GROUP_CONCAT` (None: a space).
     """
 
     name: str
@@ -195,7 +195,7 @@ Expr: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """A triple pattern, or a path pattern where `predicate` is no plain term."""
+    """A triple pattern, or a path pattern if `predicate` is neither an IRI nor a variable."""
 
     subject: Term
     predicate: Var | Path
@@ -224,7 +224,7 @@ class Optional:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """`{…} UNION {…}`; two alternatives at least (one alone is a `SubGroup`)."""
+    """`{…} UNION {…}`, at least two alternatives (a single one is a `SubGroup`)."""
 
     alternatives: tuple[GroupGraphPattern, ...]
     span: Span = no_span()
@@ -261,7 +261,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Inline data; None stands for `UNDEF`."""
+    """Inline data; None is `UNDEF`."""
 
     variables: tuple[Var, ...]
     rows: tuple[tuple[Iri | Literal | None, ...], ...]
@@ -320,7 +320,7 @@ Element: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class GroupGraphPattern:
-    """`{ … }`: the elements in the order of the text.
+    """`{ … }`: the elements in text order.
 
     A sub-query in braces is a group whose only element is a `SubSelect`.
     """

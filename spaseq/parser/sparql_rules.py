@@ -1,14 +1,13 @@
-"""SPARQL 1.1's rules that no context-free grammar holds, checked on the finished tree.
+"""SPARQL 1.1's rules that a context-free grammar cannot express, checked on the finished tree.
 
-- A blank node label belongs to one basic graph pattern (section 19.6): triples of one group
-  that nothing but filters stand between.
+- A blank node label belongs to one basic graph pattern (section 19.6): the triples of one group
+  with nothing but filters between them.
 - `BIND`, `SELECT (… AS ?v)` and `GROUP BY (… AS ?v)` introduce variables that are not yet in
   scope (section 18.2.1).
-- A grouped sub-query projects group keys and aggregates only (section 11.4); aggregates do not
-  nest, and stand nowhere in a sub-query but in SELECT, HAVING and ORDER BY (production [127]).
+- A grouped sub-query projects group keys and aggregates only (section 11.4). Aggregates do not
+  nest, and occur in a sub-query only in SELECT, HAVING and ORDER BY (production [127]).
 
-What aggregates and `PREV` may do at the top level of a GPM is a question for `plan`.
-Cost: linear in the tree.
+`plan` checks aggregates and `PREV` at the top level of a GPM. Cost: linear in the tree.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from spaseq.parser.source import Source
 from spaseq.sparql.builtins import AGGREGATES
 
 _Scope = dict[str, Span]
-"""The variables in scope, each with the place that first binds it."""
+"""The variables in scope, each with the span that first binds it."""
 
-_WHERE = "a sub-query's pattern is matched before anything is counted: aggregate in its SELECT"
+_WHERE = "a sub-query's pattern is matched before its rows are grouped: aggregate in its SELECT"
 
 
 def check(node: object, source: Source) -> None:
-    """Report every breach in a query, a group or an expression to `source`."""
+    """Report every violation in a query, a group or an expression to `source`."""
     rules = _Rules(source)
     if isinstance(node, ast.Query):
         if isinstance(node.form, ast.Select) and node.form.items is not None:
@@ -43,14 +42,14 @@ def check(node: object, source: Source) -> None:
 class _Rules:
     def __init__(self, source: Source):
         self._report = source.report
-        self._labels: dict[str, tuple[int, Span]] = {}  # label → its pattern, its first place
-        self._patterns = 0  # the basic graph patterns begun so far
-        self._sub_queries = 0  # how many sub-queries' patterns stand around this place
+        self._labels: dict[str, tuple[int, Span]] = {}  # label → its pattern, its first span
+        self._patterns = 0  # number of basic graph patterns begun so far
+        self._sub_queries = 0  # nesting depth of sub-queries
 
     # -------------------------------------------------------------- groups
 
     def group(self, group: ast.GroupGraphPattern) -> _Scope:
-        """Check a group; the variables in scope at its end."""
+        """Check a group and return the variables in scope at its end."""
         scope: _Scope = {}
         current = self._begin()
         for element in group.elements:
@@ -77,8 +76,8 @@ class _Rules:
                     self._report(
                         f"the blank node _:{term.label} is already used in another graph pattern",
                         term.span,
-                        "a label names a node of one pattern; take another label, or a variable "
-                        "such as ?x to speak of the same node in both",
+                        "the scope of a label is one pattern; use another label, or a variable "
+                        "such as ?x to refer to the same node in both",
                         place,
                         "used first",
                     )
@@ -114,9 +113,9 @@ class _Rules:
         if place is not None:
             compare = "; to compare two values write FILTER(… = …)" if words == "BIND" else ""
             self._report(
-                f"{words} gives a value to ?{variable.name}, which already has one here",
+                f"{words} assigns ?{variable.name}, which is already bound here",
                 variable.span,
-                f"take a new name after AS{compare}",
+                f"use a new name after AS{compare}",
                 place,
                 "bound first",
             )
@@ -125,7 +124,7 @@ class _Rules:
     # -------------------------------------------------------------- sub-queries
 
     def sub_select(self, select: ast.SubSelect) -> _Scope:
-        """Check a sub-query; the variables it gives to the group around it."""
+        """Check a sub-query and return the variables it binds in the enclosing group."""
         self._sub_queries += 1
         inner = self.group(select.where)
         for key in select.group_by:
@@ -155,7 +154,7 @@ class _Rules:
         return outer
 
     def projection(self, items: tuple[ast.Projection, ...], scope: _Scope) -> _Scope:
-        """Check the items of a SELECT over a pattern with `scope`; the variables they give."""
+        """Check the items of a SELECT over a pattern with `scope`; return the result variables."""
         out: _Scope = {}
         for item in items:
             if item.alias is None:
@@ -176,8 +175,8 @@ class _Rules:
                     self._report(
                         f"?{variable.name} is neither a group key nor inside an aggregate",
                         variable.span,
-                        f"a group has many values of it: add GROUP BY ?{variable.name}, or take "
-                        f"one, such as SAMPLE(?{variable.name})",
+                        f"a group can hold several values of it: add GROUP BY ?{variable.name}, "
+                        f"or choose one with SAMPLE(?{variable.name})",
                     )
             if item.alias is not None:
                 known.add(item.alias.name)
@@ -187,8 +186,8 @@ class _Rules:
     def expression(self, expression: object, forbidden: str | None = "") -> None:
         """Check an expression and the patterns inside it.
 
-        Aggregates of sub-queries: `forbidden` is None where they may stand, else the words of
-        the place where they may not; empty for a filter or a `BIND`.
+        `forbidden` applies to aggregates in sub-queries: None where they are allowed, else the
+        clause that forbids them; empty for a filter or a `BIND`.
         """
         for node in _expressions(expression):
             if isinstance(node, ast.Exists):
@@ -220,11 +219,11 @@ class _Rules:
                 )
 
 
-_TOP_LEVEL = "iterations are seen at the top level of a GPM, in SELECT and in a template only"
+_TOP_LEVEL = "iterations are visible only at the top level of a GPM, in SELECT and in a template"
 
 
 def _expressions(node: object) -> Iterator[object]:
-    """The nodes of one expression, without those of patterns in `EXISTS` and inside aggregates."""
+    """The nodes of one expression, without patterns of `EXISTS` and arguments of aggregates."""
     yield node
     match node:
         case ast.Unary(_, operand):

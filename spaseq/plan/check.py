@@ -1,9 +1,9 @@
-"""A query → every static error and every warning about it, each at its place in the text.
+"""A query → all static errors and warnings about it, each with its position in the text.
 
-The list of docs/language.md, section 2. All checks run on every query, so that one run
-shows all that is wrong; a fault is reported once, at the innermost place that has it, and
-faults that only follow from another (an undefined GPM binds nothing) are left out.
-Errors come before warnings, each in the order of the text.
+The checks are listed in docs/language.md, section 2. All of them run on every query, so that one
+pass reports every error. An error is reported once, at the innermost place that has it; errors
+that only follow from another one (an undefined GPM binds nothing) are omitted. Errors precede
+warnings, each in text order.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from spaseq.plan.scope import gpm_scopes
 from spaseq.plan.visibility import Visibility, visibility
 from spaseq.plan.wording import did_you_mean, excerpt, question_or, quoted
 
-MOST = 2**63 - 1
-"""The greatest count and the longest time that a run can hold."""
+MAX_WINDOW = 2**63 - 1
+"""The longest window of a run, in microseconds or events."""
 
 
 def check(query: ast.Query) -> list[Diagnostic]:
-    """All findings about one query; it can be run iff none of them is an error."""
+    """All findings about one query. The query can run if and only if none is an error."""
     places = sequence_places(query.sequence)
     scopes = gpm_scopes(query)
     context = Context(query, places, scopes, group_variables(query, scopes, places))
@@ -68,7 +68,7 @@ def _clauses(query: ast.Query) -> Iterator[Diagnostic]:
         )
     if query.limit is not None and query.limit.count == 0:
         yield Diagnostic(
-            "LIMIT 0 keeps no match at all",
+            "LIMIT 0 emits no match at all",
             query.limit.span,
             "write how many matches of one instant to emit, or delete the clause",
         )
@@ -79,16 +79,16 @@ def _window(query: ast.Query) -> Iterator[Diagnostic]:
     within = query.within
     if within is None:
         yield Diagnostic(
-            "the query has no WITHIN: nothing says how long a match may take",
+            "the query has no WITHIN, which limits how long a match may take",
             query.sequence.span,
-            "add for instance `WITHIN 10 MINUTES` in front of WHERE or after the last `}`",
+            "add for example `WITHIN 10 MINUTES` before WHERE or after the last `}`",
         )
         return
     if within.kind == "tumbling" and within.microseconds == 0:
         yield Diagnostic(
             "a tumbling window of length 0 holds no event",
             within.span,
-            "give it a length, such as `WITHIN TUMBLING 10 MINUTES`",
+            "set a length, such as `WITHIN TUMBLING 10 MINUTES`",
         )
     elif within.kind == "events" and within.events == 0:
         yield Diagnostic(
@@ -98,16 +98,16 @@ def _window(query: ast.Query) -> Iterator[Diagnostic]:
         )
     elif within.kind == "unbounded":
         yield Diagnostic(
-            "WITHIN UNBOUNDED forgets nothing: memory grows for as long as the query runs",
+            "under WITHIN UNBOUNDED nothing expires: memory grows as long as the query runs",
             within.span,
-            "give the window a length if the streams do not end",
+            "limit the window if the streams do not end",
             severity="warning",
         )
-    if max(within.microseconds, within.events) > MOST:
+    if max(within.microseconds, within.events) > MAX_WINDOW:
         yield Diagnostic(
-            "the window is longer than can be measured: 292,000 years or 2⁶³ events at most",
+            "the window is too long: the maximum is 292,000 years or 2⁶³ events",
             within.span,
-            "write a shorter one, or `WITHIN UNBOUNDED`",
+            "write a shorter window, or `WITHIN UNBOUNDED`",
         )
 
 
@@ -119,7 +119,7 @@ def _streams(query: ast.Query) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 f"stream {quoted(stream.name)} is declared twice, with different IRIs",
                 stream.span,
-                "give one of the two another name",
+                "rename one of the two",
                 first.span,
                 "first declared here",
             )
@@ -133,7 +133,7 @@ def _streams(query: ast.Query) -> Iterator[Diagnostic]:
                 spans[position] if position < len(spans) else define.name_span,
                 question_or(
                     did_you_mean(name, declared),
-                    f"declare it in front of WHERE: `FROM STREAM {name} <its IRI>`",
+                    f"declare it before WHERE: `FROM STREAM {name} <its IRI>`",
                 ),
             )
 
@@ -145,9 +145,9 @@ def _vacuous_negations(query: ast.Query, seen: Visibility) -> Iterator[Diagnosti
         if negated.operators == {","}:
             what = excerpt(query.text, negated.step.span, "the negation")
             yield Diagnostic(
-                f"{what} forbids nothing: `,` after it lets no event at all stand in between",
+                f"{what} forbids nothing: the `,` after it allows no event in between anyway",
                 negated.step.span,
-                "write `;` or `:` after it, or add PARTITION BY, under which `,` looks at one "
+                "write `;` or `:` after it, or add PARTITION BY, under which `,` considers one "
                 "partition only",
                 severity="warning",
             )
@@ -157,12 +157,12 @@ def _vacuous_negations(query: ast.Query, seen: Visibility) -> Iterator[Diagnosti
 
 
 def check_program(queries: Sequence[ast.Query]) -> list[tuple[int, Diagnostic]]:
-    """What is wrong among queries that run together: names, streams, and who reads whom.
+    """Errors between queries that run together: duplicate names and cycles of streams.
 
-    Each finding comes with the index of the query whose text it points into.
+    Each finding is paired with the index of the query whose text it points into.
     """
     findings = [*_registered_twice(queries), *_cycles(queries)]
-    return sorted(findings, key=lambda found: (found[0], _rank(found[1])))
+    return sorted(findings, key=lambda numbered: (numbered[0], _rank(numbered[1])))
 
 
 def _registered_twice(queries: Sequence[ast.Query]) -> Iterator[tuple[int, Diagnostic]]:
@@ -179,16 +179,16 @@ def _registered_twice(queries: Sequence[ast.Query]) -> Iterator[tuple[int, Diagn
         yield (
             number,
             Diagnostic(
-                f"a {what} {quoted(name)} is registered already, by query {owner + 1} of "
+                f"a {what} {quoted(name)} is already registered by query {owner + 1} of "
                 f"{len(queries)}",
                 register.span,
-                f"give this one another {'name' if what == 'query' else 'IRI'}",
+                f"choose another {'name' if what == 'query' else 'IRI'} for this one",
             ),
         )
 
 
 def _cycles(queries: Sequence[ast.Query]) -> Iterator[tuple[int, Diagnostic]]:
-    """Queries that wait for their own results; each cycle once, at its first query."""
+    """Queries that read their own results; each cycle once, at its first query."""
     makers: dict[str, int] = {}
     for number, query in enumerate(queries):
         if query.register is not None and query.register.kind == "STREAM":
@@ -206,9 +206,9 @@ def _cycles(queries: Sequence[ast.Query]) -> Iterator[tuple[int, Diagnostic]]:
         yield (
             start,
             Diagnostic(
-                f"the query waits for its own results: {path}",
+                f"the query reads its own results: {path}",
                 cycle[0][1].span,
-                "take one FROM STREAM out of the circle, or register its query under a new IRI",
+                "remove one FROM STREAM of the cycle, or register its query under a new IRI",
             ),
         )
 
@@ -217,7 +217,7 @@ _Reads = tuple[int, ast.FromStream]
 
 
 def _shortest_cycle(start: int, reads: Sequence[Sequence[_Reads]]) -> list[_Reads]:
-    """The clauses along which a query reads its own stream; empty where it does not."""
+    """The FROM STREAM clauses of a shortest cycle through a query; empty if there is none."""
     reached: set[int] = set()
     paths: list[list[_Reads]] = [[edge] for edge in reads[start]]
     while paths:

@@ -1,9 +1,10 @@
-"""Filters and stateful BINDs of the places → warnings where they read what nothing binds.
+"""Filters and stateful BINDs of the places → warnings where they read unbound variables.
 
-A variable that no step at or before a place, and no sibling operand, can bind is unbound
-there. A filter that then surely errs is never true; one that guards itself (`BOUND`,
-`COALESCE`, `||`) may be meant so, and is only told what it will see. SPARQL's logic of
-errors: SPARQL 1.1 section 17.2. Cost: expressions times the places of their GPM.
+A variable is unbound at a place if no step at or before the place and no sibling operand can
+bind it. If the filter then always errs, the warning says that it is never true. A filter that
+guards the variable (`BOUND`, `COALESCE`, `||`) may be intended, and the warning says only that
+the variable is unbound. SPARQL's logic of errors: SPARQL 1.1 section 17.2. Cost: expressions
+times the places of their GPM.
 """
 
 from __future__ import annotations
@@ -59,25 +60,25 @@ def _at(
         return _name(reference) not in _reach(context, place, sight, reference)
 
     references = [*bare_variables(expression, within_exists=False), *state_calls(expression)]
-    found = {_name(r): r for r in reversed(references) if never(r)}
-    for name, reference in found.items():
+    unbound = {_name(r): r for r in reversed(references) if never(r)}
+    for name, reference in unbound.items():
         dead = never_true(expression, never) if is_filter else errs(expression, never)
         consequence = ""
         if dead:
             consequence = (
                 ", so this filter is never true"
                 if is_filter
-                else (", so this BIND never gives a value")
+                else (", so this BIND never binds its variable")
             )
         yield _unseen(context, place, reference, name, consequence), name
-    if found or not (is_filter and never_true(expression, not_at_first)):
+    if unbound or not (is_filter and never_true(expression, not_at_first)):
         return
     for name, reference in {_name(r): r for r in references if not_at_first(r)}.items():
         finding = Diagnostic(
             f"in the first iteration {variable(name)} is not bound yet at "
-            f"{quoted(place.name)}, so this filter lets no iteration begin",
+            f"{quoted(place.name)}, so this filter rejects every first iteration",
             reference.span,
-            f"guard it: `!BOUND(?{name}) || …`, or use the variable in a later step only",
+            f"guard it: `!BOUND(?{name}) || …`, or use the variable only in a later step",
             place.reference.span,
             "its place in SEQ",
             "warning",
@@ -100,7 +101,10 @@ def _name(reference: Reference) -> str:
 def _reach(
     context: Context, place: Occurrence, sight: Sight, reference: Reference
 ) -> frozenset[str]:
-    """What the reference may name and find a value: iterations are in sight inside their unit."""
+    """The variables for which the reference may have a value at the place.
+
+    Inside an iterated unit, `PREV` and aggregates see the unit's earlier iterations.
+    """
     name = _name(reference)
     inside = context.group_variables.get(name) in place.units
     if not name or (inside and not isinstance(reference, ast.Var)):
@@ -113,15 +117,13 @@ def _unseen(
 ) -> Diagnostic:
     if name not in context.known:
         message = f"no GPM binds {variable(name)}{consequence}"
-        hint = did_you_mean(name, context.known, "?") or "bind it, or take it out of the expression"
+        hint = did_you_mean(name, context.known, "?") or "bind it, or remove it from the expression"
     elif context.group_variables.get(name) in place.units and isinstance(reference, ast.Var):
         message = f"in each iteration {variable(name)} is bound only after this place{consequence}"
         hint = f"`PREV(?{name})` is the value of the iteration before"
     else:
-        message = (
-            f"no step before this one, and none beside it, binds {variable(name)}{consequence}"
-        )
-        hint = f"move the filter to a GPM that stands at or after the one that binds ?{name}"
+        message = f"no earlier step and no sibling operand binds {variable(name)}{consequence}"
+        hint = f"move the filter to the GPM that binds ?{name}, or to one after it"
     return Diagnostic(
         message, reference.span, hint, place.reference.span, "its place in SEQ", "warning"
     )
@@ -131,7 +133,7 @@ def _unseen(
 
 
 def errs(expression: ast.Expr, unbound: Unbound) -> bool:
-    """Whether the expression surely errs where the given references have no value."""
+    """Whether the expression always errs if the given references have no value."""
     match expression:
         case ast.Var() | ast.Prev():
             default = expression.default if isinstance(expression, ast.Prev) else None
@@ -172,7 +174,7 @@ def _or_errs(expression: ast.Binary, unbound: Unbound) -> bool:
 
 
 def never_true(expression: ast.Expr, unbound: Unbound) -> bool:
-    """Whether the expression errs or is false where the given references have no value."""
+    """Whether the expression errs or is false if the given references have no value."""
     match expression:
         case ast.Binary(operator="&&"):
             return never_true(expression.left, unbound) or never_true(expression.right, unbound)
@@ -187,7 +189,7 @@ def never_true(expression: ast.Expr, unbound: Unbound) -> bool:
 
 
 def never_false(expression: ast.Expr, unbound: Unbound) -> bool:
-    """Whether the expression errs or is true where the given references have no value."""
+    """Whether the expression errs or is true if the given references have no value."""
     match expression:
         case ast.Binary(operator="&&"):
             return never_false(expression.left, unbound) and never_false(expression.right, unbound)
@@ -205,7 +207,7 @@ def never_false(expression: ast.Expr, unbound: Unbound) -> bool:
 
 
 def _nested(define: ast.Define, context: Context) -> Iterator[Diagnostic]:
-    """Filters in inner braces that name a variable of another step: they cannot see it."""
+    """Filters in inner braces that read a variable of another step, which is unbound there."""
     own = frozenset(_patterned(define.pattern))
     seen: set[tuple[Span, str]] = set()
     for element in define.pattern.elements:
@@ -218,12 +220,12 @@ def _nested(define: ast.Define, context: Context) -> Iterator[Diagnostic]:
 
 
 def _needs(condition: ast.Expr, name: str) -> bool:
-    """Whether the condition can be true only where the variable has a value."""
+    """Whether the condition can be true only if the variable has a value."""
     return never_true(condition, lambda r: isinstance(r, ast.Var) and r.name == name)
 
 
 def _patterned(node: ast.Node) -> Iterator[str]:
-    """The variables that any part of a pattern binds, whether or not it shows them outside."""
+    """The variables that any part of a pattern binds, projected or not."""
     for part in ast.walk(node):
         match part:
             case ast.Triple():
@@ -242,7 +244,7 @@ def _patterned(node: ast.Node) -> Iterator[str]:
 
 
 def _inner_filters(element: ast.Element) -> Iterator[ast.Expr]:
-    """The conditions of filters in the groups inside an element, those of EXISTS left out."""
+    """The conditions of filters in the groups inside an element, groups of EXISTS excluded."""
     match element:
         case ast.Union():
             groups = element.alternatives
@@ -263,13 +265,13 @@ def _inner_filters(element: ast.Element) -> Iterator[ast.Expr]:
 def _not_in_group(name: ast.Var, context: Context) -> Diagnostic:
     if name.name in context.known:
         hint = (
-            "move the filter to the top level of its GPM: only there does it see what other "
-            "steps bind"
+            "move the filter to the top level of its GPM, where it can read the variables of "
+            "other steps"
         )
     else:
         hint = did_you_mean(name.name, context.known, "?") or "bind it in this GPM"
     return Diagnostic(
-        f"a filter inside inner braces sees its own group only, where nothing binds "
+        f"a filter in inner braces reads only its own group, where nothing binds "
         f"{variable(name.name)}: it is never true",
         name.span,
         hint,

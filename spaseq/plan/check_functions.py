@@ -1,8 +1,8 @@
 """The calls of a query → unknown functions, wrong arities, patterns and casts that always fail.
 
-The parser has checked the functions that a keyword names; an IRI may name any. What may be
-called is in `spaseq.sparql.builtins`, from which the evaluators are made: a call that passes
-here compiles. Cost: linear in the query.
+The parser has checked the functions called by keyword; this module checks those called by IRI.
+`spaseq.sparql.builtins` lists the functions that the evaluators implement, so a call that passes
+this check compiles. Cost: linear in the query.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ def check_functions(query: ast.Query) -> Iterator[Diagnostic]:
         if isinstance(part, ast.Call) and part.name in ("REGEX", "REPLACE"):
             if not _is_pattern(part):
                 yield Diagnostic(
-                    "this is no regular expression that can be matched, so the call is always an "
-                    "error",
+                    "this is not a supported regular expression, so the call always errs",
                     part.arguments[1].span,
-                    "use XPath's syntax, the flags s, m, i, x and q, and neither back-references "
-                    "nor look-around",
+                    "use XPath's syntax and the flags s, m, i, x and q; back-references and "
+                    "look-around are not supported",
                     severity="warning",
                 )
             continue
@@ -41,7 +40,7 @@ def check_functions(query: ast.Query) -> Iterator[Diagnostic]:
         known = NAMED_BY_IRI.get(part.function.value)
         if known is None and not is_stand_in(part.function.value):
             yield _unknown(part.function)
-        elif known is not None and not known.takes(len(part.arguments)):
+        elif known is not None and not known.accepts(len(part.arguments)):
             yield Diagnostic(
                 f"{quoted(shown(known.name))} takes {known.arity}, here it has "
                 f"{len(part.arguments)}",
@@ -50,15 +49,15 @@ def check_functions(query: ast.Query) -> Iterator[Diagnostic]:
             )
         elif known is not None and _never_casts(known, part.arguments[0]):
             yield Diagnostic(
-                f"this value is no {quoted(shown(known.name))}, so the cast is always an error",
+                f"this value is not a valid {quoted(shown(known.name))}, so the cast always errs",
                 part.span,
-                "correct the value, or take the cast out",
+                "correct the value, or remove the cast",
                 severity="warning",
             )
 
 
 def _is_pattern(call: ast.Call) -> bool:
-    """Whether a constant pattern with constant flags is valid; any other may be."""
+    """Whether a call's pattern may be valid: true unless pattern and flags are constants."""
     given = [call.arguments[1], *call.arguments[2 if call.name == "REGEX" else 3 :]]
     constants = [ox.Literal(part.lexical) for part in given if isinstance(part, ast.Literal)]
     if len(constants) < len(given):
@@ -80,14 +79,14 @@ def _unknown(function: ast.Iri) -> Diagnostic:
     else:
         hint = "use a built-in function of SPARQL 1.1, or a cast such as `xsd:decimal(?x)`"
     return Diagnostic(
-        f"the function {quoted(shown(function.value))} is not known, so it cannot be executed",
+        f"the function {quoted(shown(function.value))} is not known",
         function.span,
         hint,
     )
 
 
 def nearest(iri: str) -> list[str]:
-    """The known functions whose names are like an IRI or its last part, the nearest first."""
+    """Up to three known functions with names similar to the last part of an IRI, nearest first."""
     last = iri.rstrip("/#").replace("#", "/").replace(":", "/").rpartition("/")[2]
     folded = last.replace("-", "").replace("_", "").casefold()
     candidates: dict[str, list[str]] = {}
@@ -100,7 +99,7 @@ def nearest(iri: str) -> list[str]:
 
 
 def _never_casts(cast: Builtin, argument: ast.Expr) -> bool:
-    """Whether a constant text is outside of the datatype's lexical forms."""
+    """Whether the argument is a constant string that the cast's datatype cannot represent."""
     return (
         not cast.by_reference
         and cast.name != _XSD_STRING

@@ -1,9 +1,9 @@
-"""The graph pattern of a GPM → what in it is not executed, and what stands too deep in it.
+"""The graph pattern of a GPM → parts that the engine cannot execute, or that are nested too deep.
 
-The parser has seen to SPARQL's own rules of scope. Left are patterns that the engine does not
-execute, a BIND to the variable of `AT`, and aggregates and `PREV`
-below the top level, where no partial match is in sight. The filters and BINDs of the top
-level itself are `check_variables`' business. Cost: linear in the pattern.
+The parser has checked SPARQL's own scope rules. This module reports patterns that the engine
+does not execute, a BIND to the variable of `AT`, and aggregates and `PREV` below the top level,
+where the partial match is not visible. `check_variables` checks the filters and BINDs of the top
+level itself. Cost: linear in the pattern.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
 
 
 def _service(service: ast.Service) -> Iterator[Diagnostic]:
-    """What no endpoint can be asked for."""
+    """Services without a usable endpoint."""
     if isinstance(service.name, ast.Var):
         yield Diagnostic(
-            f"SERVICE needs an IRI: the endpoint that {variable(service.name.name)} names is "
-            "not asked",
+            f"SERVICE needs an IRI: a variable endpoint such as {variable(service.name.name)} is "
+            "not supported",
             service.name.span,
             "write `SERVICE <http://…> { … }`, one for each endpoint, with UNION between them",
         )
     elif not service.name.value.lower().startswith(("http://", "https://")):
         yield Diagnostic(
-            f"SERVICE <{service.name.value}> is no endpoint that can be asked",
+            f"SERVICE <{service.name.value}> is not an HTTP endpoint",
             service.name.span,
-            "give the URL of a SPARQL endpoint, which begins with http:// or https://",
+            "write the URL of a SPARQL endpoint, which begins with http:// or https://",
         )
 
 
 def _services_within(group: ast.GroupGraphPattern) -> Iterator[Diagnostic]:
-    """Services in EXISTS that would have to be asked anew for each row outside."""
+    """Services in EXISTS that would need one request for each row outside."""
     for part in ast.walk(group):
         if isinstance(part, ast.Service) and not commutes(part.group):
             yield Diagnostic(
-                "SERVICE in EXISTS can hold only triples, and filters over their variables",
+                "SERVICE in EXISTS may contain only triples, and filters over their variables",
                 part.span,
-                "put the rest of it in front of the EXISTS",
+                "move the other elements out of the EXISTS, before it",
             )
 
 
@@ -83,7 +83,7 @@ def _repeated(names: tuple[ast.Var, ...]) -> Iterator[Diagnostic]:
 def _rebound_time(bind: ast.Bind, at: ast.Var | None) -> Iterator[Diagnostic]:
     if at is not None and bind.variable.name == at.name:
         yield Diagnostic(
-            f"BIND cannot give {variable(at.name)} a value: AT already does",
+            f"BIND cannot bind {variable(at.name)}: AT already does",
             bind.variable.span,
             "bind another variable, and compare the two in a FILTER",
             at.span,
@@ -92,7 +92,7 @@ def _rebound_time(bind: ast.Bind, at: ast.Var | None) -> Iterator[Diagnostic]:
 
 
 def groups_of_exists(expression: ast.Expr) -> tuple[ast.GroupGraphPattern, ...]:
-    """The groups of `EXISTS` in an expression, those inside such groups left out."""
+    """The groups of `EXISTS` in an expression, groups nested in them excluded."""
     if isinstance(expression, ast.Exists):
         return (expression.group,)
     parts = subexpressions(expression)
@@ -103,7 +103,7 @@ def groups_of_exists(expression: ast.Expr) -> tuple[ast.GroupGraphPattern, ...]:
 
 
 def _below(node: ast.Node) -> Iterator[Diagnostic]:
-    """Aggregates and `PREV` in nested groups; a sub-select has SPARQL's own aggregates."""
+    """Aggregates and `PREV` in nested groups; aggregates of a sub-select are SPARQL's own."""
     match node:
         case ast.SubSelect():
             return
@@ -121,7 +121,7 @@ def _below(node: ast.Node) -> Iterator[Diagnostic]:
 
 def _too_deep(what: str, places: str, span: Span) -> Diagnostic:
     return Diagnostic(
-        f"{what} can stand only {places}: nested groups do not see the other iterations",
+        f"{what} is allowed only {places}: nested groups cannot read other iterations",
         span,
         "move the FILTER or BIND out of the inner braces",
     )

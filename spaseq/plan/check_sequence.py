@@ -1,9 +1,9 @@
-"""The `SEQ` expression → what is wrong with its shape.
+"""The `SEQ` expression → errors in its structure.
 
-The rules of docs/language.md, section 2, that need no variable: names, negations,
-quantifiers, units that can match nothing, operands of `&` and `AND`, what may stand at
-the end under which window. A parenthesised single step counts as that step (section 8).
-Each fault is reported at the innermost place that has it. Cost: linear.
+These are the rules of docs/language.md, section 2, that involve no variables: names, negations,
+quantifiers, units that can match nothing, operands of `&` and `AND`, and which last steps each
+kind of window allows. A parenthesised single step counts as that step (section 8). Each error is
+reported at the innermost place that has it. Cost: linear in the sequence.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from spaseq.parser import ast
 from spaseq.plan.places import SequencePlaces, without_parentheses
 from spaseq.plan.wording import did_you_mean, excerpt, question_or, quoted
 
-MOST_CONJOINED = 255
-"""GPMs in one group of `&` or `AND`: a step numbers its events by them in one byte."""
+MAX_CONJOINED = 255
+"""GPMs in one `&` or `AND` group: a step stores the GPM of each event in one byte."""
 
 
 def check_sequence(query: ast.Query, places: SequencePlaces) -> list[Diagnostic]:
-    """The findings about the shape of the sequence and the names in it."""
+    """The findings about the structure of the sequence and the names in it."""
     shape = _Shape(query.text)
     sequence = without_parentheses(query.sequence)
     shape.whole(sequence)
@@ -37,7 +37,7 @@ def _names(query: ast.Query, places: SequencePlaces) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 f"GPM {quoted(define.name)} is defined twice",
                 define.name_span,
-                "give one of the two another name, and use that name in SEQ",
+                "rename one of the two, and use that name in SEQ",
                 first[define.name].name_span,
                 "first defined here",
             )
@@ -53,7 +53,7 @@ def _names(query: ast.Query, places: SequencePlaces) -> Iterator[Diagnostic]:
             f"GPM {quoted(name)} is not defined",
             place.reference.span,
             did_you_mean(name, first)
-            or f"add `DEFINE GPM {name} ON stream {{ … }}` after SEQ, or take {name} out of SEQ",
+            or f"add `DEFINE GPM {name} ON stream {{ … }}` after SEQ, or remove {name} from SEQ",
         )
     for name, define in first.items():
         if name not in used:
@@ -64,7 +64,7 @@ def _names(query: ast.Query, places: SequencePlaces) -> Iterator[Diagnostic]:
                     did_you_mean(name, used - first.keys()).replace(
                         "did you mean", "is it meant to be the undefined"
                     ),
-                    f"put {name} into SEQ, or delete its DEFINE",
+                    f"add {name} to SEQ, or delete its DEFINE",
                 ),
             )
 
@@ -73,11 +73,11 @@ def _names(query: ast.Query, places: SequencePlaces) -> Iterator[Diagnostic]:
 
 
 MAX_ITERATIONS = 2**31 - 1
-"""Of one unit: registers count them in 32 bits."""
+"""Iterations of one unit: registers count them in 32 bits."""
 
 
 class _Shape:
-    """Walks the sequence from the outside in and collects the faults."""
+    """Walks the sequence from the outside in and collects the errors."""
 
     def __init__(self, text: str):
         self.text = text
@@ -102,9 +102,9 @@ class _Shape:
         self.findings.append(Diagnostic(message, span, hint, other, label))
 
     def _steps(self, sequence: ast.Sequence, reaching: ast.Step | None) -> bool:
-        """Whether the sequence can match nothing, which is for the caller to report.
+        """Whether the sequence can match nothing; the caller reports it.
 
-        `reaching` is the step whose operator stands in front of the sequence.
+        `reaching` is the step whose operator precedes the sequence.
         """
         skippable = True
         for position, step in enumerate(sequence.steps):
@@ -126,15 +126,15 @@ class _Shape:
         what = excerpt(self.text, step.unit.span, "its unit")
         if first:
             self._error(
-                "a sequence cannot start with a negation: there is no event before it from "
-                "which to look",
+                "a sequence cannot start with a negation: no earlier event marks the start of the "
+                "absence",
                 step.span,
-                f"put the step that comes before the absence of {what} in front of it: "
-                "`A; !N; B` asks for A, then B, with no N in between",
+                f"write a step before the negation of {what}: "
+                "`A; !N; B` matches A, then B, with no N in between",
             )
         if step.quantifier is not None:
             self._error(
-                "a negation takes no quantifier: it already means that no such event occurs",
+                "a negation has no quantifier: it already means that no such event occurs",
                 step.quantifier.span,
                 f"delete the quantifier; to forbid a repetition, negate it in parentheses: "
                 f"`!({_plain(what)}{{2}})`",
@@ -144,19 +144,19 @@ class _Shape:
         least, most = quantifier.least, quantifier.most
         if max(least, most or 0) > MAX_ITERATIONS:
             self._error(
-                f"a unit repeated more than {MAX_ITERATIONS:,} times is more than can be counted",
+                f"a quantifier counts at most {MAX_ITERATIONS:,} iterations",
                 quantifier.span,
-                f"write `{{{min(least, MAX_ITERATIONS)},}}` for any number from there on",
+                f"write `{{{min(least, MAX_ITERATIONS)},}}` for that many or more",
             )
         elif most == 0:
             self._error(
-                "a unit repeated no times at all matches nothing",
+                "a unit repeated zero times matches nothing",
                 quantifier.span,
-                "delete the step, or write `!` in front of it to demand that it does not occur",
+                "delete the step, or write `!` before it to require that it does not occur",
             )
         elif most is not None and least > most:
             self._error(
-                f"at least {least} iterations but at most {most}: no number is both",
+                f"the quantifier requires at least {least} iterations but at most {most}",
                 quantifier.span,
                 f"write `{{{most},{least}}}` for {most} to {least} iterations",
             )
@@ -168,16 +168,16 @@ class _Shape:
         elif step.quantifier is not None:
             consequence = "so it cannot be repeated or made optional once more"
         else:
-            consequence = "so it is no step"
+            consequence = "so it cannot be a step"
         self._error(
             f"{what} can match nothing, {consequence}",
             step.unit.span,
-            "make one of the steps inside mandatory: drop its `?`, or write `+` in place of `*`; "
-            "to make the whole optional, put the `?` or `*` after the parenthesis only",
+            "make one of the inner steps mandatory: drop its `?`, or write `+` in place of `*`; "
+            "to make the whole group optional, write the `?` or `*` only after the parenthesis",
         )
 
     def _unit(self, unit: ast.Unit, in_front: ast.Step | None) -> bool:
-        """Whether the unit can match nothing, which is for the caller to report."""
+        """Whether the unit can match nothing; the caller reports it."""
         match unit:
             case ast.GpmRef():
                 return False
@@ -188,7 +188,7 @@ class _Shape:
                     if self._unit(side, in_front):
                         what = excerpt(self.text, side.span, "the side")
                         self._error(
-                            f"{what} can match nothing, so it is no side of a disjunction",
+                            f"{what} can match nothing, so it cannot be an operand of `|`",
                             side.span,
                             "drop its `?` or `*`, and make the whole disjunction optional "
                             "instead: `(A | B)?`",
@@ -205,18 +205,17 @@ class _Shape:
 
     def _many(self, group: ast.Conjunction | ast.AnyOrder, operator: str) -> None:
         count = sum(isinstance(node, ast.GpmRef) for node in ast.walk(group))
-        if count > MOST_CONJOINED:
+        if count > MAX_CONJOINED:
             self._error(
-                f"this {operator} group names {count:,} GPMs; {MOST_CONJOINED} is the most that "
-                "one may",
+                f"this {operator} group names {count:,} GPMs; the maximum is {MAX_CONJOINED}",
                 group.span,
-                "let one GPM match what several of them do, or join some of them by `:`",
+                "combine several of the GPMs into one, or join some of them by `:`",
             )
 
     def _strict_any_order(self, unit: ast.AnyOrder, in_front: ast.Step) -> None:
         self._error(
-            "`,` cannot stand in front of an AND group: its events come at several instants, "
-            "in any order, so not all of them can be the very next event",
+            "`,` cannot precede an AND group: its events occur at several instants, in any "
+            "order, so not all of them can be the very next event",
             in_front.operator_span,
             "write `;` for the next such events or `:` for any later ones",
             unit.span,
@@ -232,14 +231,14 @@ class _Shape:
                     self._operands(operand.operands, operator)
                 case ast.AnyOrder() if operator == "&":
                     self._error(
-                        "AND cannot stand inside `&`: the operands of `&` happen at one "
-                        "timestamp, those of AND in some order",
+                        "AND cannot be nested in `&`: the operands of `&` occur at one timestamp, "
+                        "the operands of AND in any order",
                         operand.span,
-                        "write `&` in its place, or join the groups with AND throughout",
+                        "write `&` in its place, or join all operands with AND",
                     )
                 case ast.AnyOrder():
                     self._error(
-                        "AND cannot stand inside another AND group",
+                        "AND cannot be nested in another AND group",
                         operand.span,
                         "drop the inner parentheses: `(A AND B AND C)`, or state the "
                         "alternatives with `|`",
@@ -251,13 +250,13 @@ class _Shape:
         what = excerpt(self.text, operand.span, "this")
         if len(operand.steps) > 1:
             kind = "a sequence"
-            hint = f"take the sequence out of the {operator} group, or name single GPMs in it"
+            hint = f"move the sequence out of the {operator} group, or name single GPMs in it"
         elif operand.steps[0].negated:
             kind = "a negation"
-            hint = f"put the negation into the sequence around: `A; !N; (B {operator} C)`"
+            hint = f"move the negation to the enclosing sequence: `A; !N; (B {operator} C)`"
         else:
             kind = "a step with a quantifier"
-            hint = f"drop the quantifier, or put it after the whole group: `(A {operator} B)+`"
+            hint = f"drop the quantifier, or write it after the whole group: `(A {operator} B)+`"
         self._error(
             f"{what} is {kind}, but an operand of `{operator}` must be a GPM or a group of "
             "GPMs joined by `&` or `|`",
@@ -279,7 +278,7 @@ def _plain(what: str) -> str:
 
 
 def _open_end(query: ast.Query, sequence: ast.Sequence) -> Iterator[Diagnostic]:
-    """Steps that end the sequence by something not happening, under a window with no end."""
+    """Negated and optional steps at the end of the sequence, under a window that never closes."""
     within = query.within
     if within is None or within.kind not in ("events", "unbounded"):
         return
@@ -288,9 +287,9 @@ def _open_end(query: ast.Query, sequence: ast.Sequence) -> Iterator[Diagnostic]:
         kind = "negation" if step.negated else "optional step"
         yield Diagnostic(
             f"a pattern that ends with {'a' if step.negated else 'an'} {kind} waits until its "
-            f"window closes, but a window of WITHIN {window} closes at no time",
+            f"window closes, but a window of WITHIN {window} never closes by time",
             step.span,
-            "give the window a length in time, such as `WITHIN 10 MINUTES`, or put a mandatory "
+            "write a window in units of time, such as `WITHIN 10 MINUTES`, or add a mandatory "
             "step after this one",
             within.span,
             "the window",

@@ -1,8 +1,8 @@
-"""SELECT, template, PARTITION BY, aggregates and `PREV` → variables used where they cannot be.
+"""SELECT, template, PARTITION BY, aggregates and `PREV` → variables that are invalid there.
 
-Whether a name is a group variable, and of which iterated unit, decides what may range
-over it (docs/language.md, section 4, "Iteration"); what nothing binds cannot be shown.
-Cost: expressions times the places of their GPM.
+Aggregates and `PREV` range over group variables only, and a group variable belongs to one
+iterated unit (docs/language.md, section 4, "Iteration"). SELECT and the template may name only
+variables that some GPM binds. Cost: expressions times the places of their GPM.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spaseq.sparql.builtins import AGGREGATES
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the checks share about one query."""
+    """What the checks of one query share."""
 
     query: ast.Query
     places: SequencePlaces
@@ -29,12 +29,12 @@ class Context:
 
     @property
     def incomplete(self) -> bool:
-        """Whether a GPM of SEQ is defined nowhere: it might bind anything."""
+        """Whether a GPM of SEQ is undefined; it might bind any variable."""
         return any(place.name not in self.scopes for place in self.places.occurrences)
 
     @property
     def bound(self) -> frozenset[str]:
-        """The variables that some GPM under no negation can bind."""
+        """The variables that some GPM outside negations can bind."""
         positive = self.places.positive_names() & self.scopes.keys()
         return frozenset().union(*(self.scopes[name].binds for name in positive))
 
@@ -85,8 +85,8 @@ def _partition(context: Context) -> Iterator[Diagnostic]:
         )
         if late:
             hint = (
-                f"{variable(key.name)} must come from the pattern itself: a BIND that reads "
-                "the partial match comes too late to choose the partition"
+                f"bind {variable(key.name)} in the pattern itself: a BIND that reads the partial "
+                "match is evaluated after the partition is chosen"
             )
         else:
             hint = question_or(
@@ -108,7 +108,7 @@ def _partition(context: Context) -> Iterator[Diagnostic]:
 
 def _select(context: Context, select: ast.Select) -> Iterator[Diagnostic]:
     bound = set(context.bound)
-    taken: dict[str, Span] = {}
+    columns: dict[str, Span] = {}
     items = select.items or ()
     for position, item in enumerate(items):
         later = {other.alias.name for other in items[position + 1 :] if other.alias is not None}
@@ -120,26 +120,26 @@ def _select(context: Context, select: ast.Select) -> Iterator[Diagnostic]:
         alias = item.alias
         if alias is None:
             if isinstance(item.expression, ast.Var):
-                taken.setdefault(item.expression.name, item.expression.span)
+                columns.setdefault(item.expression.name, item.expression.span)
             continue
-        if alias.name in context.known or alias.name in taken:
+        if alias.name in context.known or alias.name in columns:
             yield Diagnostic(
                 f"{variable(alias.name)} is already a variable of the query",
                 alias.span,
                 "choose a new name after AS",
-                taken.get(alias.name) or _first_binding(context, alias.name),
-                "it stands here",
+                columns.get(alias.name) or _first_binding(context, alias.name),
+                "used here",
             )
-        taken.setdefault(alias.name, alias.span)
+        columns.setdefault(alias.name, alias.span)
         bound.add(alias.name)
 
 
 def _no_exists(expression: ast.Expr) -> Iterator[Diagnostic]:
     if isinstance(expression, ast.Exists):
         yield Diagnostic(
-            "EXISTS cannot stand in SELECT: a match has no single event to look into",
+            "EXISTS is not allowed in SELECT: a match has no single event to evaluate it on",
             expression.span,
-            "test it in the GPM that sees the event: `BIND(EXISTS { … } AS ?found)`",
+            "evaluate it in the GPM of the event: `BIND(EXISTS { … } AS ?found)`",
         )
     for part in subexpressions(expression):
         yield from _no_exists(part)
@@ -169,9 +169,9 @@ def _unbound(
         some = listing(map(quoted, negated), "or")
         return Diagnostic(
             f"{variable(name.name)} has no value in {where}: only {some} binds it, and no match "
-            "holds an event of it",
+            "contains an event of it",
             name.span,
-            "bind it in a GPM that stands in SEQ without a negation",
+            "bind it in a GPM that occurs in SEQ without a negation",
             _first_binding(context, name.name),
             "bound here",
         )
@@ -179,13 +179,13 @@ def _unbound(
         hint = "move the item that defines it to the front"
     else:
         hint = did_you_mean(name.name, bound, "?") or (
-            f"bind it in a GPM, or take it out of {where}"
+            f"bind it in a GPM, or remove it from {where}"
         )
     return Diagnostic(f"nothing binds {variable(name.name)}", name.span, hint)
 
 
 def _first_binding(context: Context, name: str) -> Span | None:
-    """Where the query's GPMs name a variable for the first time."""
+    """The first occurrence of a variable in the query's GPMs."""
     for define in context.query.defines:
         scope = context.scopes[define.name]
         if name in scope.binds:
@@ -201,7 +201,7 @@ def _first_binding(context: Context, name: str) -> Span | None:
 def _calls(
     context: Context, expression: ast.Expr, places: list[Occurrence] | None
 ) -> Iterator[Diagnostic]:
-    """The faults of every `PREV` and aggregate; `places` is None in SELECT."""
+    """The errors of every `PREV` and aggregate; `places` is None in SELECT."""
     for call in state_calls(expression):
         if isinstance(call, ast.Prev):
             yield from _prev(context, call, places)
@@ -215,9 +215,9 @@ def _prev(
     name = call.variable.name
     if places is None:
         yield Diagnostic(
-            "PREV cannot stand in SELECT: there is no current iteration to look back from",
+            "PREV is not allowed in SELECT, which has no current iteration",
             call.span,
-            f"write `LAST(?{name})` or `FIRST(?{name})`, or keep the value with a BIND in the GPM",
+            f"write `LAST(?{name})` or `FIRST(?{name})`, or BIND the value in the GPM",
         )
         return
     fault = _no_group_variable(context, call.variable, "PREV")
@@ -230,11 +230,11 @@ def _prev(
     if outside:
         step = context.places.iterated_steps[unit]
         yield Diagnostic(
-            f"PREV(?{name}) stands outside the iteration that binds {variable(name)}: "
+            f"PREV(?{name}) is used outside the iteration that binds {variable(name)}: "
             f"{quoted(outside[0].name)} has a place that is not in it",
             call.span,
-            f"`LAST(?{name})` is the value of the last iteration; PREV looks back from one "
-            "iteration to the one before",
+            f"`LAST(?{name})` is the value of the last iteration; PREV is evaluated within an "
+            "iteration and reads the previous one",
             step.span,
             f"the iteration of {variable(name)}",
         )
@@ -246,7 +246,7 @@ def _aggregate(
     argument = call.argument
     if call.distinct and AGGREGATES[call.name].of_sequence:
         yield Diagnostic(
-            f"DISTINCT has no meaning in {call.name}, which takes one value",
+            f"DISTINCT has no meaning in {call.name}, which returns one value",
             call.span,
             f"write `{call.name}(?v)`",
         )
@@ -270,7 +270,7 @@ def _aggregate(
             yield Diagnostic(
                 f"{call.name} can range over a variable only, not over an expression",
                 argument.span,
-                "compute the value in the GPM and range over that: "
+                "compute the value in the GPM and aggregate that: "
                 f"`BIND(… AS ?value)` there, `{call.name}(?value)` here",
             )
 
@@ -279,27 +279,27 @@ def _of_gpm(context: Context, call: ast.Aggregate, argument: ast.GpmName) -> Ite
     if call.name != "COUNT":
         yield Diagnostic(
             f"{call.name} ranges over the values of a variable, and {quoted(argument.name)} is "
-            "none",
+            "a GPM",
             argument.span,
             f"write `{call.name}(?v)` with a variable that {argument.name} binds",
         )
     elif argument.name not in context.scopes:
         yield Diagnostic(
-            f"GPM {quoted(argument.name)} is not defined, so nothing of it can be counted",
+            f"GPM {quoted(argument.name)} is not defined, so it cannot be counted",
             argument.span,
             did_you_mean(argument.name, context.scopes)
             or "name one of the GPMs of SEQ, or a variable with its `?`",
         )
     elif call.distinct:
         yield Diagnostic(
-            f"the events of {quoted(argument.name)} in a match are distinct as they are",
+            f"the events of {quoted(argument.name)} in a match are always distinct",
             call.span,
             f"write `COUNT({argument.name})`, or `COUNT(DISTINCT ?v)` with a variable it binds",
         )
 
 
 def _no_group_variable(context: Context, name: ast.Var, function: str) -> Diagnostic | None:
-    """Why a function cannot range over a variable; None where it can."""
+    """Why a function cannot range over a variable; None if it can."""
     if name.name in context.group_variables or context.incomplete:
         return None
     if name.name not in context.known:
@@ -309,7 +309,7 @@ def _no_group_variable(context: Context, name: ast.Var, function: str) -> Diagno
             did_you_mean(name.name, context.known, "?") or "bind it in a repeated GPM, as in `B+`",
         )
     message = f"{function} needs a variable that each iteration binds anew, and "
-    own = f"write `?{name.name}` alone, which has one value throughout the match"
+    own = f"write `?{name.name}`, which has one value throughout the match"
     keys = context.query.partition.variables if context.query.partition else ()
     for key in keys:
         if key.name == name.name:
@@ -348,7 +348,7 @@ def _no_group_variable(context: Context, name: ast.Var, function: str) -> Diagno
 def _under_negation(
     context: Context, name: ast.Var, function: str, places: list[Occurrence] | None
 ) -> Iterator[Diagnostic]:
-    """A group variable of a negated iteration is seen only under the same negation."""
+    """A group variable of a negated iteration is visible only under the same negation."""
     around = context.places.unit_negations[context.group_variables[name.name]]
     seen_from = [()] if places is None else [place.negations for place in places]
     if any(view[: len(around)] != around for view in seen_from):

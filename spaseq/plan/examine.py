@@ -1,9 +1,8 @@
-"""Query texts → trees, or every finding about all of them in one error.
+"""Query texts → trees, or one error with every finding about all of them.
 
-An error of syntax that leaves the tree whole does not keep the checks from running, and an
-error in one query does not keep the others from being checked. A check's finding around a place
-where the parser has reported an error only follows from that error, and is left out. Cost: that
-of the parser and the checks.
+The checks run after a syntax error too if the tree is complete, and an error in one query does
+not prevent checks of the others. A finding whose span contains a syntax error follows from that
+error and is omitted. Cost: that of the parser and the checks.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from spaseq.plan.planner import plan_checked
 
 
 def read_queries(texts: Sequence[str], names: Sequence[str]) -> tuple[ast.Query, ...]:
-    """The trees of some queries.
+    """The trees of some queries; `names` are for positions in error messages.
 
     Raises:
-        QueryError: where a text has errors of syntax, with all that is wrong in all texts.
+        QueryError: if some text has syntax errors, with the errors of all texts.
     """
     examined = [examine(text) for text in texts]
     errors: list[QueryError] = []
@@ -39,7 +38,7 @@ def plan_queries(queries: Sequence[ast.Query], names: Sequence[str]) -> list[Que
     """The plans of queries that run together.
 
     Raises:
-        QueryError: with every static error found in any of them, and the warnings beside them.
+        QueryError: with the static errors of all queries, and their warnings.
     """
     findings: dict[int, list[Diagnostic]] = {n: check(query) for n, query in enumerate(queries)}
     for number, finding in check_program(queries):
@@ -60,7 +59,7 @@ def _faulty(findings: Iterable[Diagnostic]) -> bool:
 
 
 def _merged(syntax: Sequence[Diagnostic], checks: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The findings of parser and checks, errors first, each in the order of the text."""
+    """The findings of parser and checks, errors first, each in text order."""
     own = [
         finding
         for finding in checks
@@ -72,8 +71,8 @@ def _merged(syntax: Sequence[Diagnostic], checks: Sequence[Diagnostic]) -> list[
 
 
 def _raise(errors: Iterable[QueryError]) -> None:
-    """Raise the first error, which shows the others too."""
-    every = list(errors)
-    if every:
-        first, *others = every
+    """Raise the first error, with the others attached."""
+    collected = list(errors)
+    if collected:
+        first, *others = collected
         raise type(first)(first.diagnostics, first.source, first.name, others)

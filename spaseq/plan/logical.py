@@ -1,13 +1,13 @@
-"""The logical plan of one query: what the text means, ready for the compilers.
+"""The logical plan of one query: its meaning, in the form that the compilers read.
 
-Everything here is frozen and picklable. Expressions are SPARQL expressions again: every
-`PREV`, aggregate and reference to another iteration has become a plain variable that
-names a `Register`; `gpm` compiles them, `nfa` keeps the registers. Filters are split:
+All classes are frozen and picklable. Expressions are plain SPARQL expressions: the planner has
+replaced every `PREV`, aggregate and reference to another iteration by a variable that names a
+`Register`. `gpm` compiles the expressions, `nfa` maintains the registers. Filters are split:
 
-* *local*: decided by the mapping of one GPM alone, tested once per event;
-* *key*: equality of variables that two steps share, or that a filter compares by `=`: an
-  index of the automaton (the filter is tested all the same);
-* *residual*: everything else, tested where partial match and event meet.
+* *local*: depends on the row of one GPM alone; evaluated once per event;
+* *key*: an equality between two steps, by a shared variable or a filter with `=`; becomes an
+  index of the automaton (the filter is still evaluated);
+* *residual*: everything else; evaluated where a row meets a partial match.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ RegisterKind = Literal["value", "previous", "first", "last", "aggregate", "count
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """One thing a partial match remembers.
+    """One value that a partial match stores. `kind` says which:
 
     value       the variable's value; inside its iterated unit, the current iteration's
     previous    the value of the previous iteration of the current run (`PREV`)
     first, last the value of the first or last visible iteration
     aggregate   the running state of `function` over the visible iterations
-    count       how many visible witnesses the GPM has (`COUNT(B)`)
+    count       the number of visible witnesses of the GPM (`COUNT(B)`)
     iterations  the number of the current iteration within its run, from 1
 
-    `unit` is the iterated unit whose iterations the register follows (None: no iteration);
-    a new iteration of `scope` makes it forget (None: never). `limit` bounds `iterations`:
-    greater numbers need not be told apart.
+    `unit` is the iterated unit whose iterations update the register (None: no iteration). A new
+    iteration of `scope` resets it (None: never). `iterations` counts up to `limit`: greater
+    numbers are equivalent.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Register:
 
     @property
     def again(self) -> int | None:
-        """The number of every iteration but the first, where these are not told apart."""
+        """The count of every iteration after the first if they are all equivalent, else None."""
         return self.limit if self.kind == "iterations" and self.limit <= 2 else None
 
 
@@ -64,7 +64,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A stateful BIND: `register` takes the value, and joins like any other."""
+    """A stateful BIND: `variable` is bound to `value`, and joins like any other variable."""
 
     variable: str
     value: Condition
@@ -72,10 +72,10 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class GpmPlan:
-    """One GPM: the pattern each event is matched against, and its local filters.
+    """One GPM: the pattern that each event is matched against, and its local filters.
 
-    `local` name only variables of the pattern; `variables` (sorted, `at` last) is the
-    order of a row's columns, `certain` those bound in every row.
+    The filters `local` name only variables of the pattern. `variables` (sorted, `at` last) are
+    the columns of a row in order; `certain` are the variables bound in every row.
     """
 
     name: str
@@ -90,7 +90,7 @@ class GpmPlan:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One place of a GPM in the SEQ, with what is decided only there."""
+    """One place of a GPM in the SEQ, with the conditions evaluated there."""
 
     index: int
     gpm: int
@@ -99,12 +99,12 @@ class Occurrence:
     assignments: tuple[Assignment, ...]
     residual: tuple[Condition, ...]
     counts: tuple[str, ...]
-    """The `count` registers that a witness of this occurrence raises."""
+    """The `count` registers that a witness of this occurrence increments."""
     equalities: tuple[tuple[str, str], ...] = ()
-    """(own variable, register) pairs that some residual filter wants equal by value."""
+    """(own variable, register) pairs that some residual filter requires to be equal by value."""
     comparisons: tuple[tuple[str, bool, str, int | None], ...] = ()
-    """(own variable, whether it must be the greater, register, the unit in whose first iteration
-    alone that is asked or None) of residual filters."""
+    """(own variable, whether it must be the greater, register, unit) of residual filters. If
+    `unit` is not None, the comparison applies only in the first iteration of that unit."""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -138,18 +138,18 @@ class Projected:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a match becomes: exactly one of `columns` (SELECT), `template`, neither (ASK)."""
+    """The result of a match: `columns` (SELECT), `template` (CONSTRUCT), or neither (ASK)."""
 
     form: Literal["select", "construct", "ask"]
     columns: tuple[Projected, ...] = ()
     template: tuple[ast.Triple, ...] = ()
     template_registers: tuple[tuple[str, str], ...] = ()
-    """(variable, register that holds it), in the order the template names them."""
+    """(variable, register that holds it), in the order of the template."""
     distinct: bool = False
     limit: int | None = None
     order: tuple[tuple[str, str], ...] = ()
-    """(variable, register that holds it) of all variables of positive GPMs, in order of name:
-    they order results of the same events. Empty where no clause depends on that order."""
+    """(variable, register that holds it) of all variables of positive GPMs, sorted by name. They
+    order the results of the same events. Empty if no clause depends on that order."""
 
 
 @dataclass(frozen=True, slots=True)

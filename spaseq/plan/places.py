@@ -1,10 +1,9 @@
 """The `SEQ` expression → its places, its iterated units, and the group variables.
 
-A place is one occurrence of a GPM's name; one GPM may stand at several. Iterated
-units are told apart by the position of their step in the text, never by equality:
-the same text may stand twice. Whether a variable is a group variable is a question
-about places (docs/language.md, section 4, "Iteration"). Cost: one walk over the
-sequence, then places times variables.
+A place is one occurrence of a GPM's name; a GPM may have several. Iterated units are identified
+by the position of their step in the text, not by equality, since the same text may occur twice.
+The places that bind a variable decide whether it is a group variable (docs/language.md,
+section 4, "Iteration"). Cost: one walk over the sequence, then places times variables.
 """
 
 from __future__ import annotations
@@ -18,49 +17,49 @@ from spaseq.plan.scope import GpmScope
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One place: where a GPM's name stands."""
+    """One place: an occurrence of a GPM's name."""
 
     index: int
-    """Its position among all places, in the order of the text."""
+    """Its position among all places, in text order."""
     name: str
     negated: bool
-    """Whether it stands under a negation, at any depth."""
+    """Whether it is under a negation, at any depth."""
     units: tuple[int, ...]
-    """The iterated units around it, outermost first."""
+    """The enclosing iterated units, outermost first."""
     groups: tuple[int, ...]
-    """The `&` and `AND` groups around it, outermost first."""
+    """The enclosing `&` and `AND` groups, outermost first."""
     negations: tuple[int, ...]
-    """The negated steps around it, outermost first."""
+    """The enclosing negated steps, outermost first."""
     reference: ast.GpmRef
 
 
 @dataclass(frozen=True, slots=True)
 class SequencePlaces:
-    """All places of a sequence, and what stands around them, each in the order of the text."""
+    """All places of a sequence and the constructs that enclose them, each in text order."""
 
     occurrences: tuple[Occurrence, ...]
     iterated_steps: tuple[ast.Step, ...]
     """The iterated units: the steps with a quantifier other than `?`."""
     unit_parents: tuple[int | None, ...]
-    """For each iterated unit the next one around it."""
+    """For each iterated unit, the innermost one that encloses it."""
     unit_negations: tuple[tuple[int, ...], ...]
-    """For each iterated unit the negated steps around it."""
+    """For each iterated unit, the enclosing negated steps."""
     groups: tuple[ast.Conjunction | ast.AnyOrder, ...]
     negations: tuple[ast.Step, ...]
 
     def positive_names(self) -> frozenset[str]:
-        """The GPMs that stand at some place under no negation."""
+        """The GPMs with at least one place that is not negated."""
         return frozenset(place.name for place in self.occurrences if not place.negated)
 
 
 def is_iterating(quantifier: ast.Quantifier | None) -> bool:
-    """Whether a step with this quantifier is an iteration: all but `?` are."""
+    """Whether a step with this quantifier is an iteration; every quantifier but `?` is."""
     return quantifier is not None and not quantifier.optional
 
 
 @dataclass(slots=True)
 class _Walk:
-    """The tables under construction, and what is around the node at hand."""
+    """The tables under construction, and the constructs that enclose the current node."""
 
     occurrences: list[Occurrence] = field(default_factory=list)
     iterated: list[ast.Step] = field(default_factory=list)
@@ -133,9 +132,9 @@ def group_variables(
 ) -> dict[str, int]:
     """Each group variable with its iterated unit, as an index into `iterated_steps`.
 
-    The unit is the smallest that holds every place binding the variable, negated ones
-    included. A variable that only negated places bind is a group variable only where
-    the iteration itself is part of what is negated: no other iteration ever binds it.
+    The unit is the smallest that contains every place that binds the variable, negated places
+    included. A variable that only negated places bind is a group variable only if the iteration
+    itself is inside the negation, since no other iteration ever binds it.
     """
     keys = {v.name for v in query.partition.variables} if query.partition else set()
     binding: dict[str, list[Occurrence]] = {}
@@ -144,12 +143,12 @@ def group_variables(
         for name in scope.binds if scope is not None else ():
             binding.setdefault(name, []).append(place)
     units: dict[str, int] = {}
-    for name, found in sorted(binding.items()):
-        shared = _common_prefix([place.units for place in found])
+    for name, binders in sorted(binding.items()):
+        shared = _common_prefix([place.units for place in binders])
         if name in keys or not shared:
             continue
         depth = len(places.unit_negations[shared[-1]])
-        if any(len(place.negations) == depth for place in found):
+        if any(len(place.negations) == depth for place in binders):
             units[name] = shared[-1]
     return units
 
@@ -165,10 +164,10 @@ def _common_prefix(paths: list[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def without_parentheses(sequence: ast.Sequence) -> ast.Sequence:
-    """The same sequence with every parenthesised single step written as that step.
+    """The same sequence without parentheses around single steps.
 
     `(B?)` becomes `B?`, `((A; B))+` becomes `(A; B)+`; two quantifiers are never merged.
-    Places and iterated units keep their numbers.
+    The numbers of places and iterated units do not change.
     """
     return replace(sequence, steps=tuple(_bare_step(step) for step in sequence.steps))
 

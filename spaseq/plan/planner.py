@@ -1,6 +1,7 @@
-"""AST → logical plan: all meaning is decided here, after the checks have passed.
+"""Syntax tree → logical plan, after the checks have passed.
 
-Cost: linear in the query's text, but for the group variables (places × variables).
+Later stages read the plan and not the tree. Cost: linear in the query's text, except for the
+group variables (places × variables).
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from spaseq.plan.tags import tags_without_case
 
 
 def plan(query: ast.Query, name: str = "query") -> QueryPlan:
-    """The plan of a checked query.
+    """Check a query and plan it.
 
     Raises:
-        QuerySemanticError: with every static error found, and the warnings beside them.
+        QuerySemanticError: with all static errors and warnings, if there is an error.
     """
     findings = check(query)
     if any(finding.severity == "error" for finding in findings):
@@ -43,7 +44,7 @@ def plan(query: ast.Query, name: str = "query") -> QueryPlan:
 
 
 def plan_checked(query: ast.Query, name: str, warnings: Sequence[Diagnostic]) -> QueryPlan:
-    """The plan of a query in which the checks have found warnings only."""
+    """The plan of a query for which the checks reported only `warnings`."""
     return _Planner(tags_without_case(query), name).plan(tuple(warnings))
 
 
@@ -131,7 +132,7 @@ class _Planner:
         )
 
     def _units_shared_by_gpm(self) -> Mapping[str, tuple[int, ...]]:
-        """For each GPM the iterated units around all of its places, outermost first."""
+        """For each GPM, the iterated units that enclose all of its places, outermost first."""
         shared: dict[str, tuple[int, ...]] = {}
         for place in self.places.occurrences:
             known = shared.get(place.name, place.units)
@@ -163,10 +164,10 @@ class _Planner:
         )
 
     def _is_local(self, condition: ast.Expr, scope: GpmScope) -> bool:
-        """Whether the mapping of this GPM alone decides the filter.
+        """Whether a row of this GPM alone decides the filter.
 
-        So it is where each of its variables is bound by every mapping of the GPM, or by
-        nothing in the whole query (and inside EXISTS stands for itself).
+        That is so if each of its variables is bound in every row of the GPM, or by nothing in the
+        whole query (such a variable inside EXISTS is local to the EXISTS).
         """
         if any(isinstance(node, ast.Prev | ast.Aggregate) for node in ast.walk(condition)):
             return False
@@ -235,7 +236,7 @@ class _Planner:
         return replace(output, order=order)
 
     def _bound(self) -> list[str]:
-        """The variables of positive GPMs, in order of name."""
+        """The variables of positive GPMs, sorted by name."""
         positive = {p.name for p in self.places.occurrences if not p.negated}
         return sorted(set().union(*(self.scopes[name].binds for name in positive)))
 
@@ -266,7 +267,7 @@ class _Planner:
 
 
 def _equated(expression: ast.Expr) -> Iterator[tuple[str, str]]:
-    """The variables that an expression can be true of only where they are equal."""
+    """Pairs of variables that must be equal for the expression to be true."""
     if isinstance(expression, ast.Binary) and expression.operator == "&&":
         yield from _equated(expression.left)
         yield from _equated(expression.right)
@@ -286,7 +287,7 @@ def _window(within: ast.Within | None) -> Window:
 
 
 def _compared(expression: ast.Expr) -> Iterator[tuple[ast.Expr, ast.Expr]]:
-    """The expressions that a condition can be true of only where the second is no less."""
+    """Pairs (a, b) of expressions such that a <= b if the condition is true."""
     if not isinstance(expression, ast.Binary):
         return
     if expression.operator == "&&":
@@ -299,8 +300,11 @@ def _compared(expression: ast.Expr) -> Iterator[tuple[ast.Expr, ast.Expr]]:
 
 
 def _alternatives(expression: ast.Expr) -> Iterator[tuple[str, int | None]]:
-    """The variables that an expression may stand for, each with the unit in whose first
-    iteration alone it does: `PREV(?v, ?default)` is the default there."""
+    """The variables whose value the expression may have.
+
+    Each is paired with None, or with a unit if the expression has that value only in the unit's
+    first iteration: `PREV(?v, ?default)` is `?default` there.
+    """
     if isinstance(expression, ast.Var):
         yield expression.name, None
     elif (

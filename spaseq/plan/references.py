@@ -1,13 +1,13 @@
 """References across iterations → registers.
 
-LANGUAGE (docs/language.md, "Iteration") lets one name mean different things at different
-places: inside its iterated unit a group variable is the current iteration's value, outside
-it is the last one's, and aggregates range over the iterations that the place can see. A
-`Resolver` rewrites an expression of one place so that every such reference becomes a plain
-variable naming a register, and collects the registers the query needs.
+The meaning of a name depends on the place (docs/language.md, "Iteration"): inside its iterated
+unit a group variable is the current iteration's value, outside it is the last iteration's, and
+aggregates range over the iterations visible at the place. A `Resolver` rewrites an expression of
+one place so that every such reference becomes a plain variable that names a register, and
+collects the registers that the query needs.
 
-Invariant: after rewriting, an expression holds no `Prev` and no `Aggregate`, and every
-variable in it names a register (or nothing, and is then unbound).
+Invariant: a rewritten expression contains no `Prev` and no `Aggregate`. Every variable in it
+names a register; a variable without a register is unbound.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spaseq.plan.logical import Condition, IteratedUnit, Register
 from spaseq.sparql.builtins import XSD
 
 IS_FIRST = "first iteration of "
-"""Prefix of the variable that says whether its unit is in its first iteration."""
+"""Prefix of the boolean variable that is true in the first iteration of its unit."""
 
 
 def iteration_register(unit: int) -> str:
@@ -28,24 +28,25 @@ def iteration_register(unit: int) -> str:
 
 
 def identified(expression: ast.Expr) -> set[str]:
-    """The variables that an expression may tell by their terms.
+    """The variables whose terms may affect an expression, beyond their numeric values.
 
-    The others it only puts in order, or reckons with: what counts there is their values.
+    The other variables are only operands of order comparisons or arithmetic, for which equal
+    values are interchangeable.
     """
     if isinstance(expression, ast.Binary):
-        reckons = expression.operator in ("<", "<=", ">", ">=", "+", "-", "*", "/")
+        by_value = expression.operator in ("<", "<=", ">", ">=", "+", "-", "*", "/")
         return set[str]().union(
             *(
                 identified(side)
                 for side in (expression.left, expression.right)
-                if not (reckons and isinstance(side, ast.Var))
+                if not (by_value and isinstance(side, ast.Var))
             )
         )
     return {node.name for node in ast.walk(expression) if isinstance(node, ast.Var)}
 
 
 class Resolver:
-    """Collects the registers of one query while its expressions are rewritten."""
+    """Rewrites the expressions of one query and collects the registers they need."""
 
     def __init__(
         self,
@@ -64,14 +65,14 @@ class Resolver:
         return self._need(Register(variable, "value", variable, unit, None))
 
     def bare(self, variable: str, place: tuple[int, ...]) -> str:
-        """What `?v` means at a place inside the iterated units `place`."""
+        """The register of `?v` at a place inside the iterated units `place`."""
         unit = self._group.get(variable)
         if unit is None or unit in place:
             return self.value(variable)
         return self._ranged("last", variable, unit, place)
 
     def condition(self, expression: ast.Expr, place: tuple[int, ...], text: str = "") -> Condition:
-        """The expression as the place means it."""
+        """The expression over registers, for a place inside the iterated units `place`."""
         rewritten: ast.Expr = self._rewrite(expression, place)
         named = {node.name for node in ast.walk(rewritten) if isinstance(node, ast.Var)}
         reads = named & self.registers.keys()
@@ -83,7 +84,7 @@ class Resolver:
         return Condition(rewritten, frozenset(reads), text)
 
     def iterations(self, unit: int, limit: int) -> str:
-        """The register that numbers the iterations of a unit, told apart up to `limit`."""
+        """The register that numbers the iterations of a unit, exactly up to `limit`."""
         name = iteration_register(unit)
         known = self.registers.get(name)
         top = max(limit, known.limit if known else 0)
@@ -95,7 +96,7 @@ class Resolver:
         return register.name
 
     def _scope(self, unit: int | None, place: tuple[int, ...]) -> int | None:
-        """The innermost unit strictly around `unit` that also holds the place."""
+        """The innermost unit strictly around `unit` that also contains the place."""
         parent = self._units[unit].parent if unit is not None else None
         while parent is not None and parent not in place:
             parent = self._units[parent].parent
@@ -153,7 +154,7 @@ class Resolver:
         )
 
     def _common_unit(self, gpm: str) -> int | None:
-        """The smallest iterated unit that holds every place of the GPM."""
+        """The smallest iterated unit that contains every place of the GPM."""
         shared = self._gpm_units[gpm]
         return shared[-1] if shared else None
 
@@ -171,7 +172,7 @@ class Resolver:
         return ast.Call("IF", (first, default, previous), node.span)
 
     def _bound(self, call: ast.Call, place: tuple[int, ...]) -> ast.Expr:
-        """`BOUND` of a variable, or of a reference that a variable or an expression replaces."""
+        """`BOUND` of a variable, or of a reference rewritten to a variable or an expression."""
         (argument,) = call.arguments
         rewritten: ast.Expr = self._rewrite(argument, place)
         if isinstance(rewritten, ast.Var):

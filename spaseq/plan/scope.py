@@ -1,14 +1,14 @@
-"""A GPM's definition → the variables it can bind, and what of it depends on the partial match.
+"""A GPM's definition → the variables it can bind, and the parts that read the partial match.
 
-A top-level `FILTER` of a GPM sees the bindings of the partial match, and so does a
+A top-level `FILTER` of a GPM reads the bindings of the partial match, and so does a
 **stateful** `BIND`: one whose expression names a variable that its own pattern cannot
-bind, or uses `PREV` or an aggregate (docs/language.md, section 3). What is left, the
-pattern, is plain SPARQL 1.1 over one event and is evaluated once per event.
+bind, or uses `PREV` or an aggregate (docs/language.md, section 3). The remaining pattern is
+plain SPARQL 1.1 over one event and is evaluated once per event.
 
 Invariants: `certain <= possible <= binds`; a solution of the pattern binds every
 variable of `certain` and none outside `possible`. Scoping is SPARQL 1.1's, section
-18.2.1 ("Variable Scope"). Cost: one walk over the pattern per round, and at most one
-round more than there are top-level `BIND`s.
+18.2.1 ("Variable Scope"). Cost: one walk over the pattern per round, with at most one more
+round than there are top-level `BIND`s.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from spaseq.parser import ast
 
 @dataclass(frozen=True, slots=True)
 class GpmScope:
-    """One GPM, taken apart."""
+    """The parts of one GPM."""
 
     name: str
     streams: tuple[str, ...]
     """The names of its streams, as written."""
     pattern: ast.GroupGraphPattern
-    """Without top-level filters and stateful BINDs; the rest in the order of the text."""
+    """Without top-level filters and stateful BINDs; the other elements in text order."""
     filters: tuple[ast.Filter, ...]
     """The top-level filters."""
     stateful: tuple[ast.Bind, ...]
-    """The stateful BINDs, in the order they run."""
+    """The stateful BINDs, in evaluation order."""
     at: str | None
     possible: frozenset[str]
-    """What `pattern` can bind, and the variable of `AT`."""
+    """The variables that `pattern` can bind, and the variable of `AT`."""
     certain: frozenset[str]
-    """What every solution of `pattern` binds, and the variable of `AT`."""
+    """The variables that every solution of `pattern` binds, and the variable of `AT`."""
     binds: frozenset[str]
     """`possible`, and the variables of the stateful BINDs."""
 
@@ -71,7 +71,7 @@ def gpm_scope(define: ast.Define) -> GpmScope:
 
 
 def gpm_scopes(query: ast.Query) -> dict[str, GpmScope]:
-    """The scopes of a query's GPMs by name; of two definitions of one name, the first."""
+    """The scopes of a query's GPMs by name; the first definition of a name counts."""
     scopes: dict[str, GpmScope] = {}
     for define in query.defines:
         if define.name not in scopes:
@@ -82,22 +82,22 @@ def gpm_scopes(query: ast.Query) -> dict[str, GpmScope]:
 def _stateful_binds(elements: tuple[ast.Element, ...]) -> frozenset[int]:
     """The positions of the stateful BINDs.
 
-    Taking one out of the pattern can make another stateful, hence the rounds: the
-    result is the least set under which the definition holds.
+    Removing one from the pattern can make another stateful, so the search repeats until the set
+    is a fixpoint; it is the least one.
     """
     stateful: frozenset[int] = frozenset()
     while True:
         rest = [e for place, e in enumerate(elements) if place not in stateful]
         bindable = _possible(rest)
-        found = frozenset(
+        grown = frozenset(
             place
             for place, e in enumerate(elements)
             if isinstance(e, ast.Bind)
             and (place in stateful or _needs_match(e.expression, bindable))
         )
-        if found == stateful:
+        if grown == stateful:
             return stateful
-        stateful = found
+        stateful = grown
 
 
 def _needs_match(expression: ast.Expr, bindable: frozenset[str]) -> bool:
@@ -166,7 +166,7 @@ def _possible_of_select(select: ast.SubSelect) -> frozenset[str]:
 
 def _certain(elements: Iterable[ast.Element]) -> frozenset[str]:
     bound: frozenset[str] = frozenset()
-    # In order: a BIND evaluates over the elements in front of it.
+    # In text order: a BIND is evaluated over the elements before it.
     for element in elements:
         bound |= _certain_of(element, bound)
     return bound
@@ -190,7 +190,7 @@ def _certain_of(element: ast.Element, before: frozenset[str]) -> frozenset[str]:
         case ast.Graph():
             return _names(element.name) | certain_variables(element.group)
         case ast.Service():
-            # A silent service that fails gives one empty solution.
+            # A silent service that fails returns one empty solution.
             return frozenset() if element.silent else certain_variables(element.group)
         case ast.Union():
             sides = [certain_variables(side) for side in element.alternatives]
@@ -221,7 +221,7 @@ def _certain_of_select(select: ast.SubSelect) -> frozenset[str]:
 
 
 def _never_errs(expression: ast.Expr, bound: frozenset[str]) -> bool:
-    """Whether the expression surely has a value; False where that is not plain to see."""
+    """Whether the expression always has a value, by a conservative test."""
     match expression:
         case ast.Var():
             return expression.name in bound
@@ -245,9 +245,9 @@ def _names(*terms: ast.Term | ast.Path) -> frozenset[str]:
 
 
 def commutes(group: ast.GroupGraphPattern) -> bool:
-    """Whether a group is triples, and filters that only read what these bind.
+    """Whether a group consists of triples, and filters that read only the triples' variables.
 
-    Putting values in the place of its variables is then the same as joining with them.
+    Substituting values for its variables is then equivalent to joining with the values.
     """
     certain = certain_variables(group)
     return all(
@@ -267,8 +267,8 @@ def commutes(group: ast.GroupGraphPattern) -> bool:
 def expression_variables(expression: ast.Expr) -> frozenset[str]:
     """The free variables of an expression.
 
-    Those in the groups of `EXISTS` and in the default of a `PREV` are among them; what
-    `PREV` and the aggregates range over is not (see `ranged_variables`).
+    Variables in groups of `EXISTS` and in the default of a `PREV` are included; variables that
+    `PREV` and aggregates range over are not (see `ranged_variables`).
     """
     return frozenset(v.name for v in bare_variables(expression, within_exists=True))
 
@@ -285,7 +285,7 @@ def ranged_variables(expression: ast.Expr) -> frozenset[str]:
 
 
 def state_calls(expression: ast.Expr) -> Iterator[ast.Prev | ast.Aggregate]:
-    """Every `PREV` and aggregate of an expression, those in groups of `EXISTS` left out."""
+    """Every `PREV` and aggregate of an expression, groups of `EXISTS` excluded."""
     if isinstance(expression, ast.Prev | ast.Aggregate):
         yield expression
     for part in subexpressions(expression):
@@ -293,7 +293,7 @@ def state_calls(expression: ast.Expr) -> Iterator[ast.Prev | ast.Aggregate]:
 
 
 def bare_variables(expression: ast.Expr, *, within_exists: bool) -> Iterator[ast.Var]:
-    """The occurrences of free variables; those in the groups of `EXISTS` on request."""
+    """The occurrences of free variables, in groups of `EXISTS` only on request."""
     match expression:
         case ast.Var():
             yield expression
@@ -308,7 +308,7 @@ def bare_variables(expression: ast.Expr, *, within_exists: bool) -> Iterator[ast
 
 
 def subexpressions(expression: ast.Expr) -> tuple[ast.Expr, ...]:
-    """The direct operands; of a `PREV` its default alone, of an aggregate its expression."""
+    """The direct operands; for a `PREV` its default, for an aggregate its expression."""
     match expression:
         case ast.Unary():
             return (expression.operand,)
@@ -328,9 +328,9 @@ def subexpressions(expression: ast.Expr) -> tuple[ast.Expr, ...]:
 
 
 def group_mentions(group: ast.GroupGraphPattern) -> Iterator[ast.Var]:
-    """Every variable a group names, in patterns and expressions alike.
+    """Every variable that a group names, in patterns and expressions.
 
-    Of a sub-select those it projects: the others are its own.
+    A sub-select contributes the variables it projects; its other variables are local to it.
     """
     for element in group.elements:
         match element:

@@ -1,11 +1,11 @@
-"""Comparisons of language tags → comparisons that ignore the case of letters.
+"""Comparisons of language tags → case-insensitive comparisons.
 
-RDF compares language tags without regard to case, and readers put them into small letters, so
-`LANG(?x)` is in small letters whatever the data say. A text that a query compares with it is put
-into small letters here: `LANG(?x) = "de-CH"` becomes `LANG(?x) = "de-ch"`. The rule covers `=` and
-the other comparisons, `IN`, `SAMETERM`, the tests and searches of strings, and the variables that
-only a `BIND` of a tag binds. Patterns of the knowledge base may be answered by servers that keep
-the case of their data: there `LANG` itself is put into small letters.
+RDF compares language tags without regard to case. The readers convert tags to lower case, so
+`LANG(?x)` is always in lower case. This module converts the strings that a query compares with
+it: `LANG(?x) = "de-CH"` becomes `LANG(?x) = "de-ch"`. The rewriting covers `=` and the other
+comparisons, `IN`, `SAMETERM`, string tests and searches, and variables that only a `BIND` of a
+tag binds. A server that answers patterns of the knowledge base may preserve the case of its
+data, so `LANG` itself is converted in such patterns.
 
 Cost: linear in the query.
 """
@@ -23,15 +23,15 @@ from spaseq.parser import ast
 _STRING = ast.Literal("").datatype
 _COMPARISONS = frozenset(("=", "!=", "<", ">", "<=", ">="))
 _PARTS = frozenset(("STR", "LCASE", "SUBSTR", "STRBEFORE", "STRAFTER"))
-"""Functions that give a tag, or a part of one, where their first argument is a tag."""
+"""Functions that return a tag, or a part of one, if their first argument is a tag."""
 _TESTS = frozenset(("SAMETERM", "CONTAINS", "STRSTARTS", "STRENDS", "STRBEFORE", "STRAFTER"))
 _FLAGS_OF = {"REGEX": 2, "REPLACE": 3}
-"""Functions with a pattern, and the number of the argument that holds its flags."""
+"""Functions with a pattern, and the index of their flags argument."""
 _SELECTING = frozenset(("SAMPLE", "MIN", "MAX", "FIRST", "LAST"))
 
 
 def tags_without_case(query: ast.Query) -> ast.Query:
-    """The query with every comparison of a language tag made in small letters."""
+    """The query with every comparison of a language tag made case-insensitive."""
     if not any(_is_lang(node) for node in ast.walk(query)):
         return query
     folded: ast.Query = _Folder(_tag_variables(query)).everywhere(query)
@@ -43,7 +43,7 @@ def _is_lang(node: ast.Node) -> bool:
 
 
 def _tag_variables(query: ast.Query) -> frozenset[str]:
-    """The variables that hold nothing but tags: each place that binds one is a `BIND` of a tag."""
+    """The variables that hold only tags: everything that binds them is a `BIND` of a tag."""
     bound: Counter[str] = Counter()
     assigned: list[tuple[str, ast.Expr]] = []
     for node in ast.walk(query):
@@ -55,14 +55,14 @@ def _tag_variables(query: ast.Query) -> frozenset[str]:
             assigned.append((node.alias.name, node.expression))
         elif isinstance(node, ast.Define) and node.at is not None:
             bound[node.at.name] += 1
-    found: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
     while True:
-        folder = _Folder(found)
+        folder = _Folder(known)
         others = bound.keys() | {name for name, value in assigned if not folder.is_tag(value)}
         tags = frozenset(name for name, _ in assigned) - others
-        if tags == found:
-            return found
-        found = tags
+        if tags == known:
+            return known
+        known = tags
 
 
 def _bound_by(node: ast.Triple | ast.Values | ast.Graph | ast.Service) -> Iterator[str]:
@@ -87,7 +87,7 @@ class _Folder:
         return ast.rebuilt(node, self._change)
 
     def is_tag(self, expr: ast.Node) -> bool:
-        """Whether the value is a language tag, or a part of one, wherever it is a value."""
+        """Whether the expression, if it has a value, is a language tag or a part of one."""
         match expr:
             case ast.Var(name):
                 return name in self._tags
@@ -127,7 +127,7 @@ class _Folder:
         return None
 
     def _small(self, expr: ast.Expr) -> ast.Expr:
-        """The expression with a string in small letters, anything else as it is."""
+        """The expression with a string value converted to lower case."""
         if self.is_tag(expr):
             return self.everywhere(expr)  # type: ignore[no-any-return]
         if isinstance(expr, ast.Literal):
@@ -147,11 +147,11 @@ class _Folder:
             )
         if not any(map(self.is_tag, choices)):
             return None
-        # SPARQL defines IN by `=`: each choice is compared in its own way.
+        # SPARQL defines IN by `=`; only comparisons with a tag are rewritten.
         equal = [ast.Binary("=", operand, choice, node.span) for choice in choices]
         either = reduce(lambda one, other: ast.Binary("||", one, other, node.span), equal)
-        found: ast.Expr = self.everywhere(either)
-        return ast.Unary("!", found, node.span) if node.negated else found
+        folded: ast.Expr = self.everywhere(either)
+        return ast.Unary("!", folded, node.span) if node.negated else folded
 
     def _search(self, call: ast.Call, place: int) -> ast.Call:
         """The call with a pattern that ignores case."""

@@ -1,10 +1,10 @@
-"""A sequence and its GPMs' scopes → which variables each place can see, and what comes next.
+"""A sequence and its GPMs' scopes → the variables visible at each place, and what may follow it.
 
-A place sees what its own GPM binds, what the steps before it bind, and what the other
-operands of a `&` or `AND` group around it bind. A place of a negated or optional step sees the
-steps that may be joined next as well: that the step is absent is tested in the context of both
-sides (docs/language.md, section 4, "Negation" and "Optional steps"). Cost: places times steps
-around them.
+At a place the variables of its own GPM, of the steps before it, and of the other operands of
+enclosing `&` and `AND` groups are visible. At a place of a negated or optional step, variables of
+the steps that may follow are visible too, since the absence of the step is tested in the context
+of both sides (docs/language.md, section 4, "Negation" and "Optional steps"). Cost: places times
+steps around them.
 
 Invariant: a variable outside `Sight.bound` is unbound whenever the place is tested in the
 first iteration of every unit around it; outside `bound | again`, always.
@@ -22,20 +22,20 @@ from spaseq.plan.scope import GpmScope
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What one place can see."""
+    """The variables visible at one place."""
 
     bound: frozenset[str]
-    """What its own GPM, the steps before it and its sibling operands can bind; where the step may
-    be absent, also what the steps after it can bind."""
+    """The variables that its own GPM, the steps before it and its sibling operands can bind; if
+    the step may be absent, also the variables of the steps after it."""
     again: frozenset[str]
-    """What an earlier iteration of a unit around it can bind besides."""
+    """Further variables that an earlier iteration of an enclosing unit can bind."""
 
 
 @dataclass(frozen=True, slots=True)
 class NegatedStep:
-    """A negated step with the operators that may join what comes after it.
+    """A negated step, and the operators of the steps that may follow it.
 
-    None among the operators: the whole pattern may end here.
+    None among the operators means that the whole pattern may end here.
     """
 
     step: ast.Step
@@ -56,7 +56,7 @@ def visibility(
     scopes: Mapping[str, GpmScope],
     group_variables: Mapping[str, int],
 ) -> Visibility:
-    """What every place of the sequence sees."""
+    """Compute the visible variables of every place of the sequence."""
     walk = _Walk(places, scopes, group_variables)
     walk.sequence(sequence, frozenset(), (_Next(None, None),), ";")
     return Visibility(tuple(walk.sights), tuple(walk.negated))
@@ -64,7 +64,7 @@ def visibility(
 
 @dataclass(frozen=True, slots=True)
 class _Next:
-    """One way to go on after a step: the operator and what it joins; None: the end."""
+    """One possible continuation: the operator and the unit it joins; None is the end."""
 
     operator: str | None
     unit: ast.Unit | None
@@ -84,14 +84,14 @@ class _Walk:
         self.negated: list[NegatedStep] = []
 
     def binds(self, unit: ast.Unit | None) -> frozenset[str]:
-        """What the places of a unit that are not negated can bind."""
+        """The variables that the places of a unit that are not negated can bind."""
         match unit:
             case ast.GpmRef():
                 scope = self.scopes.get(unit.name)
                 return scope.binds if scope is not None else frozenset()
             case ast.Sequence():
-                found = (self.binds(s.unit) for s in unit.steps if not s.negated)
-                return frozenset().union(*found)
+                parts = (self.binds(s.unit) for s in unit.steps if not s.negated)
+                return frozenset().union(*parts)
             case ast.Conjunction() | ast.Disjunction() | ast.AnyOrder():
                 return frozenset().union(*map(self.binds, unit.operands))
             case None:
@@ -147,12 +147,12 @@ class _Walk:
             *(self.binds(self.places.iterated_steps[unit].unit) for unit in place.units)
         )
         bound = before | self.binds(reference)
-        # A group variable starts anew with each iteration; only join variables stay.
+        # Each iteration rebinds group variables; only join variables persist.
         self.sights.append(Sight(bound, again - bound - self.group_variables.keys()))
 
 
 def _following(steps: tuple[ast.Step, ...], after: tuple[_Next, ...]) -> tuple[_Next, ...]:
-    """The ways to go on: the next mandatory step, and the optional ones in front of it."""
+    """The possible continuations: the next mandatory step, and optional steps before it."""
     ways: list[_Next] = []
     for step in steps:
         if step.negated:

@@ -1,4 +1,4 @@
-"""The phrases that the findings about a query share: quoted names, lists, near misses."""
+"""Phrases shared by the messages about a query: quoted names, lists, suggestions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listing(phrases: Iterable[str], conjunction: str = "and") -> str:
 
 
 def did_you_mean(name: str, candidates: Iterable[str], mark: str = "") -> str:
-    """`did you mean …?` with the nearest candidate; empty where none is near."""
+    """`did you mean …?` with the nearest candidate; empty if none is near."""
     known = sorted(set(candidates) - {name})
     folded = [c for c in known if c.casefold() == name.casefold()]
     near = folded or get_close_matches(name, known, n=1, cutoff=0.6)
@@ -33,12 +33,12 @@ def did_you_mean(name: str, candidates: Iterable[str], mark: str = "") -> str:
 
 
 def question_or(question: str, otherwise: str) -> str:
-    """`did you mean …? If not, …`; what to do otherwise alone where there is no question."""
+    """`did you mean …? If not, …`; only the second part if there is no question."""
     return f"{question} If not, {otherwise}" if question else otherwise
 
 
 def excerpt(text: str, span: Span, instead: str) -> str:
-    """The stretch of the query in quotes, on one line; `instead` where there is no text."""
+    """The text of the span in quotes, on one line; `instead` if there is no text."""
     stretch = " ".join(text[span.start : span.end].split())
     if span == NOWHERE or not stretch:
         return instead

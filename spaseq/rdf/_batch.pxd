@@ -22,31 +22,31 @@ cdef struct Triple:
 
 cdef struct EventRecord:
     int64_t micros          # its time
-    uint64_t line           # where it began in its file, 0 where it was not read
-    uint32_t first          # its triples are triples[first:end], maybe some twice
+    uint64_t line           # its first line in the file, 0 if it was not read from one
+    uint32_t first          # its triples are triples[first:end], possibly with duplicates
     uint32_t end
-    uint32_t statements     # those read, with the ones that no query can use
+    uint32_t statements     # statements read, including pruned ones
     uint32_t ordinal
-    term_t name             # of its graph, 0 where it has none
-    term_t stamp            # the literal the time was read from, 0 where there was none
-    term_t moment           # the time as a term, once somebody asked (see `moment`)
+    term_t name             # of its graph, 0 for none
+    term_t stamp            # the literal the time was read from, 0 for none
+    term_t moment           # the time as a term, 0 until first used (see `moment`)
     uint8_t domain          # 0: the time is a number, 1: a date
 
 
 cdef class EventBatch:
     cdef readonly Dictionary dictionary
     cdef TermStore local            # terms that are not permanent
-    cdef SlotTable known            # the terms of the batch by text, permanent ones too
+    cdef SlotTable known            # the terms of the batch by text, including permanent ones
     cdef Triple* triples
     cdef uint32_t triple_count, triple_room
     cdef EventRecord* events
     cdef uint32_t event_count, event_room
     cdef list buffers               # the bytes objects that records of `local` point into
-    cdef uint32_t version           # of the dictionary when the batch was begun
-    cdef readonly uint64_t serial   # of what the batch holds now: no other has the same
-    cdef TermStore* window          # of the run that looks at the batch, NULL where none does
-    cdef public str stream          # IRI of the stream all events are of
-    cdef public str file            # where they were read, "" where they were not
+    cdef uint32_t version           # of the dictionary when the batch was started
+    cdef readonly uint64_t serial   # unique to the present contents of the batch
+    cdef TermStore* window          # of the run that processes the batch, else NULL
+    cdef public str stream          # the IRI of the events' stream
+    cdef public str file            # the file they were read from, "" for none
 
     cdef term_t enter(
         self, uint64_t hash, const char* text, uint32_t size, bint copied
@@ -62,9 +62,9 @@ cdef class EventBatch:
 
 
 cdef inline TermRecord* record_of(EventBatch batch, term_t term) noexcept nogil:
-    """The record of a term of the batch, permanent or of the window, but no numeral.
+    """The record of a local, permanent or window term; not for numerals.
 
-    Interning may move it.
+    Interning may move the record.
     """
     if term & LOCAL:
         return &batch.local.records[term ^ LOCAL]
@@ -76,14 +76,14 @@ cdef inline TermRecord* record_of(EventBatch batch, term_t term) noexcept nogil:
 cdef inline const TermRecord* written_record(
     EventBatch batch, term_t term, Numeral* numeral
 ) noexcept nogil:
-    """As `record_of`; where the term is a numeral, its text is written there."""
+    """As `record_of`; the record of a numeral is written to `numeral`."""
     return spell(numeral, term) if is_numeral(term) else record_of(batch, term)
 
 
 cdef inline term_t known_term(
     EventBatch batch, uint64_t hash, const char* text, uint32_t size
 ) noexcept nogil:
-    """The number of a term the batch has already, else 0; numerals are not among them."""
+    """The number of a term that is in the batch's table, else 0; numerals are not in it."""
     cdef uint32_t place = <uint32_t>hash
     cdef term_t term
     awaited(batch.dictionary, hash)

@@ -1,15 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Some consecutive events of one stream, their terms encoded as numbers.
+"""Consecutive events of one stream, with terms encoded as numbers.
 
-A term that is permanent in the dictionary has its number there; a small number is its own
-(_numerals.pyx); every other one has a number of the batch alone (its LOCAL bit is set). Within a
-batch equal terms have equal numbers. The table that says so is small and thrown away with the
-batch, so it stays in the processor's cache however long the stream is: interning into one
-ever-growing table costs five times as much (docs/architecture.md).
+A permanent term has its number in the dictionary; a small number is a numeral (_numerals.pyx);
+every other term has a number local to the batch (with the LOCAL bit). Within a batch, equal terms
+have equal numbers. The batch's table of terms is small and discarded with the batch, so it stays
+in the processor's cache for streams of any length: interning into one growing table costs five
+times as much (docs/decisions/0003-four-kinds-of-term-number.md).
 
-Texts of local terms may lie in the buffers the events were read from, which live as long
-as the batch does. `clear` makes the batch ready for other events and keeps its memory, so
-a batch that is used again and again allocates nothing.
+Texts of local terms may lie in the buffers that the events were read from, which live as long as
+the batch. `clear` empties the batch and retains its memory, so a reused batch allocates nothing.
 """
 
 from collections.abc import Iterable
@@ -39,7 +38,7 @@ cdef uint64_t _serials = 0
 
 
 cdef inline term_t _refitted(EventBatch self, const term_t* numbers, term_t term) noexcept nogil:
-    """The number of a term now; `numbers` has those of local ones."""
+    """The number of a term in the present dictionary; `numbers` maps local terms."""
     cdef Numeral numeral
     cdef const TermRecord* record
     cdef term_t known
@@ -53,7 +52,7 @@ cdef inline term_t _refitted(EventBatch self, const term_t* numbers, term_t term
 
 
 cdef bytes _written(EventBatch batch, term_t term):
-    """A term as N-Triples has it: its text, with the escapes a literal needs."""
+    """A term in N-Triples: its text, with the escapes that a literal needs."""
     cdef Numeral numeral
     cdef const TermRecord* record = written_record(batch, term, &numeral)
     cdef bytes text = record.text[:record.size]
@@ -70,7 +69,7 @@ cdef bytes _written(EventBatch batch, term_t term):
 
 
 cdef class EventBatch:
-    """Encoded events; `len()` is how many there are."""
+    """A batch of encoded events; `len()` is their number."""
 
     def __cinit__(self, Dictionary dictionary not None, str stream="", str file=""):
         self.dictionary = dictionary
@@ -89,7 +88,7 @@ cdef class EventBatch:
         self._renew()
 
     cdef int prepare(self, EventBatch other) except -1:
-        """Make room for as much as another batch holds, and some more; this one is empty."""
+        """Reserve memory in this empty batch for the contents of another one, plus an eighth."""
         cdef uint32_t terms = other.local.count + other.local.count // 8
         cdef uint32_t triples = other.triple_count + other.triple_count // 8
         cdef uint32_t events = other.event_count + other.event_count // 8
@@ -133,7 +132,7 @@ cdef class EventBatch:
         return self.event_count
 
     def clear(self):
-        """Forget the events and their terms, and keep the memory."""
+        """Remove the events and their terms, and retain the memory."""
         self.local.count = 1
         arena_reset(&self.local.bytes)
         slots_clear(&self.known)
@@ -148,16 +147,16 @@ cdef class EventBatch:
     cdef term_t enter(
         self, uint64_t hash, const char* text, uint32_t size, bint copied
     ) except 0 nogil:
-        """The number of a term that `known_term` did not find.
+        """Enter a term that `known_term` has not found, and return its number.
 
-        Its text is kept as it lies, or `copied`, where it is in no buffer of the batch.
+        `copied` says whether to copy the text, because it is in no buffer of the batch.
         """
         cdef term_t term = permanent_of(self.dictionary, hash, text, size)
         cdef term_t numeral
         cdef TermRecord* record
         cdef char* kept
         if term == 0 or term >= self.version:
-            # What became permanent since the batch was begun may be in it, by its own number.
+            # A term that became permanent after the start of the batch may be a numeral in it.
             numeral = numeral_of(text, size)
             if numeral:
                 return numeral
@@ -203,13 +202,13 @@ cdef class EventBatch:
         return term_of(record.text[:record.size], record.lexical)
 
     def number(self, term) -> int:
-        """The number of a pyoxigraph term, new or not."""
+        """The number of a pyoxigraph term, which is entered if it is new."""
         return self.encode(term)
 
     def refit(self):
-        """Make the batch fit the dictionary again, once that has more terms.
+        """Update the batch after the dictionary has grown.
 
-        Terms of the batch that have become permanent get the numbers they have there.
+        Terms of the batch that have become permanent get their permanent numbers.
         """
         cdef uint32_t i, count = self.local.count
         cdef TermRecord* record
@@ -241,7 +240,7 @@ cdef class EventBatch:
     # ---------------------------------------------------------------- events
 
     cdef term_t moment(self, uint32_t event) except 0 nogil:
-        """The time of an event as a term: a number as it was written, a date in canonical form."""
+        """The time of an event as a term: a number as written, a date in canonical form."""
         cdef EventRecord* record = &self.events[event]
         if record.moment == 0:
             if record.stamp and not record.domain:
@@ -273,7 +272,7 @@ cdef class EventBatch:
         return 0
 
     cdef EventRecord* add_event(self) except NULL nogil:
-        """A new last event, without triples so far; earlier records may have moved."""
+        """Append an event without triples; earlier records may move."""
         cdef EventRecord* moved
         cdef EventRecord* event
         if self.event_count == self.event_room:
@@ -304,8 +303,15 @@ cdef class EventBatch:
     ):
         """Append an event given as pyoxigraph terms.
 
-        `stamp` is the term its time was read from, `dated` whether that is a date;
-        `statements` tells how many there were where `facts` are only those of use.
+        Args:
+            facts: Its triples, possibly without those that no query can use.
+            micros: Its time in microseconds.
+            ordinal: The number of earlier events of the stream with the same time.
+            name: The name of its graph.
+            stamp: The term its time was read from.
+            dated: Whether the time is a date.
+            statements: The number of its statements; None: the number of `facts`.
+            line: Its first line in the file.
         """
         cdef term_t subject, predicate, value
         cdef EventRecord* event
@@ -320,7 +326,7 @@ cdef class EventBatch:
                 self.add_triple(subject, predicate, value)
             event = self.add_event()
         except BaseException:
-            self.triple_count = first  # an event is never half there
+            self.triple_count = first  # no partial event remains
             raise
         event.first = first
         event.statements = event.end - first if statements is None else statements
@@ -332,18 +338,18 @@ cdef class EventBatch:
         event.stamp = stamped
 
     def facts(self, index: int) -> list:
-        """The distinct triples of an event as pyoxigraph terms, in the order they came."""
+        """The distinct triples of an event as pyoxigraph terms, in input order."""
         cdef EventRecord* event = &self.events[self._checked(index)]
         cdef uint32_t i
-        found = {}
+        distinct = {}
         for i in range(event.first, event.end):
             key = (self.triples[i].subject, self.triples[i].predicate, self.triples[i].object)
-            if key not in found:
-                found[key] = (self.term(key[0]), self.term(key[1]), self.term(key[2]))
-        return list(found.values())
+            if key not in distinct:
+                distinct[key] = (self.term(key[0]), self.term(key[1]), self.term(key[2]))
+        return list(distinct.values())
 
     def n_triples(self, index: int) -> bytes:
-        """The triples of an event that are kept, in N-Triples, a line each."""
+        """The stored triples of an event in N-Triples, one per line."""
         cdef EventRecord* event = &self.events[self._checked(index)]
         cdef uint32_t i
         parts = []
@@ -357,7 +363,7 @@ cdef class EventBatch:
         return b"".join(parts)
 
     def has(self, index: int, predicates) -> bool:
-        """Whether an event has triples of all of some predicates, given as numbers."""
+        """Whether an event has triples of all the predicates, given as numbers."""
         cdef EventRecord* event = &self.events[self._checked(index)]
         cdef term_t predicate
         cdef uint32_t i
@@ -370,7 +376,7 @@ cdef class EventBatch:
         return True
 
     def name(self, index: int):
-        """The name of an event's graph, None where it has none."""
+        """The name of an event's graph, or None."""
         cdef term_t name = self.events[self._checked(index)].name
         return self.term(name) if name else None
 
@@ -391,20 +397,20 @@ cdef class EventBatch:
         return Timestamp(record.micros, NUMBER, self.term(self.moment(event)))
 
     def line(self, index: int) -> int:
-        """The line of its file an event began in, 0 where it was not read."""
+        """The first line of an event in its file, 0 if it was not read from one."""
         return self.events[self._checked(index)].line
 
     def kept(self, index: int) -> int:
-        """How many of the statements of an event are kept."""
+        """The number of stored statements of an event."""
         cdef uint32_t event = self._checked(index)
         return self.events[event].end - self.events[event].first
 
     def size(self, index: int) -> int:
-        """How many statements an event had, with those that are not kept."""
+        """The number of statements of an event, including pruned ones."""
         return self.events[self._checked(index)].statements
 
     def total_kept(self) -> int:
-        """How many statements of all events are kept: some query may use them."""
+        """The number of stored statements of all events."""
         cdef uint64_t kept = 0
         cdef uint32_t i
         for i in range(self.event_count):
@@ -412,7 +418,7 @@ cdef class EventBatch:
         return kept
 
     def total(self, uint32_t first = 0, uint32_t end = 0xFFFFFFFFu) -> int:
-        """How many statements events had: all of them, or those from `first` up to `end`."""
+        """The number of statements, including pruned ones, of events[first:end]."""
         cdef uint64_t total = 0
         cdef uint32_t i
         for i in range(first, min(end, self.event_count)):
@@ -421,12 +427,12 @@ cdef class EventBatch:
 
     @property
     def terms(self):
-        """How many terms the batch has that are not permanent."""
+        """The number of local terms."""
         return self.local.count - 1
 
     @property
     def statements(self):
-        """How many triples are kept, of all events."""
+        """The number of stored triples of all events."""
         return self.triple_count
 
     cdef uint32_t _checked(self, object index) except? 0xFFFFFFFF:

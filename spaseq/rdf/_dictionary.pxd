@@ -7,23 +7,23 @@ from spaseq.rdf._memory cimport prefetch
 from spaseq.rdf._terms cimport TermRecord, TermStore, term_t
 
 cdef enum:
-    LONGEST_NAME = 48   # bytes of an IRI's end in which its local name is looked for
-    NEAR = 512          # words of hints that are always near: no more than 4 KB
+    LONGEST_NAME = 48   # bytes at the end of an IRI in which its local name is searched
+    NEAR = 512          # words of hints that stay in the L1 cache: 4 KB
 
 
-# What the table of texts leads to: all that a look-up reads of a term lies together.
+# An entry of the table of texts: a look-up reads a term's number, size and text in one place.
 cdef struct Entry:
     term_t term
-    uint32_t size       # bytes of the text, which lies behind this
+    uint32_t size       # bytes of the text, which follows the entry
 
 
 cdef class Dictionary:
     cdef TermStore permanent
     cdef uint64_t* slots            # the permanent terms by text: see `slot_of`; 0 is empty
-    cdef uint32_t slot_mask         # so many less one, a power of two
+    cdef uint32_t slot_mask         # the number of slots, a power of two, minus one
     cdef uint64_t* hints            # a Bloom filter in front of `known`; see _dictionary.pyx
-    cdef uint32_t hint_mask         # its words, a power of two, less one
-    cdef uint64_t[8] families       # a bit for each family of its terms
+    cdef uint32_t hint_mask         # the number of its words, a power of two, minus one
+    cdef uint64_t[8] families       # a bit for each family of terms, see `family_of`
     cdef list objects               # per permanent record: its pyoxigraph term, or None
 
     cdef term_t search(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
@@ -36,12 +36,12 @@ cdef class Dictionary:
 
 
 cdef inline void awaited(Dictionary dictionary, uint64_t hash) noexcept nogil:
-    """A term with this hash may be looked for next: have what says so brought near."""
+    """Prefetch the hint for a term with this hash, which may be looked up next."""
     prefetch(&dictionary.hints[(hash >> 40) & dictionary.hint_mask])
 
 
 cdef inline uint64_t hint_of(uint64_t hash) noexcept nogil:
-    """Three bits of a word, by bits of the hash that choose nothing else in most tables."""
+    """Three bits of a word, from bits of the hash that most tables do not use."""
     return (
         (<uint64_t>1 << (hash >> 22 & 63))
         | (<uint64_t>1 << (hash >> 28 & 63))
@@ -50,10 +50,10 @@ cdef inline uint64_t hint_of(uint64_t hash) noexcept nogil:
 
 
 cdef inline uint32_t family_of(const char* text, uint32_t size) noexcept nogil:
-    """One of 512 numbers: the same for all literals of a datatype, and all IRIs of a namespace.
+    """The family of a term, one of 512: equal for literals of a datatype, and IRIs of a namespace.
 
-    It is told by the end of the datatype; or by what stands before the local name, or before the
-    last of a long one. All other terms have one for their kind.
+    It is a hash of the end of the datatype, or of the last bytes of the namespace. All other terms
+    of one kind have the same family.
     """
     cdef uint64_t end
     cdef uint32_t at = size - 1, least = 8
@@ -72,14 +72,14 @@ cdef inline uint32_t family_of(const char* text, uint32_t size) noexcept nogil:
 cdef inline term_t permanent_of(
     Dictionary dictionary, uint64_t hash, const char* text, uint32_t size
 ) noexcept nogil:
-    """The number of the permanent term with this text, 0 where there is none."""
+    """The number of the permanent term with this text, or 0."""
     cdef uint64_t hint = hint_of(hash)
     cdef uint32_t family
     if dictionary.hint_mask >= NEAR:
         family = family_of(text, size)
         if not dictionary.families[family >> 6] >> (family & 63) & 1:
             return 0
-        # Both come at once, the one that is mostly enough and the one that is needed else.
+        # Overlaps with the read of the hint, which suffices for most terms.
         prefetch(&dictionary.slots[<uint32_t>hash & dictionary.slot_mask])
     if dictionary.hints[(hash >> 40) & dictionary.hint_mask] & hint != hint:
         return 0

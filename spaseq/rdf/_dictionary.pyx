@@ -1,26 +1,25 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The permanent terms of a run: those of its queries and of its knowledge base.
 
-Interning gives a term a number, the same for equal terms, so that the engine compares
-numbers. The terms of events are not interned here: each batch has a store of its own (see
-_batch), which begins with a look-up of this one; so an event's term has the number of the
-permanent term wherever there is one, and memory does not grow with the stream.
+Interning assigns a number to a term, the same for equal terms, so that the engine compares
+numbers. Terms of events are not interned here. Each batch has its own store (see _batch), which
+first looks a term up here; an event's term thus has the number of the equal permanent term, and
+memory does not grow with the stream.
 
-Most terms of events are not here, and a knowledge base makes the table large. So two filters say
-first what is surely not here (`permanent_of`): a bit for each datatype and each namespace
-(`family_of`), as no number or time of an event is here where the knowledge base has none of its
-kind, and the IRIs of events are mostly not named as what is known of things; and some bits for
-each term, one word to look at, which is fetched (`awaited`) while a batch looks among its own
-terms. Else reading would wait for memory at each new term. Where there are so few terms that the
-words are always near, they are looked at alone, which is less work.
+Most terms of events are not permanent, and a knowledge base makes the table large, so that every
+new term would cost cache misses. Two filters rule out most terms first (`permanent_of`): a bit for
+each datatype and each namespace (`family_of`), since a knowledge base rarely has literals and IRIs
+of the same families as the events; and a blocked Bloom filter, one word per look-up, which is
+prefetched (`awaited`) while a batch searches its own table. If the Bloom filter is small enough for
+the L1 cache, it is used alone, which is cheaper.
 
-A look-up that finds its term waits for a slot and then for the term's text, and for nothing else:
-a slot holds where the text lies, with some bits of its hash, and the term's number lies in front
-of the text. The record is for those who ask for more.
+A look-up that finds its term has two dependent memory accesses, the slot and the entry: a slot
+holds the address of the entry with some bits of the hash, and the entry holds the term's number
+and text. The record is read only for other attributes.
 
-Invariant: terms are only ever added; a batch remembers how many there were (`version`), and is
-made to fit again (`EventBatch.refit`) where there are more. Source of the filter: Putze, Sanders
-and Singler, *Cache-, hash- and space-efficient Bloom filters* (2009).
+Invariant: terms are never removed. A batch stores the number of terms (`version`), and must be
+updated (`EventBatch.refit`) when there are more. Source of the filter: Putze, Sanders and Singler,
+*Cache-, hash- and space-efficient Bloom filters* (2009).
 """
 
 import pyoxigraph as ox
@@ -47,9 +46,9 @@ cdef str XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 cdef inline uint64_t slot_of(const Entry* entry, uint64_t hash) noexcept nogil:
-    """Where an entry is, of addresses the lower 52 bits, above the highest 16 bits of its hash.
+    """The slot of an entry: its address shifted by 12 bits, and the highest 16 bits of its hash.
 
-    Pieces of an arena are aligned to 16 bytes: the four bits that are lost are zero.
+    Pieces of an arena are aligned to 16 bytes, so the four lowest bits of the address are zero.
     """
     return <uint64_t><size_t>entry << 12 | hash >> 48
 
@@ -79,11 +78,11 @@ cdef class Dictionary:
 
     @property
     def version(self):
-        """How many terms there are: a batch fits the dictionary it was encoded with."""
+        """The number of terms plus one; a batch stores the version it was encoded with."""
         return self.permanent.count
 
     cdef term_t search(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
-        """The number of a term that the filters do not rule out, 0 where there is none."""
+        """The number of a term, or 0, without the filters."""
         cdef uint32_t place = <uint32_t>hash & self.slot_mask
         cdef uint64_t slot
         cdef const Entry* entry
@@ -98,7 +97,7 @@ cdef class Dictionary:
             place = (place + 1) & self.slot_mask
 
     cdef term_t enter(self, bytes text) except 0:
-        """The number of the term with this text, which becomes permanent."""
+        """Make the term with this text permanent and return its number."""
         cdef uint32_t size = <uint32_t>len(text)
         cdef uint64_t hash = hash_of(text, size)
         cdef term_t term = permanent_of(self, hash, text, size)
@@ -131,14 +130,14 @@ cdef class Dictionary:
         return term
 
     cdef void _put(self, uint64_t slot, uint64_t hash) noexcept nogil:
-        """Enter what is not there; there must be room."""
+        """Insert a slot that is not in the table; there must be room."""
         cdef uint32_t place = <uint32_t>hash & self.slot_mask
         while self.slots[place]:
             place = (place + 1) & self.slot_mask
         self.slots[place] = slot
 
     cdef int _grow_slots(self) except -1:
-        """Twice the slots, and the terms so far entered again."""
+        """Double the slots and reinsert all terms."""
         cdef uint64_t count = 2 * (<uint64_t>self.slot_mask + 1)
         cdef uint64_t* slots = <uint64_t*>zeroed(count, sizeof(uint64_t))
         cdef const TermRecord* record
@@ -152,7 +151,7 @@ cdef class Dictionary:
         return 0
 
     cdef int _grow_hints(self) except -1:
-        """Twice the words, and the terms so far entered again."""
+        """Double the Bloom filter and reinsert all terms."""
         cdef uint64_t words = 2 * (<uint64_t>self.hint_mask + 1)
         cdef uint64_t* hints = <uint64_t*>zeroed(words, sizeof(uint64_t))
         cdef uint64_t hash
@@ -166,7 +165,7 @@ cdef class Dictionary:
         return 0
 
     cpdef term_t intern(self, object term) except 0:
-        """The number of a pyoxigraph term, which becomes permanent."""
+        """Make a pyoxigraph term permanent and return its number."""
         return self.enter(text_of(term))
 
     cpdef object term(self, term_t number):
@@ -183,7 +182,7 @@ cdef class Dictionary:
 
 
 cpdef bytes text_of(object term):
-    """A pyoxigraph term as records have it: N-Quads without escapes."""
+    """The text of a pyoxigraph term as stored in records: N-Quads with escapes resolved."""
     cdef type cls = type(term)
     cdef str value = term.value
     if cls is NamedNode:
@@ -203,7 +202,7 @@ cdef Py_ssize_t MOST_DATATYPES = 1024
 
 
 cdef object _datatype(str iri):
-    """The IRI of a datatype: streams have few of them, in every literal."""
+    """The IRI of a datatype, cached: streams have few datatypes, in every literal."""
     known = datatypes.get(iri)
     if known is None:
         known = NamedNode(iri)
@@ -213,7 +212,7 @@ cdef object _datatype(str iri):
 
 
 cpdef object term_of(bytes text, uint32_t lexical):
-    """The pyoxigraph term with this text; `lexical` is the size of its form alone."""
+    """The pyoxigraph term with this text; `lexical` is the size of its lexical form."""
     cdef str suffix, value
     if text[0] == 60:  # <
         return NamedNode(text[1 : len(text) - 1].decode())
@@ -230,5 +229,5 @@ cpdef object term_of(bytes text, uint32_t lexical):
 
 cdef object written_term(bytes text):
     """The pyoxigraph term with this text."""
-    # No suffix has a quote: neither IRIs nor languages may.
+    # The last quote ends the lexical form: IRIs and language tags contain none.
     return term_of(text, <uint32_t>(text.rindex(b'"') - 1) if text[0] == 34 else 0)

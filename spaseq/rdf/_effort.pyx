@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The steps that compiled loops take: a bound for each event, and regular looks at signals.
+"""Step counters of compiled loops: a limit for each event, and regular checks for signals.
 
-A loop that may run long counts its steps down. Every `SPELL` steps it reads a clock, and every
-tenth of a second it lets Python run the handlers of the signals that have arrived. So Ctrl-C
-interrupts the work of one event, also where that work needs no interpreter. An exception that a
-handler raises leaves the loop as any other exception does.
+A loop that may run long counts its steps down. Every `SPELL` steps it reads the clock, and every
+0.1 s it lets Python run the handlers of pending signals, so that Ctrl-C interrupts the processing
+of one event even if that does not use the interpreter. An exception raised by a handler propagates
+from the loop.
 
-Cost: a step is one subtraction; a look at the clock takes some 20 ns, the lock of the interpreter
-is taken ten times a second at most.
+Cost: a step is one subtraction; reading the clock takes about 20 ns, and the interpreter's lock is
+acquired at most ten times per second.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -29,7 +29,7 @@ cdef extern from *:
     }
     #endif
 
-    /* Each thread looks at signals in its own time: Python handles them in the main one only. */
+    /* Each thread has its own timer, since Python runs signal handlers in the main thread only. */
     static SPASEQ_OF_THREAD unsigned long long spaseq_due = 0;
 
     static int spaseq_is_due(void) {
@@ -44,10 +44,10 @@ cdef extern from *:
 
 
 cdef int heed() except -1 nogil:
-    """Let Python handle the signals that have arrived, if the last look was long enough ago.
+    """Let Python handle pending signals, at most every 0.1 s.
 
     Raises:
-        KeyboardInterrupt, or what else a handler raises.
+        KeyboardInterrupt, or another exception of a signal handler.
     """
     if is_due():
         with gil:
@@ -56,14 +56,17 @@ cdef int heed() except -1 nogil:
 
 
 cdef int bound_effort(Effort* effort, uint64_t most) noexcept nogil:
-    """An event may take so many steps."""
+    """Start an event with a limit of `most` steps."""
     effort.left = effort.granted = effort.had = 0
     effort.most, effort.unlooked = most, SPELL
     return resume_effort(effort, 0)
 
 
 cdef bint renew(Effort* effort) except -1 nogil:
-    """Nothing is left of the last grant: another one, after a look at the clock if it is time."""
+    """Grant further steps after `left` has reached 0, and read the clock if it is due.
+
+    Returns False if the limit is reached.
+    """
     effort.unlooked -= effort.granted
     effort.had += effort.granted
     effort.granted = 0
@@ -75,7 +78,7 @@ cdef bint renew(Effort* effort) except -1 nogil:
 
 
 cdef bint take_more(Effort* effort, uint64_t count) except -1 nogil:
-    """As `take_steps`, for more steps than are left of the last grant."""
+    """As `take_steps`, if `count` exceeds the rest of the last grant."""
     while count > effort.left:
         count -= effort.left
         effort.left = 0

@@ -1,4 +1,4 @@
-"""What is known of the numbers of several rows at once: that they lie between two others."""
+"""Intervals that contain the numbers of several rows, for zone maps."""
 
 from libc.stdint cimport uint32_t
 
@@ -6,13 +6,13 @@ from spaseq.rdf._literals cimport decode_record
 from spaseq.rdf._terms cimport UNDECODED, TermRecord
 from spaseq.rdf._values cimport Kind
 
-# From minus to plus infinity: nothing is known, not even that they are numbers. Doubles, which the
-# numbers have been rounded to.
+# The bounds are doubles, to which numbers are rounded. From minus to plus infinity means that
+# nothing is known, not even that the values are numbers.
 cdef struct Interval:
     double low
     double high
 
-# An interval for each of some columns of rows.
+# An interval for each of several columns.
 cdef struct Box:
     const uint32_t* columns
     const Interval* intervals
@@ -20,9 +20,9 @@ cdef struct Box:
 
 
 cdef inline bint real_at(TermRecord* record, double* real) noexcept nogil:
-    """The integer, decimal or double of a record, rounded to a double; False: it is none, or NaN.
+    """The integer, decimal or double of a record, rounded to a double.
 
-    A float is none here: arithmetic rounds what meets it to a float.
+    False for any other value, for NaN, and for floats, since arithmetic with them rounds to float.
     """
     if record.kind == UNDECODED:
         decode_record(record)

@@ -39,14 +39,14 @@ cdef extern from *:
     #define SPASEQ_SECOND ((spaseq_int128)1000000000000000000LL)
     #define SPASEQ_DAY (86400 * SPASEQ_SECOND)
 
-    /* One to eight digits as a number, -1 where something else is among them. Eight bytes are read,
-       however many digits there are: all at once, for a loop over so few is mostly its end. */
+    /* One to eight digits as a number, -1 if another character is among them. Always reads eight
+       bytes at once: for so few digits a loop would mostly mispredict its end. */
     static inline int64_t spaseq_few_digits(const char *text, uint32_t size) {
     #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
         const uint64_t zeros = 0x3030303030303030ULL << (64 - 8 * size);
         uint64_t digits;
         memcpy(&digits, text, 8);
-        digits = (digits << (64 - 8 * size)) - zeros;   /* none in front of the first one */
+        digits = (digits << (64 - 8 * size)) - zeros;   /* shifts out the bytes after the digits */
         if ((digits | (digits + 0x0606060606060606ULL)) & 0xF0F0F0F0F0F0F0F0ULL)
             return -1;
         digits = (10 * digits + (digits >> 8)) & 0x00FF00FF00FF00FFULL;
@@ -94,12 +94,12 @@ cdef uint8_t form_of(str name)
 
 
 cdef enum:
-    MOST_DIGITS = 16    # that `digits` reads
+    MOST_DIGITS = 16    # maximum for `digits`
     INTEGER_SIZE = 40   # bytes of the IRI of xsd:integer
 
 
 cdef inline void decode_record(TermRecord* record) noexcept nogil:
-    """Decode a typed literal whose kind is UNDECODED, at once what streams are full of."""
+    """Decode a typed literal whose kind is UNDECODED; short integers take the fast path."""
     cdef const char* datatype = record.text + record.lexical + 5
     cdef int64_t number = -1
     if (

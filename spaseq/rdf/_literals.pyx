@@ -1,16 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Lexical forms of literals → the numbers in their records, without the GIL.
 
-A record's typed literal is decoded where its value is first asked for, once. Numbers,
-booleans, dates and dateTimes are read here; the rare rest (durations, calendar fields,
-years of ten digits, numbers whose rounding needs long arithmetic, WIDE numbers) by
-`_values.parse`, which takes the GIL.
+A record's typed literal is decoded once, when its value is first needed. This module parses
+numbers, booleans, dates and dateTimes; rare forms (durations, calendar fields, years of ten digits,
+numbers whose rounding needs long arithmetic, WIDE numbers) are parsed by `_values.parse`, which
+acquires the GIL.
 
-Invariant: kind and numbers are those of `_values.decode`; what that calls OTHER (an unknown
-datatype, an ill-formed text, a number out of the range of its datatype) is OTHER here. Cost:
-linear in the text. A double is exact by construction: at most 19 digits and a power of ten up to 19
-either way are one product or quotient of 128 bits, rounded once (Clinger, How to Read
-Floating Point Numbers Accurately, 1990, has the case of 53 bits).
+Invariant: kind and numbers equal those of `_values.decode`; in particular unknown datatypes,
+ill-formed texts, and numbers out of the range of their datatype are OTHER. Cost: linear in the
+text. A double is correctly rounded by construction: at most 19 digits times a power of ten from -19
+to 19 is one product or quotient of 128 bits, rounded once (compare Clinger, How to Read Floating
+Point Numbers Accurately, 1990, for 53 bits).
 """
 
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -46,12 +46,12 @@ cdef enum:
     XSD_SIZE = 33
     TAIL_SIZE = 8
     LONGEST_TIME = 1000         # as in _values
-    NARROW = 18                 # so many characters are a number that needs no more than 64 bits
-    EXACT_DIGITS = 15           # of integers that are doubles, whatever the digits are
-    PLAIN_YEAR = 9              # digits of the years that are read here
-    DECIMAL_DIGITS = 21         # before the point, of the greatest decimal
+    NARROW = 18                 # characters of a number that always fits 64 bits
+    EXACT_DIGITS = 15           # digits of an integer that is always an exact double
+    PLAIN_YEAR = 9              # maximum digits of the years that are parsed here
+    DECIMAL_DIGITS = 21         # integer digits of the greatest decimal
 
-cdef uint64_t EXACT_DOUBLE = <uint64_t>1 << 53     # doubles hold every integer to this one
+cdef uint64_t EXACT_DOUBLE = <uint64_t>1 << 53     # every integer up to this one is a double
 
 cdef tuple FORM_NAMES = (
     "", "dateTime", "date", "time", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay",
@@ -60,7 +60,7 @@ cdef tuple FORM_NAMES = (
 cdef dict FORM_NUMBERS = {name: number for number, name in enumerate(FORM_NAMES)}
 FORM_NUMBERS["dateTimeStamp"] = Form.DATE_TIME
 
-# The datatypes, those that streams are full of first.
+# The datatypes, most frequent first.
 cdef tuple FREQUENT = ("integer", "decimal", "double", "dateTime", "float", "boolean", "date")
 cdef list NAMES = [
     name.encode() for name in (*FREQUENT, *(name for name in KINDS if name not in FREQUENT))
@@ -101,10 +101,10 @@ cdef uint8_t form_of(str name):
 
 
 cdef const Datatype* known_datatype(const char* name, uint32_t size) noexcept nogil:
-    """The datatype with this IRI, NULL where its values are not understood."""
+    """The datatype with this IRI, or NULL if it is not supported."""
     cdef int i
     cdef uint64_t tail
-    # Of a size that is known the comparison needs no call.
+    # The compiler inlines comparisons of constant size.
     if size <= XSD_SIZE or memcmp(name, b"http://www.w3.org/2001/XMLSchema#", XSD_SIZE) != 0:
         return NULL
     tail = _tail_of(name, size)
@@ -119,7 +119,7 @@ cdef const Datatype* known_datatype(const char* name, uint32_t size) noexcept no
 
 
 cdef inline uint64_t _tail_of(const char* text, uint32_t size) noexcept nogil:
-    """The last bytes of a text that has so many."""
+    """The last TAIL_SIZE bytes of a text that is at least as long."""
     cdef uint64_t tail
     memcpy(&tail, text + size - TAIL_SIZE, TAIL_SIZE)
     return tail
@@ -139,7 +139,7 @@ cdef void decode_typed(TermRecord* record) noexcept nogil:
 cdef void decode_text(
     TermRecord* to, const Datatype* datatype, const char* text, uint32_t size
 ) noexcept nogil:
-    """Read a text as a datatype: sets the kind, which may be OTHER, and what belongs to it."""
+    """Parse a text as a datatype; sets the kind, which may be OTHER, and the value's fields."""
     cdef int kind = datatype.kind
     cdef bint good = False
     to.kind = Kind.OTHER
@@ -240,7 +240,7 @@ cdef bint read_integer(const char* text, uint32_t size, int128* to) noexcept nog
             return False
         number = 10 * number + digit
         text += 1
-    # 19 digits fit; the most negative number is one further from zero than the greatest.
+    # 19 digits fit; the magnitude of the least number exceeds that of the greatest by one.
     if number > <uint64_t>0x7FFFFFFFFFFFFFFF + negative:
         return False
     to[0] = number
@@ -249,7 +249,7 @@ cdef bint read_integer(const char* text, uint32_t size, int128* to) noexcept nog
     return True
 
 
-# The digits on both sides of a point, as they lie in a text.
+# The digits on both sides of a decimal point, as pointers into a text.
 cdef struct Digits:
     const char* whole
     const char* fraction
@@ -258,7 +258,7 @@ cdef struct Digits:
 
 
 cdef const char* split_digits(const char* text, const char* end, Digits* to) noexcept nogil:
-    """`[0-9]+(\.[0-9]*)?|\.[0-9]+` at the beginning of a text: where it ends, NULL without."""
+    """The end of `[0-9]+(\.[0-9]*)?|\.[0-9]+` at the beginning of a text, or NULL."""
     to.whole = text
     while text < end and _digit(text[0]):
         text += 1
@@ -273,7 +273,7 @@ cdef const char* split_digits(const char* text, const char* end, Digits* to) noe
 
 
 cdef bint read_decimal(const char* text, uint32_t size, int128* to, double* real) noexcept nogil:
-    """`[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)` within 18 digits of a fraction and 128 bits.
+    """`[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)` with at most 18 fractional digits and 128 bits.
 
     `real` is the nearest double.
     """
@@ -290,7 +290,7 @@ cdef bint read_decimal(const char* text, uint32_t size, int128* to, double* real
 
 
 cdef bint _read_short(const char* text, const char* end, int128* to, double* real) noexcept nogil:
-    """A decimal whose numerator and denominator are doubles, of few digits, the first a whole."""
+    """A short decimal that begins with a digit; its numerator and denominator are exact doubles."""
     cdef const char* fraction = end
     cdef int64_t joined = 0
     cdef uint32_t digit
@@ -354,12 +354,12 @@ cdef double ratio_of(uint128 number, uint64_t divisor) noexcept nogil:
     shift = zeros_before(number)
     number <<= shift
     quotient = number // divisor
-    # The lowest of more bits than a double has says whether something was cut.
+    # The lowest bit, beyond a double's precision, records whether the quotient is inexact.
     return ldexp(<double>(quotient | (quotient * divisor != number)), -shift)
 
 
 cdef bint _is_word(const char* text, const char* end, const char* word, int size) noexcept nogil:
-    """Whether a text is a word of lower-case letters, in any case."""
+    """Whether a text equals a lower-case word, ignoring case."""
     cdef int i
     if end - text != size:
         return False
@@ -370,7 +370,7 @@ cdef bint _is_word(const char* text, const char* end, const char* word, int size
 
 
 cdef bint is_real(const char* text, uint32_t size) noexcept nogil:
-    """Whether a text is one of a float or double, in the wide sense of the reference."""
+    """Whether a text is a float or double in pyoxigraph's lenient syntax."""
     cdef const char* end = text + size
     cdef Digits digits
     if size and (text[0] == c'-' or text[0] == c'+'):
@@ -397,7 +397,7 @@ cdef bint is_real(const char* text, uint32_t size) noexcept nogil:
 
 
 cdef bint read_real(const char* text, uint32_t size, double* to) noexcept nogil:
-    """Read what `is_real`; False where 128 bits do not suffice to round it."""
+    """Parse a text for which `is_real` is true; False if 128 bits do not suffice to round it."""
     cdef const char* end = text + size
     cdef bint negative = text[0] == c'-'
     cdef Digits digits
@@ -464,7 +464,7 @@ cdef bint scaled_real(uint64_t number, int exponent, double* to) noexcept nogil:
     if number <= <uint64_t>1 << 53 and exponent >= -15:
         to[0] = <double>number / <double>TENS[-exponent]    # both are exact
         return True
-    # The quotient has 64 bits at least; what is lost below them only decides a tie.
+    # The quotient has at least 64 bits; the lost bits only decide ties.
     shift = 64 + leading_zeros(number)
     wide = <uint128>number << shift
     quotient = wide // TENS[-exponent]
@@ -484,7 +484,7 @@ cdef int days_in_month(int64_t year, int month) noexcept nogil:
 
 
 cdef int64_t days_before(int64_t year, int month, int day) noexcept nogil:
-    """Days from 0001-01-01 to a date; the year is of some 17 digits at most."""
+    """Days from 0001-01-01 to a date; the year has at most 17 digits."""
     cdef int64_t past = year - 1
     cdef int64_t eras = past // 400
     cdef int64_t days
@@ -499,7 +499,7 @@ cdef int64_t days_before(int64_t year, int month, int day) noexcept nogil:
 
 
 cdef bint _long_year(const char* text) noexcept nogil:
-    """Whether a text of more than PLAIN_YEAR characters begins with a year of more digits."""
+    """Whether a text begins with a year of PLAIN_YEAR or more digits."""
     cdef int i
     if text[0] == c'-':
         text += 1
@@ -510,7 +510,7 @@ cdef bint _long_year(const char* text) noexcept nogil:
 
 
 cdef inline int _two(const char* text, const char* end) noexcept nogil:
-    """The number of two digits, -1 where there are none."""
+    """The value of two digits, or -1."""
     if end - text < 2 or not _digit(text[0]) or not _digit(text[1]):
         return -1
     return 10 * (text[0] - c'0') + text[1] - c'0'
@@ -556,7 +556,7 @@ cdef bint read_point(
 
 
 cdef const char* _read_clock(const char* text, const char* end, int128* to) noexcept nogil:
-    """`Thh:mm:ss[.s+]` → atto-seconds; where it ends, NULL where it is none."""
+    """Parse `Thh:mm:ss[.s+]` to attoseconds; returns its end, or NULL."""
     cdef int hour, minute, second, i, places = 0
     cdef const char* start
     cdef uint64_t fraction = 0
@@ -587,7 +587,7 @@ cdef const char* _read_clock(const char* text, const char* end, int128* to) noex
 
 
 cdef bint _read_zone(const char* text, const char* end, int16_t* to) noexcept nogil:
-    """The rest of a text as `Z`, `+hh:mm`, `-hh:mm` or nothing."""
+    """Parse the rest of a text as `Z`, `+hh:mm`, `-hh:mm` or nothing."""
     cdef int hour, minute
     if text == end:
         to[0] = NO_ZONE
@@ -607,11 +607,11 @@ cdef bint _read_zone(const char* text, const char* end, int16_t* to) noexcept no
     return True
 
 
-# ------------------------------------------------------------------ for people
+# ------------------------------------------------------------------ for tests
 
 
 def decoded(EventBatch batch not None, term_t term):
-    """Of a batch's term: kind, exact, real, form, zone, months; None is what its kind lacks."""
+    """(kind, exact, real, form, zone, months) of a batch's term; None for fields it lacks."""
     cdef Numeral numeral
     cdef TermRecord* record = <TermRecord*>written_record(batch, term, &numeral)
     cdef int kind

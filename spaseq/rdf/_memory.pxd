@@ -14,21 +14,21 @@ cdef extern from *:
 
 ctypedef struct Chunk:
     Chunk* next
-    size_t size         # bytes of data behind this header
+    size_t size         # bytes of data after this header
 
-# Lines of the cache, one after the other.
+# Consecutive cache lines.
 ctypedef struct Lines:
-    void* block         # what they lie in
+    void* block         # the block that contains them
     char* first
 
 cdef enum:
     LINE = 64           # bytes
 
 ctypedef struct Arena:
-    Chunk* first        # chunks in the order they are filled; those behind `last` are spare
+    Chunk* first        # chunks in the order they are filled; those after `last` are spare
     Chunk* last         # the chunk being filled
-    size_t filled       # bytes taken of `last`
-    size_t used         # bytes handed out since the last reset
+    size_t filled       # bytes used of `last`
+    size_t used         # bytes allocated since the last reset
 
 cdef void* take(size_t size) noexcept nogil
 cdef void* resized(void* block, size_t size) noexcept nogil
@@ -46,7 +46,7 @@ cdef void* arena_take(Arena* arena, size_t size) noexcept nogil
 
 
 cdef inline void* arena_piece(Arena* arena, size_t size) noexcept nogil:
-    """As `arena_take`, without a call where the present chunk has room."""
+    """As `arena_take`, without a call if the current chunk has room."""
     cdef char* piece
     size = (size + 15) & ~<size_t>15
     if arena.last == NULL or arena.last.size - arena.filled < size:

@@ -1,24 +1,23 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Memory that is asked for in blocks and counted.
+"""The memory allocator of the compiled modules: counted blocks, arenas, large pages.
 
-Every block of the compiled modules comes from here, so that a test can say "nothing was
-allocated" and mean it: `requests()` counts all demands on the system so far. Functions
-return NULL where there is no memory, or raise a MemoryError, with the GIL or without.
+Every block of the compiled modules comes from here, so that a test can assert that nothing was
+allocated: `requests()` counts all allocations. Functions return NULL if there is no memory, or
+raise a MemoryError, with or without the GIL.
 
-An `Arena` hands out small pieces, aligned to 16 bytes, that are given back all at once.
-A reset keeps its chunks, so an arena that is filled and reset again and again stops
-asking for memory; chunks grow with the arena. Pieces never move. Cost: constant.
+An `Arena` allocates small pieces, aligned to 16 bytes, which are freed all at once. A reset retains
+its chunks, so an arena that is filled and reset repeatedly stops allocating; chunks grow with the
+arena. Pieces never move. Cost: constant.
 
-Blocks of a megabyte or more, which a large knowledge base or a large window needs and which are
-read here and there, are whole large pages where the system has them: looking up one of a million
-rows is then a matter of the memory, and not also of the tables that say where a page is. A block
-gets large pages when it is first written, and where it begins at one: so none is moved to a larger
-place page by page, as realloc does.
+Blocks of a megabyte or more, which a large knowledge base or window needs and accesses at random,
+use huge pages if the system has them, which avoids TLB misses. A block gets huge pages when it is
+first written, and only if it is aligned to one, so such blocks are copied to aligned memory instead
+of grown by realloc.
 
-What lives as long as a run and doubles now and then is made `longer`: such a block, once it is
-large, is a mapping of its own, in front of which stands how long it is. The system makes room
-behind it or moves the large pages as they are; nothing is copied, and what comes is touched when it
-is used, so that the one event that makes a table longer does not pay for all that will be in it.
+Tables that live as long as a run and double occasionally are grown by `longer`. A large one is a
+mapping of its own, preceded by a header with its size. The system extends the mapping or moves its
+pages without copying, and new pages are touched only when used, so the event that grows a table
+does not pay for its whole memory.
 """
 
 from libc.stdint cimport int64_t
@@ -56,7 +55,7 @@ cdef extern from *:
     }
 
     #if defined(__linux__) && defined(MADV_HUGEPAGE)
-    /* What malloc keeps in a block stands in another one from now on. */
+    /* Copy a block of malloc to another one and free it. */
     static void* spaseq_moved(void* block, void* other, size_t size) {
         size_t held = block == NULL ? 0 : malloc_usable_size(block);
         if (other == NULL)
@@ -77,8 +76,8 @@ cdef extern from *:
     }
 
     #if defined(SPASEQ_MAPPED)
-    /* Stands in front of a mapped block; the mark says that it is one. There malloc keeps how long
-       a block is: no such number has the highest bit. */
+    /* The header before a mapped block, with a mark that identifies it. In a block of malloc that
+       word is the size, which never has the highest bit. */
     typedef struct { size_t size; uint64_t mark; } spaseq_head;
     #define SPASEQ_FRONT ((size_t)1 << 16)
     #define SPASEQ_MAPPED_FROM ((size_t)1 << 18)
@@ -98,7 +97,7 @@ cdef extern from *:
         return block;
     }
 
-    /* Addresses for so many bytes that begin at a large page, with room for the head. */
+    /* Reserve `size` bytes aligned to a huge page, with room for the header before them. */
     static char* spaseq_addresses(size_t size) {
         size_t total = SPASEQ_FRONT + size + SPASEQ_PAGE;
         char* from = (char*)mmap(
@@ -126,7 +125,7 @@ cdef extern from *:
         to = spaseq_addresses(size);
         if (to == NULL)
             return NULL;
-        /* Where it fails, the addresses may be somebody else's by now: they are not given back. */
+        /* If this fails, another thread may have mapped the addresses: they are not unmapped. */
         if (mremap(from, held, SPASEQ_FRONT + size, MREMAP_MAYMOVE | MREMAP_FIXED,
                    to - SPASEQ_FRONT) == MAP_FAILED)
             return NULL;
@@ -173,7 +172,7 @@ cdef int64_t _requests = 0
 
 
 def requests():
-    """How often memory was asked of the system so far."""
+    """The number of allocations so far."""
     return _requests
 
 
@@ -190,15 +189,15 @@ cdef void* resized(void* block, size_t size) noexcept nogil:
 
 
 cdef int no_room(const char* lacking) except -1 nogil:
-    """Raise what says for which thing there is no memory."""
+    """Raise a MemoryError that names what there is no memory for."""
     with gil:
         raise MemoryError(f"no room for {lacking.decode()}")
 
 
 cdef void* longer(void* block, size_t count, size_t size, const char* lacking) except NULL nogil:
-    """A block with room for so many things; what is in it stays, and what comes is not set.
+    """Grow a block to `count` items of `size` bytes; new items are uninitialised.
 
-    A block that has been made longer is made longer by this again, never `resized`.
+    A block grown by this function must only be grown by this function, never `resized`.
     """
     global _requests
     _requests += 1
@@ -209,7 +208,7 @@ cdef void* longer(void* block, size_t count, size_t size, const char* lacking) e
 
 
 cdef void* zeroed(size_t count, size_t size) except NULL nogil:
-    """Room for some things, all zero; for one where there are none."""
+    """A zeroed block for `count` items of `size` bytes, at least one."""
     cdef size_t wanted = (count if count else 1) * size
     cdef void* block = take(wanted)
     if block == NULL:
@@ -221,7 +220,7 @@ cdef void* zeroed(size_t count, size_t size) except NULL nogil:
 cdef int lines_grow(
     Lines* lines, size_t held, size_t wanted, const char* lacking
 ) except -1 nogil:
-    """Room for so many lines of the cache; what the first `held` of them say stays."""
+    """Grow to `wanted` cache lines, preserving the first `held` of them."""
     cdef size_t before = lines.first - <char*>lines.block
     cdef char* block = <char*>longer(lines.block, wanted + 1, LINE, lacking)
     cdef char* first = <char*>((<size_t>block + LINE - 1) & ~<size_t>(LINE - 1))
@@ -236,7 +235,7 @@ cdef void give_back(void* block) noexcept nogil:
 
 
 cdef Chunk* chunk_new(size_t size) noexcept nogil:
-    """A chunk with room for so many bytes or some more, NULL where there is no memory."""
+    """A chunk with room for at least `size` bytes, or NULL."""
     cdef Chunk* chunk
     size += sizeof(Chunk)
     if size >= LARGE:
@@ -249,7 +248,7 @@ cdef Chunk* chunk_new(size_t size) noexcept nogil:
 
 
 cdef void chunks_free(Chunk* chunk) noexcept nogil:
-    """Give a list of chunks back to the system."""
+    """Free a list of chunks."""
     cdef Chunk* following
     while chunk != NULL:
         following = chunk.next
@@ -258,13 +257,13 @@ cdef void chunks_free(Chunk* chunk) noexcept nogil:
 
 
 cdef void* arena_take(Arena* arena, size_t size) noexcept nogil:
-    """A piece of the arena, NULL where there is no memory."""
+    """Allocate a piece of the arena; NULL if there is no memory."""
     cdef Chunk* chunk
     cdef char* piece
     size = (size + ALIGN - 1) & ~(ALIGN - 1)
     while arena.last == NULL or arena.last.size - arena.filled < size:
         if arena.last != NULL and arena.last.next != NULL:
-            # A spare chunk may be too small for this piece: then it stays empty.
+            # A spare chunk that is too small for this piece stays empty.
             arena.last = arena.last.next
             arena.filled = 0
             continue
@@ -284,14 +283,14 @@ cdef void* arena_take(Arena* arena, size_t size) noexcept nogil:
 
 
 cdef void arena_reset(Arena* arena) noexcept nogil:
-    """Take everything back, and keep the chunks."""
+    """Free all pieces, and retain the chunks."""
     arena.last = arena.first
     arena.filled = 0
     arena.used = 0
 
 
 cdef void arena_free(Arena* arena) noexcept nogil:
-    """Give the chunks back to the system."""
+    """Free the chunks."""
     chunks_free(arena.first)
     arena.first = NULL
     arena.last = NULL

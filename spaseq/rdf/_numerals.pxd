@@ -1,4 +1,4 @@
-"""Numbers that are their own terms; see _numerals.pyx."""
+"""Numerals: term numbers that encode the number's value; see _numerals.pyx."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t
@@ -14,18 +14,19 @@ cdef extern from *:
     };
     """
     const double[8] POWERS "spaseq_powers"
-    const int64_t[8] RESTS "spaseq_rests"       # what is left of an exact decimal's 10**18
+    const int64_t[8] RESTS "spaseq_rests"       # 10**18 / 10**places, for exact decimals
 
-# Behind the bits that say so, a numeral has one for a decimal; then an integer and OFFSET, or in
-# three bits how many digits stand behind the point, and all digits as a number and DIGITS_OFFSET.
+# After the tag bits of numerals, one bit says whether it is a decimal. An integer follows as its
+# value plus OFFSET; a decimal as the number of fractional digits (3 bits), and all digits as a
+# number plus DIGITS_OFFSET.
 cdef enum:
     FRACTIONAL = 0x10000000
     OFFSET = 0x08000000
     DIGITS_OFFSET = 0x01000000
     MOST_PLACES = 7
-    NUMERAL_SIZE = 64       # bytes that hold the text of any
+    NUMERAL_SIZE = 64       # bytes that suffice for the text of any numeral
 
-# What a numeral would have as a record, and its text.
+# The record of a numeral, and its text.
 cdef struct Numeral:
     TermRecord record
     char[NUMERAL_SIZE] text
@@ -39,12 +40,12 @@ cdef inline bint is_numeral(term_t term) noexcept nogil:
 
 
 cdef inline uint32_t places_of(term_t numeral) noexcept nogil:
-    """How many digits stand behind the point: 0 of an integer."""
+    """The number of fractional digits, 0 for an integer."""
     return numeral >> 25 & 7 if numeral & FRACTIONAL else 0
 
 
 cdef inline int64_t digits_of(term_t numeral) noexcept nogil:
-    """The number without its point."""
+    """The number without its decimal point."""
     if numeral & FRACTIONAL:
         return <int64_t>(numeral & 2 * DIGITS_OFFSET - 1) - DIGITS_OFFSET
     return <int64_t>(numeral & 2 * OFFSET - 1) - OFFSET
@@ -52,12 +53,12 @@ cdef inline int64_t digits_of(term_t numeral) noexcept nogil:
 
 @cython.cdivision(True)
 cdef inline double real_of(term_t numeral) noexcept nogil:
-    """The number as a double, rounded once: both are exact."""
+    """The number as a double, rounded once, since both operands are exact."""
     return <double>digits_of(numeral) / POWERS[places_of(numeral)]
 
 
 cdef inline int128 exact_of(term_t numeral) noexcept nogil:
-    """The number as a record has it: a decimal times 10**18."""
+    """The number as stored in records: a decimal times 10**18."""
     if numeral & FRACTIONAL:
         return <int128>digits_of(numeral) * RESTS[places_of(numeral)]
     return digits_of(numeral)

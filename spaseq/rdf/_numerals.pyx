@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Numbers that are their own terms: nothing is entered, kept or forgotten for them.
+"""Numerals: small numbers whose term number encodes the value, without a record in any table.
 
-Streams are full of small numbers that never come again. An xsd:integer or xsd:decimal of few digits
-has a number that is its digits, and how many of them stand behind the point, in as many bits as
-there are besides those that say so. So it is the same in all batches and windows and for all time,
-and nobody has to look for its value. Integers must be in canonical form; a decimal may end in
-zeros, as prices do, for they are among its digits, but has none in front, no plus, and a digit on
-each side of its point; and zero has no sign.
+Streams contain many small numbers that never recur. The term number of an xsd:integer or
+xsd:decimal of few digits encodes its digits and the number of fractional digits. It is the same in
+all batches and windows, and its value needs no look-up. Integers must be in canonical form. A
+decimal may end in zeros, as prices do, since these are among its digits, but has no leading zeros
+and no plus, and a digit on each side of its point. Zero has no sign.
 
-Invariant: whoever gives a number to a text asks `numeral_of` first, or one term had two; but a
-permanent term keeps its number. Cost: constant; `spell` divides for each digit.
+Invariant: a function that assigns a number to a text calls `numeral_of` first, so that no term has
+two numbers; a permanent term has its permanent number. Cost: constant; `spell` divides once per
+digit.
 """
 
 from libc.stdint cimport uint64_t
@@ -22,13 +22,13 @@ cdef const char* OF_INTEGER = b'"^^<http://www.w3.org/2001/XMLSchema#integer>'
 cdef const char* OF_DECIMAL = b'"^^<http://www.w3.org/2001/XMLSchema#decimal>'
 
 cdef enum:
-    SUFFIX_SIZE = 45    # of either
-    NAME_SIZE = 8       # of that the local name and the bracket
+    SUFFIX_SIZE = 45    # bytes of either suffix
+    NAME_SIZE = 8       # bytes of the local name and the bracket in it
     LONGEST = 10        # characters of a numeral: a sign, a point, eight digits
 
 
 cdef term_t numeral_of(const char* text, uint32_t size) noexcept nogil:
-    """The number of a term that is not permanent, by its text; 0: it is given one."""
+    """The term number of a text that is a numeral, else 0; not for permanent terms."""
     cdef const char* at = text + 1
     cdef const char* end = text + size - SUFFIX_SIZE
     cdef const char* point = NULL
@@ -44,7 +44,7 @@ cdef term_t numeral_of(const char* text, uint32_t size) noexcept nogil:
         return 0
     negative = at[0] == c"-"
     at += negative
-    # One digit at least stands in front of the point, and no zero before that one.
+    # At least one digit precedes the point, and there are no leading zeros.
     if at == end or at[0] == c"." or (at[0] == c"0" and end - at > 1 and at[1] != c"."):
         return 0
     while at < end:
@@ -61,7 +61,7 @@ cdef term_t numeral_of(const char* text, uint32_t size) noexcept nogil:
         if point != NULL or not -OFFSET <= digits < OFFSET or (negative and digits == 0):
             return 0
         return WINDOWED | NUMERAL | <uint32_t>(digits + OFFSET)
-    # One without a point is not told from an integer here.
+    # A decimal without a point could not be distinguished from an integer.
     if point == NULL:
         return 0
     places = <uint32_t>(end - point) - 1
@@ -74,7 +74,7 @@ cdef term_t numeral_of(const char* text, uint32_t size) noexcept nogil:
 
 
 cdef const TermRecord* spell(Numeral* to, term_t numeral) noexcept nogil:
-    """Write the text of a numeral; its record points to it."""
+    """Write the text and the record of a numeral."""
     cdef int64_t number = digits_of(numeral)
     cdef uint64_t left = <uint64_t>(number if number >= 0 else -number)
     cdef int64_t places = places_of(numeral)

@@ -7,8 +7,8 @@ from spaseq.rdf._terms cimport term_t
 
 cdef enum Keep:
     NOTHING     # no query can use a triple of this predicate
-    EVERY       # any of them
-    SOME        # only those with certain objects
+    EVERY       # some query may use any triple of this predicate
+    SOME        # queries can use only triples with certain objects
 
 
 cdef class Relevance:
@@ -25,7 +25,7 @@ cdef class Relevance:
 
 
 cdef inline Keep keep_of(Relevance relevance, term_t predicate) noexcept nogil:
-    """What to keep of the triples with this predicate (any number of the batch, or 0)."""
+    """Which triples with this predicate to store; the predicate may be any term number, or 0."""
     if relevance.everything:
         return Keep.EVERY
     if predicate >= relevance.size:
@@ -34,7 +34,7 @@ cdef inline Keep keep_of(Relevance relevance, term_t predicate) noexcept nogil:
 
 
 cdef inline bint keeps_object(Relevance relevance, term_t predicate, term_t value) noexcept nogil:
-    """Whether a triple is kept whose predicate has Keep.SOME."""
+    """Whether to store a triple whose predicate has Keep.SOME."""
     cdef uint32_t number = relevance.by_predicate[predicate] - Keep.SOME
     if value >= relevance.objects:
         return False

@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""What the queries can use of an event, for readers to leave out the rest.
+"""The triples that queries can use, for readers to prune the others.
 
-A triple is of use if some pattern has its predicate, or a variable in the predicate's
-place; where every pattern with that predicate names the object, only with such an object.
-Leaving out the others changes no result (docs/architecture.md): an event keeps its count of
-statements, so that one whose triples are all left out is still an event with facts.
+A triple is relevant if some pattern has its predicate, or a variable in predicate position; if
+every pattern with that predicate has a constant object, only with such an object. Pruning changes
+no result (docs/architecture.md section 5): an event stores its count of statements, so that an
+event whose triples are all pruned is still not empty.
 
-Objects that are of use with the same predicates share a set of these, so that thousands of
-classes of one hierarchy take one number each, which stays near. Cost: two look-ups of arrays.
+Objects that are relevant with the same set of predicates share the set, so that thousands of
+classes of one hierarchy need one small number each. Cost: two array accesses.
 """
 
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -17,7 +17,7 @@ cdef class Relevance:
     """The predicates, and for some of them the objects, that patterns name."""
 
     def __cinit__(self, Dictionary dictionary not None, uses=None):
-        """`uses`: (predicate, object or None) of each triple pattern; None: keep everything."""
+        """`uses` has (predicate, object or None) of each triple pattern; None: prune nothing."""
         cdef term_t predicate, value
         self.dictionary = dictionary
         self.everything = uses is None
@@ -46,7 +46,7 @@ cdef class Relevance:
         give_back(self.sets)
 
     cdef int _enter_objects(self, dict predicates_of, uint32_t width) except -1:
-        """The set of predicates, by their numbers, that each object is of use with."""
+        """Build the set of predicates, by number, with which each object is relevant."""
         cdef term_t value
         cdef uint32_t number, place
         self.width = width

@@ -1,4 +1,4 @@
-"""Terms as numbers: what a term id stands for, and how it is found; see _terms.pyx."""
+"""Term numbers, the records of terms, and hash tables of terms; see _terms.pyx."""
 
 from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
@@ -48,7 +48,7 @@ cdef extern from *:
         return spaseq_mix(k1 ^ size, spaseq_mix(a ^ k1, b ^ seed));
     }
 
-    /* Where the last quote of a text stands that has one. */
+    /* The offset of the last quote of a text, which must have one. */
     static inline uint32_t spaseq_last_quote(const char *text, uint32_t size) {
     #ifdef __SSE2__
         const __m128i quote = _mm_set1_epi8('"');
@@ -65,8 +65,8 @@ cdef extern from *:
         return size - 1;
     }
 
-    /* Copy the terms of a row: most have few, and a call takes longer than these. One by one, as
-       they have just been written: what was written in parts is not there to be read as a whole. */
+    /* Copy the terms of a row: most rows are short, and a call would cost more than the copies.
+       Terms are copied one by one, since a wide load of words just written separately stalls. */
     static inline void spaseq_copy_row(uint32_t *to, const uint32_t *from, uint32_t width) {
         if (width > 4) {
             memcpy(to, from, width * sizeof(uint32_t));
@@ -87,20 +87,20 @@ cdef extern from *:
     uint64_t hash_of "spaseq_hash"(const char* text, size_t size) noexcept nogil
     uint32_t last_quote "spaseq_last_quote"(const char* text, uint32_t size) noexcept nogil
 
-# A term id. 0 is no term (unbound). The two highest bits say who knows the term:
+# A term number. 0 is no term (unbound). The highest bits say which store has the term's record:
 ctypedef uint32_t term_t
 cdef enum:
     LOCAL = 0x80000000u         # one event batch
     WINDOWED = 0x40000000u      # the window's terms of a dictionary
-    PLACE = 0x3FFFFFFFu         # the rest is the number of its record; without a bit: permanent
-    NUMERAL = 0x20000000u       # with WINDOWED: it is a number and has no record, see
-                                # _numerals.pyx; no store has as many
+    PLACE = 0x3FFFFFFFu         # mask of the record's number; neither bit set: permanent
+    NUMERAL = 0x20000000u       # with WINDOWED: a numeral without a record, see _numerals.pyx;
+                                # no store has that many records
 
 cdef enum:
-    UNDECODED = 100             # the kind of a typed literal nobody has asked for yet
+    UNDECODED = 100             # the kind of a typed literal that is not yet decoded
     NO_ZONE = 32767
 
-# What else there is of a value.
+# The part of a value that depends on its kind.
 cdef union Further:
     double real         # FLOAT, DOUBLE: the value; DECIMAL, WIDE: the nearest double
     int64_t months      # SPAN
@@ -115,10 +115,10 @@ cdef struct TermRecord:
     uint8_t form        # POINT, SPAN: which datatype (see _literals.pxd)
     int16_t zone        # POINT: minutes, or NO_ZONE
     uint32_t epoch      # windowed terms: the epoch that last used the term; terms of a batch:
-                        # the number it was last given for the window
-    uint64_t given      # when a window gave that number, see WindowTerms; 0: it did not, or took it
+                        # their last number in the window
+    uint64_t given      # the stamp of that number, see WindowTerms; 0: none, or freed
     Further further
-    int128 exact        # BOOLEAN, INTEGER: the number; DECIMAL: times 10**18; else atto-seconds
+    int128 exact        # BOOLEAN, INTEGER: the number; DECIMAL: times 10**18; else attoseconds
 
 cdef extern from *:
     void copy_row "spaseq_copy_row"(term_t* to, const term_t* row, uint32_t width) noexcept nogil
@@ -128,10 +128,10 @@ cdef struct TermStore:
     TermRecord* records     # records[1:count]; growth moves them
     uint32_t count
     uint32_t room
-    Arena bytes             # the texts that no other buffer holds
+    Arena bytes             # texts that are in no other buffer
 
 cdef struct Slot:
-    uint32_t tag        # the lower half of the hash; tag & mask is where the search begins
+    uint32_t tag        # the lower half of the hash; tag & mask is the start of the probe sequence
     term_t term         # 0: empty
 
 cdef struct SlotTable:
@@ -149,7 +149,7 @@ cdef int slots_grow(SlotTable* table) except -1 nogil
 
 
 cdef inline uint32_t store_new(TermStore* store) noexcept nogil:
-    """The number of a new record, 0 where there is no room; records may have moved."""
+    """The number of a new record, or 0 if there is no room; records may move."""
     if store.count == store.room and not store_grow(store):
         return 0
     store.count += 1
@@ -181,7 +181,7 @@ cdef inline void record_shape(TermRecord* record) noexcept nogil:
 
 
 cdef inline void slots_put(SlotTable* table, uint32_t tag, term_t term) noexcept nogil:
-    """Enter a term whose text is not in the table; there must be room."""
+    """Insert a term whose text is not in the table; there must be room."""
     cdef uint32_t place = tag & table.mask
     while table.slots[place].term:
         place = (place + 1) & table.mask
@@ -191,14 +191,14 @@ cdef inline void slots_put(SlotTable* table, uint32_t tag, term_t term) noexcept
 cdef inline void slots_put_at(
     SlotTable* table, uint32_t place, uint32_t tag, term_t term
 ) noexcept nogil:
-    """The same, where `slots_next` has found no term and the table has not changed since."""
+    """As `slots_put`, at the empty slot that `slots_next` has reached in the unchanged table."""
     cdef Slot* slot = &table.slots[place & table.mask]
     slot.tag, slot.term = tag, term
     table.used += 1
 
 
 cdef inline term_t slots_next(const SlotTable* table, uint32_t tag, uint32_t* place) noexcept nogil:
-    """The next term with this tag, 0 where there is none; `place` begins as the tag."""
+    """The next term with this tag, or 0; `place` starts as the tag."""
     cdef const Slot* slot
     while True:
         slot = &table.slots[place[0] & table.mask]
@@ -210,14 +210,14 @@ cdef inline term_t slots_next(const SlotTable* table, uint32_t tag, uint32_t* pl
 
 
 cdef inline void slots_remove(SlotTable* table, uint32_t tag, term_t term) noexcept nogil:
-    """Take out a term that is in the table; those it stood in the way of move up."""
+    """Remove a term that is in the table, by backward-shift deletion."""
     cdef uint32_t gap = tag & table.mask
     cdef uint32_t place
     while table.slots[gap].term != term:
         gap = (gap + 1) & table.mask
     place = (gap + 1) & table.mask
     while table.slots[place].term:
-        # It may stand anywhere from where its search begins.
+        # It may move to the gap if that is within its probe sequence.
         if ((place - table.slots[place].tag) & table.mask) >= ((place - gap) & table.mask):
             table.slots[gap] = table.slots[place]
             gap = place

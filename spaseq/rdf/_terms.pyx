@@ -1,12 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Records of terms, and hash tables that find them by their text.
+"""Records of terms, and hash tables from texts to term numbers.
 
-A term is its N-Quads text with the escapes resolved; two terms are equal exactly when their
-texts are. That text can be read from its end without doubt, whatever quotes the lexical
-form contains: a plain literal ends in a quote, a typed one in `>`, a tag has neither.
+A term is identified by its N-Quads text with escapes resolved; two terms are equal if and only if
+their texts are. The text can be parsed unambiguously from its end, even if the lexical form
+contains quotes: a plain literal ends in a quote, a typed one in `>`, and a language tag contains
+neither.
 
-A table maps texts to term ids by open addressing; the records lie elsewhere, maybe in
-several stores, so one table can find the terms of all of them. Cost: constant per look-up.
+A table maps texts to term numbers by open addressing. The records are in one or several separate
+stores, so one table can index the terms of several stores. Cost: constant per look-up.
 """
 
 from libc.string cimport memset
@@ -33,7 +34,7 @@ cdef void store_free(TermStore* store) noexcept nogil:
 
 
 cdef bint store_grow(TermStore* store) noexcept nogil:
-    """Twice the room; whether there is memory, and a number, for a term more."""
+    """Double the capacity; False if there is no memory or no term number left."""
     cdef TermRecord* moved
     if store.room > PLACE >> 1:
         return False
@@ -67,7 +68,7 @@ cdef void slots_clear(SlotTable* table) noexcept nogil:
 
 
 cdef int slots_grow(SlotTable* table) except -1 nogil:
-    """Twice the slots; call it when half of them are used."""
+    """Double the slots; to be called when half of them are used."""
     cdef Slot* old = table.slots
     cdef uint32_t i, count = table.mask + 1
     cdef uint32_t used = table.used

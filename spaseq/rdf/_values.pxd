@@ -9,7 +9,7 @@ cpdef enum Kind:
     BOOLEAN
     INTEGER
     DECIMAL
-    WIDE            # an integer or decimal beyond the limits of the two before
+    WIDE            # an integer or decimal beyond the limits of INTEGER and DECIMAL
     FLOAT
     DOUBLE
     POINT

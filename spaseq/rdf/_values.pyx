@@ -1,23 +1,23 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """RDF terms → typed values, and SPARQL's operators on them.
 
-A `Value` is what a filter computes with: the kind of a term and its number, text or point
-in time, decoded once (`decode` keeps the values of the terms last seen, at most
-`CACHE_LIMIT`). A value that came from a term keeps it, so that literals are shown as they
-were written; a computed one makes its term, in canonical form, when it is asked for.
+A `Value` is the operand of expressions: the kind of a term and its number, text or point in time,
+decoded once (`decode` caches at most `CACHE_LIMIT` values). A value decoded from a term stores the
+term, so that literals are output as written; a computed value builds its term, in canonical form,
+when it is first needed.
 
 Invariants: an INTEGER fits 64 bits, a DECIMAL is an int scaled by 10**18 that fits 128 bits, and
-an integer or decimal that does not is WIDE: a number has one kind, and so one value.
-Floats are kept as the double of their 32-bit value. An operation without a value (a type
-error, a quotient by zero) gives None: SPARQL's error.
+an integer or decimal that does not is WIDE, so each number has exactly one kind. Floats are stored
+as the double of their 32-bit value. An operation without a value (a type error, a division by zero)
+returns None, which is SPARQL's error.
 
-Reference: SPARQL 1.1 section 17; where that leaves freedom (precision, lexical forms,
-unordered values), what pyoxigraph does. Where pyoxigraph has no value and the standards
-do, this has theirs: booleans are ordered, integers and decimals have any size and exact sums and
-products, quotients of decimals are cut to 18 digits (`unbounded.quotient` has the rule for WIDE
-ones), a decimal becomes the nearest double, a literal out of the range of its datatype has no
-value, durations and points in time are added either way round. Cost: constant, but for long texts;
-operations on a WIDE number cost some microseconds, and a time that its digits determine.
+Reference: SPARQL 1.1 section 17; where that leaves a choice (precision, lexical forms, unordered
+values), pyoxigraph. Where pyoxigraph has no value and the standards do, the standards: booleans are
+ordered, integers and decimals have any size and exact sums and products, quotients of decimals are
+truncated to 18 digits (see `unbounded.quotient` for WIDE ones), a decimal is converted to the
+nearest double, a literal out of the range of its datatype has no value, and durations and points in
+time can be added in either order. Cost: constant, except for long texts; operations on a WIDE
+number cost some microseconds plus a time that depends on its digits.
 """
 
 from libc.math cimport INFINITY, NAN, copysign, isinf, isnan
@@ -71,9 +71,9 @@ cdef dict DATATYPE_OF = {
     DOUBLE: DATATYPE["double"],
 }
 
-# Of dates and durations: far more digits than any value has.
+# Maximum characters of dates and durations, far more than any value needs.
 cdef int LONGEST_TIME = 1000
-# A text of no more characters is read as an int, a longer one as a Decimal.
+# A text of at most this many characters is parsed as an int, a longer one as a Decimal.
 cdef int LONGEST_INT = 40
 
 BOUNDS = {
@@ -100,14 +100,14 @@ cdef object DOUBLE_FORM = re.compile(
 
 
 cdef class Value:
-    """One decoded term. Which fields count depends on `kind`.
+    """One decoded term. `kind` determines which fields are used.
 
     `number`: a BOOLEAN's 0 or 1, an INTEGER, a DECIMAL times 10**18, a WIDE number as a
-    `decimal.Decimal`, a POINT's or SPAN's atto-seconds. `real`: a FLOAT or DOUBLE, the double
-    that is nearest to a WIDE number. `text`: an IRI, a label, the text of a STRING, LANG or
-    OTHER. `form`: the datatype's local name of a POINT or SPAN, the lowercase tag of a LANG with
-    its base direction (`en`, `ar--rtl`), the datatype of an OTHER, "integer" or "decimal" of a
-    WIDE number. `extra`: the zone of a POINT (minutes or None), the months of a SPAN.
+    `decimal.Decimal`, a POINT's or SPAN's attoseconds. `real`: a FLOAT or DOUBLE, the double
+    nearest to a WIDE number. `text`: an IRI, a label, the text of a STRING, LANG or OTHER. `form`:
+    the local name of a POINT's or SPAN's datatype, the lower-case tag of a LANG with its base
+    direction (`en`, `ar--rtl`), the datatype of an OTHER, "integer" or "decimal" for a WIDE number.
+    `extra`: the zone of a POINT (minutes or None), the months of a SPAN.
     """
 
     def __reduce__(self):
@@ -207,7 +207,7 @@ cdef Value _decode(term):
 
 
 cpdef Value parse(str name, str text):
-    """A text read as the XSD datatype `name`; None where it is not of its lexical space."""
+    """Parse a text as the XSD datatype `name`; None if it is not in its lexical space."""
     return _read(KINDS[name], name, text)
 
 
@@ -385,7 +385,7 @@ cdef str _real_text(Value v):
 
 
 cpdef str lexical(Value v):
-    """STR(): an IRI, or a literal's form as written; None for a blank node."""
+    """STR(): an IRI, or a literal's lexical form as written; None for a blank node."""
     if v.kind == BLANK:
         return None
     if v.kind <= LANG or v.kind == OTHER:
@@ -423,7 +423,7 @@ cpdef double to_double(Value v) except? -1.0:
 
 
 cpdef double to_float(Value v) except? -1.0:
-    """A number (or a boolean's 0 or 1) as a float, kept as a double."""
+    """A number (or a boolean's 0 or 1) rounded to a float, as a double."""
     if v.kind == INTEGER or v.kind == BOOLEAN:
         return <float>(<int64_t>v.number)
     if v.kind == WIDE:
@@ -467,7 +467,7 @@ cdef int _order_numbers(Value a, Value b) except? -2:
         x = to_float(a)
         y = to_float(b)
     if isnan(x) or isnan(y):
-        # The reference compares a value with itself before it looks at numbers.
+        # pyoxigraph compares for identity before it compares numbers.
         return 0 if isnan(x) and isnan(y) and a.kind == b.kind else 2
     return (x > y) - (x < y)
 
@@ -480,7 +480,7 @@ cdef int _order_points(Value a, Value b) except? -2:
 
 
 cpdef object equals(Value a, Value b):
-    """SPARQL's `=`: True, False, or None where the values are incomparable."""
+    """SPARQL's `=`: True, False, or None if the values are incomparable."""
     if _numeric(a):
         if _numeric(b):
             return _order_numbers(a, b) == 0 and not (isnan(a.real) and isnan(b.real))
@@ -496,7 +496,7 @@ cpdef object equals(Value a, Value b):
         if a.kind == SPAN:
             return a.number == b.number and a.extra == b.extra
         return True if a.text == b.text and a.form == b.form else None
-    # Two kinds are different values, unless one is a literal nobody can interpret.
+    # Values of two kinds differ, unless one is a literal of an unknown datatype.
     return None if _opaque(a, b) or _opaque(b, a) else False
 
 
@@ -601,7 +601,7 @@ cpdef Value subtract(Value a, Value b):
 
 
 cdef Value _spans(Value a, Value b, months, seconds):
-    # A duration is all positive or all negative.
+    # The months and seconds of a duration have the same sign.
     if calendar.checked_span(months, seconds) is None or months * seconds < 0:
         return None
     return span(a.form if a.form == b.form else "duration", months, seconds)

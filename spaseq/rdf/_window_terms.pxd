@@ -8,11 +8,11 @@ from spaseq.rdf._memory cimport Arena
 from spaseq.rdf._numerals cimport is_numeral
 from spaseq.rdf._terms cimport LOCAL, WINDOWED, SlotTable, TermRecord, TermStore, term_t
 
-# Some stretch of the stream, and the bytes of the terms it used last.
+# A range of the stream, and the texts of the terms whose last use is in it.
 cdef struct Epoch:
     Arena bytes
     int64_t last        # the greatest position in it
-    uint32_t* listed    # `count` terms: those it was the last to use, and others
+    uint32_t* listed    # `count` terms: at least those whose last use is in this epoch
     uint32_t count
     uint32_t room
 
@@ -21,33 +21,36 @@ cdef class WindowTerms:
     cdef TermStore store
     cdef SlotTable known
     cdef uint32_t unused            # first of the free records, linked by `size`; 0: none
-    cdef PyObject** objects         # per record: its pyoxigraph term; NULL: nobody asked for it
+    cdef PyObject** objects         # per record: its pyoxigraph term; NULL until first used
     cdef uint32_t object_room
-    cdef uint32_t object_count      # how many are not NULL
+    cdef uint32_t object_count      # the number of objects that are not NULL
     cdef Epoch* epochs              # a ring: epoch e is at e % EPOCHS, oldest to current
     cdef uint32_t oldest
     cdef uint32_t current
     cdef int64_t horizon
     cdef int64_t cut                # the position at which the current epoch ends
     cdef bint begun
-    cdef readonly uint64_t entered  # terms so far, each time one came (again)
-    cdef readonly uint32_t live     # terms now
-    cdef uint64_t stamp             # no number is given to two terms under the same one
+    cdef readonly uint64_t entered  # uses of terms so far
+    cdef readonly uint32_t live     # terms at present
+    cdef uint64_t stamp             # under one stamp, no number is assigned to two terms
 
     cdef int move_to(self, int64_t position) except -1 nogil
     cdef inline int reach(self, int64_t position) except -1 nogil:
-        """As `move_to`, for a position that may be within the current epoch."""
+        """As `move_to`, with a fast path for positions in the current epoch."""
         if position < self.cut and self.begun:
             return 0
         return self.move_to(position)
     cdef inline uint32_t remembered(self, const TermRecord* wanted) noexcept nogil:
-        """The number that a term of a batch was last given, if the term still has it; else 0."""
+        """The last window number of a term of a batch, if it is still valid; else 0."""
         cdef uint32_t number = wanted.epoch
         if number < self.store.count and self.store.records[number].given == wanted.given:
             return number
         return 0
     cdef inline term_t keep(self, EventBatch batch, term_t term) except 0 nogil:
-        """The number of a term of a batch from now on: permanent ones keep theirs."""
+        """Use a term of a batch in the window and return its number there.
+
+        Numbers of permanent terms and numerals do not change.
+        """
         cdef uint32_t number
         if not term & LOCAL:
             return term
@@ -58,7 +61,7 @@ cdef class WindowTerms:
         return self.give(batch, term, number)
     cdef term_t give(self, EventBatch batch, term_t term, uint32_t number) except 0 nogil
     cdef inline int keep_on(self, term_t term) except -1 nogil:
-        """As `keep`, for a number that `seek` has just given for a term of the present event."""
+        """As `keep`, for a number that `seek` has just returned for a term of the present event."""
         self.entered += 1
         if is_numeral(term) or self.store.records[term ^ WINDOWED].epoch == self.current:
             return 0
@@ -66,9 +69,9 @@ cdef class WindowTerms:
     cdef int use(self, uint32_t number) except -1 nogil
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil
     cdef inline term_t seek(self, EventBatch batch, term_t term) noexcept nogil:
-        """The number that `keep` would give, where the window has the term; else its own.
+        """The number that `keep` would return if the window has the term; else the batch's number.
 
-        Good for comparing: terms that differ have numbers that differ. For the present event.
+        For comparisons within the present event: different terms have different numbers.
         """
         cdef uint32_t number
         if not term & LOCAL:

@@ -1,19 +1,19 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The terms that matched events have brought into the window, each once.
+"""The terms of stored rows, each once, freed behind the window.
 
-Terms of a batch die with it. Those that a row of a match keeps are entered here: equal terms
-of different events get one number and one Python object. A term belongs to the epoch that
-used it last; an epoch is a stretch of the stream a quarter of the horizon long, or as much longer
-as it takes to bring some hundred terms or some kilobytes, and goes, with its bytes and numbers,
-when the stream is a horizon past its end. So there is never more here than those and what one and a
-half horizons have brought, however long the stream is.
+Terms of a batch are freed with the batch. Terms of rows that the automaton stores are entered here:
+equal terms of different events have one number and one Python object. A term belongs to the epoch
+of its last use. An epoch is a range of the stream of a quarter of the horizon, or longer until it
+has some hundred terms or some kilobytes of text. It is freed, with its texts and numbers, when the
+stream is a horizon past its end. Memory is therefore bounded by the terms of one and a half
+horizons plus that minimum, for streams of any length.
 
-Invariant: a number is valid until the stream is one horizon past its last use; no reader
-may hold it longer. Each epoch lists every term that it was the last to use. Cost: entering is a
-look-up, and a copy of the text once per epoch; dropping an epoch is linear in those it lists. A
-term of a batch remembers its number and the stamp under which that was given: the number is its
-own as long as the record has the same stamp, for there are new ones whenever numbers come free.
-Small integers and decimals are their own numbers, without an object (_numerals.pyx).
+Invariant: a number is valid until the stream is one horizon past its last use; no reader may hold
+it longer. Each epoch lists every term whose last use is in it. Cost: entering a term is a look-up,
+and a copy of the text once per epoch; freeing an epoch is linear in the terms it lists. The record
+of a batch's term caches its window number with the stamp under which that was assigned. The number
+is valid while the window's record has the same stamp, since the stamp changes whenever numbers are
+freed. Small integers and decimals are numerals (_numerals.pyx).
 """
 
 from cpython.ref cimport Py_CLEAR, Py_INCREF, PyObject
@@ -53,11 +53,11 @@ from spaseq.rdf._terms cimport (
 )
 
 cdef enum:
-    AHEAD = 8           # so many terms ahead of that which is looked for
-    FAR = 1 << 14       # a table of more slots is not all near: these have 128 KB
-    EPOCHS = 8      # in the ring: those of one and a half horizons, and the current one
-    FEWEST = 256            # terms of an epoch that ends, or
-    LEAST_BYTES = 1 << 15   # of its texts: what comes again and again is copied for each epoch
+    AHEAD = 8               # prefetch distance in terms
+    FAR = 1 << 14           # slots of a table (128 KB) beyond which prefetching pays
+    EPOCHS = 8              # size of the ring: epochs of one and a half horizons, and the current
+    FEWEST = 256            # an epoch ends only with this many terms, or
+    LEAST_BYTES = 1 << 15   # this many bytes of texts, since recurring terms are copied per epoch
 
 cdef uint32_t FREE = 0xFFFFFFFFu
 cdef uint64_t NEVER = 1     # before any stamp
@@ -66,21 +66,21 @@ cdef uint64_t _taken = 0
 
 
 cdef uint64_t _stamps():
-    """The first of 2**32 stamps that no window has had."""
+    """The first of 2**32 unused stamps."""
     global _taken
     _taken += 1
     return _taken << 32
 
 
 cdef inline bint _is(WindowTerms self, uint32_t number, const TermRecord* wanted) noexcept nogil:
-    """Whether a number is that of a term."""
+    """Whether a number is that of the wanted term."""
     return record_is(&self.store.records[number], wanted.hash, wanted.text, wanted.size)
 
 
 cdef inline uint32_t _find(
     WindowTerms self, const TermRecord* wanted, uint32_t* place
 ) noexcept nogil:
-    """The number of a term by its text; or 0, and where in the table it would be."""
+    """The number of a term by its text, or 0; `place` is then its empty slot in the table."""
     cdef term_t number
     place[0] = <uint32_t>wanted.hash
     while True:
@@ -92,11 +92,11 @@ cdef inline uint32_t _find(
 cdef inline uint32_t _number(
     WindowTerms self, EventBatch batch, term_t term, uint32_t* place
 ) noexcept nogil:
-    """The number of a term that is the batch's own; or 0, and where in the table it would be.
+    """The number of a local term of the batch, or 0; `place` is then its empty slot in the table.
 
-    The cache is asked for what it takes to find those that come next: terms are numbered as they
-    come, so most are looked for soon. That is written here, for a call of a function that does
-    nothing else may be left out by compilers.
+    Prefetches the slots and records of the next terms, most of which are looked up soon, since
+    terms are numbered in input order. The prefetch is inlined here, because compilers may drop a
+    call to a function that only prefetches.
     """
     cdef TermRecord* wanted = record_of(batch, term)
     cdef uint32_t number
@@ -116,7 +116,7 @@ cdef inline uint32_t _number(
 
 
 cdef inline int _place(WindowTerms self, uint32_t number, const char* text) except -1 nogil:
-    """Let a term be of the current epoch: its text is copied there."""
+    """Move a term to the current epoch, and copy its text there."""
     cdef TermRecord* record = &self.store.records[number]
     cdef Epoch* epoch = &self.epochs[self.current % EPOCHS]
     cdef char* kept = <char*>arena_piece(&epoch.bytes, record.size)
@@ -136,7 +136,7 @@ cdef inline int _place(WindowTerms self, uint32_t number, const char* text) exce
 
 
 cdef inline int _use(WindowTerms self, uint32_t number) except -1 nogil:
-    """A term is used again: it is of the current epoch."""
+    """Use a term again, which moves it to the current epoch."""
     cdef TermRecord* record = &self.store.records[number]
     if record.epoch != self.current:
         _place(self, number, record.text)
@@ -146,7 +146,7 @@ cdef inline int _use(WindowTerms self, uint32_t number) except -1 nogil:
 cdef inline uint32_t _new(
     WindowTerms self, const TermRecord* wanted, uint32_t place
 ) except 0 nogil:
-    """The number of a term that has none, from now on at a place of the table."""
+    """Enter a term at an empty slot of the table, and return its number."""
     cdef uint32_t number
     number = self.unused
     if number:
@@ -166,15 +166,16 @@ cdef inline uint32_t _new(
 
 
 cdef class WindowTerms:
-    """Terms by number, forgotten behind the window.
+    """The terms of stored rows, freed behind the window.
 
-    `horizon` is how far back a position (a time, or a count of events) may be needed.
+    `horizon` is the maximum distance of positions that may be needed, in the unit of positions:
+    microseconds, or events.
     """
 
     def __cinit__(self, int64_t horizon):
         store_init(&self.store)
         slots_init(&self.known, 256)
-        # A term that was never given a number does not take this for its own.
+        # A record without a cached number (0, stamp 0) must not match this record.
         self.store.records[0].given = NEVER
         self.stamp = _stamps()
         self.horizon = horizon
@@ -198,11 +199,11 @@ cdef class WindowTerms:
 
     @property
     def bytes(self):
-        """The bytes of texts held now."""
+        """The bytes of the texts."""
         return sum(self.epochs[i].bytes.used for i in range(EPOCHS))
 
     cdef int move_to(self, int64_t position) except -1 nogil:
-        """The stream has come to a position: epochs a horizon behind it go."""
+        """Advance to a position of the stream, and free epochs more than a horizon before it."""
         cdef uint32_t gone
         cdef const Epoch* epoch
         if not self.begun:
@@ -213,9 +214,9 @@ cdef class WindowTerms:
             return 0
         self.cut = self._end(position)
         gone = self.oldest
-        # The ring must have room for one more epoch, whatever the positions are.
+        # The ring must have room for one more epoch, for any positions.
         while gone < self.current and (
-            # Positions do not fall, but two may be further apart than a signed number can say.
+            # Positions never decrease, but their distance may exceed a signed 64-bit number.
             <uint64_t>position - <uint64_t>self.epochs[gone % EPOCHS].last
             > <uint64_t>self.horizon
             or self.current - gone >= EPOCHS - 1
@@ -235,7 +236,7 @@ cdef class WindowTerms:
         return position + length if position < INT64_MAX - length else INT64_MAX
 
     cdef term_t give(self, EventBatch batch, term_t term, uint32_t number) except 0 nogil:
-        """As `keep`, for a term of a batch with a number that it is known to have, or 0."""
+        """As `keep`, for a local term of a batch and its cached number, or 0."""
         cdef TermRecord* wanted = record_of(batch, term)
         cdef uint32_t place
         if number == 0:
@@ -248,11 +249,11 @@ cdef class WindowTerms:
         return WINDOWED | number
 
     cdef int use(self, uint32_t number) except -1 nogil:
-        """A term is used again: it is of the current epoch."""
+        """Use a term again, which moves it to the current epoch."""
         return _use(self, number)
 
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil:
-        """The number from now on of a term that is not permanent, by its text."""
+        """Use a term that is not permanent, by its text, and return its number."""
         cdef TermRecord wanted
         cdef term_t numeral = numeral_of(text, size)
         cdef uint32_t number, place
@@ -271,13 +272,13 @@ cdef class WindowTerms:
         return WINDOWED | _new(self, &wanted, place)
 
     cdef term_t find(self, EventBatch batch, term_t term) noexcept nogil:
-        """As `seek`, for a term of a batch that is not remembered."""
+        """As `seek`, for a local term of a batch without a cached number."""
         cdef uint32_t place
         cdef uint32_t number = _number(self, batch, term, &place)
         return WINDOWED | number if number else term
 
     cdef int _drop(self, uint32_t up_to) except -1 nogil:
-        """Forget the terms of all epochs before `up_to`."""
+        """Free the epochs before `up_to` and their terms."""
         cdef uint32_t i, j, number
         cdef Epoch* epoch
         cdef TermRecord* record
@@ -306,9 +307,9 @@ cdef class WindowTerms:
         return 0
 
     cdef object term(self, term_t number):
-        """The pyoxigraph term of a windowed number; None where the window has passed over it.
+        """The pyoxigraph term of a window number; None if the term has been freed.
 
-        What is dead, but not yet swept away, may still name it.
+        Expired groups that are not yet removed may still refer to freed terms.
         """
         cdef uint32_t i = number & PLACE
         cdef const TermRecord* record
@@ -330,7 +331,7 @@ cdef class WindowTerms:
         return made
 
     cdef int _widen_objects(self) except -1:
-        """Room for an object of each record."""
+        """Make room for an object of each record."""
         cdef size_t room = self.store.room
         self.objects = <PyObject**>longer(
             self.objects, room, sizeof(PyObject*), b"another term of the window"
@@ -342,7 +343,7 @@ cdef class WindowTerms:
         return 0
 
     cdef int _drop_objects(self, const Epoch* epoch, uint32_t present) except -1:
-        """Forget the objects of the terms that an epoch was the last to use."""
+        """Drop the objects of the terms whose last use is in an epoch."""
         cdef uint32_t i, number
         for i in range(epoch.count):
             number = epoch.listed[i]
@@ -359,15 +360,15 @@ cdef class WindowTerms:
         self.move_to(position)
 
     def hold(self, EventBatch batch not None, term_t number):
-        """The number that a term of a batch has for the window."""
+        """See `keep`."""
         return self.keep(batch, number)
 
     def look(self, term_t number):
-        """The pyoxigraph term of a number that `hold` gave for a term that is not permanent."""
+        """The pyoxigraph term of a number that `hold` returned for a term that is not permanent."""
         return self.term(number)
 
     def kept(self, EventBatch batch not None, term_t number):
-        """The pyoxigraph term of a number of a batch, kept for the window."""
+        """The pyoxigraph term of a number of a batch, after `hold`."""
         if number & LOCAL:
             number = self.keep(batch, number)
         return self.term(number) if number & WINDOWED else batch.dictionary.term(number)

@@ -1,10 +1,10 @@
 """XSD dates, times and durations: lexical forms ↔ numbers.
 
-A point in time is a count of atto-seconds (10⁻¹⁸ s, as an int) since 0001-01-01T00:00:00
-of the proleptic Gregorian calendar, in UTC where it has a zone, as if in UTC where it has
-none; a duration is a pair (months, atto-seconds). Every parser returns None for a text
-outside its lexical space; every formatter gives the canonical form. All numbers fit 128
-bits (months: 64), else the value is None. Cost: constant.
+A point in time is a count of attoseconds (10⁻¹⁸ s, as an int) since 0001-01-01T00:00:00 of the
+proleptic Gregorian calendar, in UTC; a time without a zone is counted as if in UTC. A duration
+is a pair (months, attoseconds). Every parser returns None for a text outside its lexical space;
+every formatter returns the canonical form. Numbers have at most 128 bits (months: 64); beyond
+that the value is None. Cost: constant.
 
 Source: XML Schema 1.1 part 2, sections 3.3 and appendix E (seven-property model,
 timeOnTimeline, dateTimePlusDuration).
@@ -19,13 +19,13 @@ SECOND = 10**18
 MINUTE = 60 * SECOND
 HOUR = 3600 * SECOND
 DAY = 86400 * SECOND
-WIDEST = 2**127
-MONTHS_WIDEST = 2**63
+ATTOSECONDS_BOUND = 2**127  # exclusive, by 128-bit signed integers
+MONTHS_BOUND = 2**63  # exclusive
 
 Point: TypeAlias = tuple[int, int | None]
-"""(atto-seconds, zone in minutes or None)."""
+"""(attoseconds, zone in minutes or None)."""
 Span: TypeAlias = tuple[int, int]
-"""(months, atto-seconds)."""
+"""(months, attoseconds)."""
 
 _YEAR = r"(?P<year>-?(?:[1-9][0-9]{3,}|0[0-9]{3}))"
 _MONTH = r"(?P<month>0[1-9]|1[0-2])"
@@ -69,7 +69,7 @@ def days_before(year: int, month: int, day: int) -> int:
 
 
 def civil(days: int) -> tuple[int, int, int]:
-    """The date that lies `days` after 0001-01-01."""
+    """The date `days` after 0001-01-01, as (year, month, day)."""
     era, rest = divmod(days, 146097)
     century = min(rest // 36524, 3)
     rest -= century * 36524
@@ -86,7 +86,7 @@ def civil(days: int) -> tuple[int, int, int]:
 
 
 def atto_seconds(text: str) -> int | None:
-    """`5.25` → 5.25 × 10¹⁸; None where 18 digits after the point do not hold it."""
+    """`5.25` → 5.25 × 10¹⁸; None if the fraction has more than 18 digits."""
     whole, _, fraction = text.partition(".")
     fraction = fraction.rstrip("0")
     if len(fraction) > 18:
@@ -95,18 +95,18 @@ def atto_seconds(text: str) -> int | None:
 
 
 def parse_point(form: str, text: str) -> Point | None:
-    """A text of the datatype `form` (`dateTime`, `date`, `time`, `gYear`, …)."""
-    found = _FORMS[form].fullmatch(text)
-    if found is None:
+    """Parse a text of the datatype `form` (`dateTime`, `date`, `time`, `gYear`, …)."""
+    match = _FORMS[form].fullmatch(text)
+    if match is None:
         return None
-    part = found.groupdict()
+    part = match.groupdict()
     has_day = part.get("day") is not None
     year = int(part["year"]) if part.get("year") is not None else 1972
     month = int(part["month"]) if part.get("month") is not None else 12
     if form == "gYear":
         month = 12
     day = int(part["day"]) if has_day else days_in_month(year, month)
-    # Without a year the day is checked against a leap year, which 1972 is.
+    # Without a year the day is checked against 1972, a leap year.
     if has_day and day > days_in_month(year, month):
         return None
     instant = days_before(year, month, day) * DAY
@@ -121,7 +121,7 @@ def parse_point(form: str, text: str) -> Point | None:
     zone = _zone(part["zone"])
     if zone is not None:
         instant -= zone * MINUTE
-    return (instant, zone) if -WIDEST <= instant < WIDEST else None
+    return (instant, zone) if -ATTOSECONDS_BOUND <= instant < ATTOSECONDS_BOUND else None
 
 
 def _zone(text: str | None) -> int | None:
@@ -134,7 +134,7 @@ def _zone(text: str | None) -> int | None:
 
 
 def fields(point: Point) -> tuple[int, int, int, int, int, int]:
-    """(year, month, day, hour, minute, second in atto-seconds), in the point's own zone."""
+    """(year, month, day, hour, minute, second in attoseconds), in the point's own zone."""
     instant, zone = point
     days, rest = divmod(instant + (zone or 0) * MINUTE, DAY)
     year, month, day = civil(days)
@@ -170,18 +170,18 @@ def format_zone(zone: int | None) -> str:
 
 
 def format_seconds(second: int, width: int = 1) -> str:
-    """A non-negative count of atto-seconds as seconds, `width` digits before the point."""
+    """A non-negative count of attoseconds as seconds, with at least `width` integer digits."""
     whole, fraction = divmod(second, SECOND)
     text = f"{whole:0{width}}"
     return f"{text}.{fraction:018}".rstrip("0") if fraction else text
 
 
 def parse_duration(form: str, text: str) -> Span | None:
-    """A text of `duration`, `yearMonthDuration` or `dayTimeDuration`."""
-    found = _DURATION.fullmatch(text)
-    if found is None:
+    """Parse a text of the datatype `duration`, `yearMonthDuration` or `dayTimeDuration`."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
         return None
-    sign, years, months, days, clock, hours, minutes, seconds = found.groups()
+    sign, years, months, days, clock, hours, minutes, seconds = match.groups()
     in_months = years is not None or months is not None
     in_clock = hours is not None or minutes is not None or seconds is not None
     in_seconds = days is not None or in_clock
@@ -200,9 +200,10 @@ def parse_duration(form: str, text: str) -> Span | None:
 
 
 def checked_span(months: int, seconds: int) -> Span | None:
-    if -MONTHS_WIDEST <= months < MONTHS_WIDEST and -WIDEST <= seconds < WIDEST:
-        return months, seconds
-    return None
+    """The duration, or None if it exceeds the bounds."""
+    months_fit = -MONTHS_BOUND <= months < MONTHS_BOUND
+    seconds_fit = -ATTOSECONDS_BOUND <= seconds < ATTOSECONDS_BOUND
+    return (months, seconds) if months_fit and seconds_fit else None
 
 
 def format_duration(form: str, span: Span) -> str:
@@ -224,8 +225,10 @@ def format_duration(form: str, span: Span) -> str:
 
 
 def add(form: str, point: Point, span: Span) -> Point | None:
-    """`point + span` for a `dateTime`, a `date` or a `time`;
-    None beyond 128 bits. A time goes round the clock and takes no notice of months."""
+    """`point + span` for a `dateTime`, a `date` or a `time`; None beyond 128 bits.
+
+    A `time` wraps around at midnight and ignores months.
+    """
     months, seconds = span
     instant, zone = point
     shift = (zone or 0) * MINUTE
@@ -243,11 +246,11 @@ def add(form: str, point: Point, span: Span) -> Point | None:
     if form == "date":
         local -= local % DAY
     instant = local - shift
-    return (instant, zone) if -WIDEST <= instant < WIDEST else None
+    return (instant, zone) if -ATTOSECONDS_BOUND <= instant < ATTOSECONDS_BOUND else None
 
 
 def compare_points(left: Point, right: Point) -> int | None:
-    """-1, 0, 1; None where a missing zone leaves the order open (XSD: 14 hours)."""
+    """-1, 0 or 1; None if a missing zone makes the order undefined (XSD: within 14 hours)."""
     mine, my_zone = left
     its, its_zone = right
     if (my_zone is None) == (its_zone is None):
@@ -269,7 +272,7 @@ _REFERENCES = tuple(
 
 
 def compare_spans(left: Span, right: Span) -> int | None:
-    """-1, 0, 1, or None: the order of XSD 1.1 section 3.3.6, by four reference times."""
+    """-1, 0, 1 or None: the order of XSD 1.1 section 3.3.6, by four reference times."""
     if left[0] == right[0]:
         return (left[1] > right[1]) - (left[1] < right[1])
     if left[1] == right[1]:

@@ -1,7 +1,7 @@
-"""Checks of data from outside that must have a certain shape: plain values, lists and records.
+"""Validation of untrusted saved state: integers, strings, lists and records.
 
-Each check returns the value it was given, or raises a `StateError` that says where in the data the
-value is and what it should be.
+Each check returns its argument, or raises a `StateError` that names the position of the value in
+the state and the expected type. `where` is that position.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from spaseq.errors import StateError
 LEAST, GREATEST = -(2**63), 2**63 - 1
 """The range of timestamps, in microseconds."""
 MOST = 2**62
-"""More than anything is ever counted up to; the counter can still be raised."""
+"""Upper bound of counters; no run reaches it, and incrementing it does not overflow."""
 MOST_ORDINAL = 2**32 - 2
-"""Of the events of one stream at one timestamp: the next one's has 32 bits too."""
+"""The greatest ordinal of an event, such that the next one's has 32 bits too."""
 
 
 def refuse(where: str, problem: str) -> NoReturn:
-    """Refuse saved state for what is at some place of it."""
+    """Raise the `StateError` for a problem at a position of the state."""
     raise StateError(f"the saved state is damaged: {where}: {problem}")
 
 
 def whole(value: Any, where: str, least: int = 0, most: int = MOST) -> int:
     """An integer from `least` to `most`."""
     if type(value) is not int or not least <= value <= most:
-        refuse(where, f"{_shown(value)} is no integer from {least} to {most}")
+        refuse(where, f"{_shown(value)} is not an integer from {least} to {most}")
     return value
 
 
@@ -41,14 +41,14 @@ def flag(value: Any, where: str) -> bool:
 def text(value: Any, where: str) -> str:
     """A string."""
     if type(value) is not str:
-        refuse(where, f"{_shown(value)} is no string")
+        refuse(where, f"{_shown(value)} is not a string")
     return value
 
 
 def listed(value: Any, where: str, length: int | None = None) -> list[Any]:
-    """A list, of some length."""
+    """A list, of the given length if there is one."""
     if type(value) is not list or (length is not None and len(value) != length):
-        refuse(where, "is no list" if length is None else f"is no list of {length}")
+        refuse(where, "is not a list" if length is None else f"is not a list of length {length}")
     return value
 
 
@@ -58,35 +58,35 @@ def wholes(
     """A list of integers from `least` to `most`."""
     for item in listed(value, where, length):
         if type(item) is not int or not least <= item <= most:
-            refuse(where, f"{_shown(item)} is no integer from {least} to {most}")
-    found: list[int] = value
-    return found
+            refuse(where, f"{_shown(item)} is not an integer from {least} to {most}")
+    integers: list[int] = value
+    return integers
 
 
 def record(value: Any, where: str, names: Collection[str]) -> dict[str, Any]:
-    """A record with exactly these names."""
+    """A record with exactly these fields."""
     if type(value) is not dict or value.keys() != set(names):
-        refuse(where, f"is no record of {', '.join(sorted(names))}")
+        refuse(where, f"is not a record of {', '.join(sorted(names))}")
     return value
 
 
 def counts(
     value: Any, where: str, names: Iterable[str], least: int = 0, most: int = MOST
 ) -> dict[str, int]:
-    """An integer from `least` to `most` for each of some names, but for those left out."""
+    """A record of integers from `least` to `most`, in which fields may be missing."""
     known = set(names)
     if type(value) is not dict or not value.keys() <= known:
-        refuse(where, f"is no record of {', '.join(sorted(known))}")
+        refuse(where, f"is not a record of {', '.join(sorted(known))}")
     return {name: whole(number, f"{where}.{name}", least, most) for name, number in value.items()}
 
 
 def rising(numbers: Iterable[int], where: str, *, strictly: bool = True) -> None:
-    """Numbers of which each is greater than the one before it, or as great."""
-    before: int | None = None
+    """Check that the numbers ascend, strictly or not."""
+    previous: int | None = None
     for number in numbers:
-        if before is not None and (number < before or (strictly and number == before)):
-            refuse(where, f"{number} comes after {before}")
-        before = number
+        if previous is not None and (number < previous or (strictly and number == previous)):
+            refuse(where, f"{number} follows {previous}")
+        previous = number
 
 
 def _shown(value: Any) -> str:

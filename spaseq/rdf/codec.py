@@ -1,10 +1,10 @@
-"""Terms, events and plain values ↔ JSON-able data, each term and event written once.
+"""Terms, events and plain values ↔ JSON-serialisable data, each term and event written once.
 
-The format of saved state: no pickle, so a blob can be read by another version or refused,
-never executed. Values are None, booleans, integers, floats, decimals, strings, terms, and
-tuples of these; everything else is a programming error and raises TypeError.
+Saved state contains no pickle, so another version can read or refuse a blob but never executes
+it. Values are None, booleans, integers, floats, decimals, strings, terms, and tuples of these;
+anything else is a programming error and raises TypeError.
 
-A `Reader` trusts nothing: whatever a `Writer` could not have written is a `StateError`.
+A `Reader` validates its input: data that a `Writer` cannot have written raises a `StateError`.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from spaseq.rdf.checked import GREATEST, LEAST, MOST_ORDINAL, listed, record, re
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp
 from spaseq.rdf.tagged import tag_of, tagged_literal
 
-_DEEPEST = 8
-"""Tuples inside of tuples; a match's identity has four."""
+_MAX_NESTING = 8
+"""Nesting depth of tuples; a match's identity needs four."""
 
 
 class Writer:
-    """Collects the tables that a `Reader` needs."""
+    """Numbers terms and events, and collects the tables that a `Reader` needs."""
 
     def __init__(self) -> None:
         self.terms: list[list[str]] = []
         self.events: list[list[Any]] = []
         self._term_numbers: dict[Term, int] = {}
         self._event_numbers: dict[int, int] = {}
-        self._kept: list[Event] = []
+        self._alive: list[Event] = []  # so that no `id` is reused
 
     def term(self, term: Term) -> int:
         number = self._term_numbers.get(term)
@@ -44,11 +44,11 @@ class Writer:
         return [time.micros, time.domain, self.term(time.term)]
 
     def event(self, event: Event, facts: bool = True) -> int:
-        """The event's number; its graph is kept only where something can still read it."""
+        """The event's number; `facts` says whether its graph is needed too."""
         number = self._event_numbers.get(id(event))
         if number is None:
             number = self._event_numbers[id(event)] = len(self.events)
-            self._kept.append(event)
+            self._alive.append(event)
             self.events.append(
                 [
                     event.stream,
@@ -63,7 +63,7 @@ class Writer:
         return number
 
     def value(self, value: Any) -> Any:
-        """A cell: numbers and None as they are, the rest as [tag, …]."""
+        """A value: None, booleans and integers unchanged, anything else as [tag, …]."""
         if value is None or isinstance(value, bool | int):
             return value
         if isinstance(value, ox.NamedNode | ox.BlankNode | ox.Literal):
@@ -76,17 +76,17 @@ class Writer:
             return ["d", str(value)]
         if isinstance(value, tuple):
             return ["l", *map(self.value, value)]
-        raise TypeError(f"{type(value).__name__} cannot be part of saved state")
+        raise TypeError(f"{type(value).__name__} cannot be saved")
 
     def tables(self) -> dict[str, Any]:
         return {"terms": self.terms, "events": self.events}
 
 
 class Reader:
-    """Reads what a `Writer` wrote; equal numbers give the very same objects.
+    """Reads the tables of a `Writer`; equal numbers return identical objects.
 
     Raises:
-        StateError: for anything else, as the methods do.
+        StateError: if the tables are invalid; the methods raise it for invalid data.
     """
 
     def __init__(self, tables: Any):
@@ -107,7 +107,7 @@ class Reader:
         micros, domain, number = listed(parts, where, 3)
         literal = self.term(number, where)
         if domain not in (NUMBER, DATE_TIME) or not isinstance(literal, ox.Literal):
-            refuse(where, "is no timestamp")
+            refuse(where, "is not a timestamp")
         return Timestamp(whole(micros, where, LEAST, GREATEST), domain, literal)
 
     def event(self, number: Any, where: str = "an event") -> Event:
@@ -119,11 +119,11 @@ class Reader:
         if type(data) is int:
             return whole(data, where, LEAST, GREATEST)
         tag, *parts = listed(data, where) or [None]
-        if tag == "l" and depth < _DEEPEST:
+        if tag == "l" and depth < _MAX_NESTING:
             return tuple([self.value(part, where, depth + 1) for part in parts])
         read = _READ.get(tag) if type(tag) is str else None
         if read is None or len(parts) != 1:
-            refuse(where, "is no value")
+            refuse(where, "is not a value")
         return read(self, parts[0], where)
 
     def _event(self, fields: Any, where: str) -> Event:
@@ -139,7 +139,7 @@ class Reader:
     def _fact(self, fact: Any, where: str) -> Fact:
         subject, predicate, value = [self.term(term, where) for term in listed(fact, where, 3)]
         if isinstance(subject, ox.Literal) or not isinstance(predicate, ox.NamedNode):
-            refuse(where, "has a fact that is no triple")
+            refuse(where, "has a fact that is not a triple")
         return subject, predicate, value
 
     def _name(self, number: Any, where: str) -> ox.NamedNode | ox.BlankNode:
@@ -153,14 +153,14 @@ def _float(reader: Reader, data: Any, where: str) -> float:
     try:
         return float.fromhex(text(data, where))
     except (ValueError, OverflowError):
-        refuse(where, "is no float")
+        refuse(where, "is not a float")
 
 
 def _decimal(reader: Reader, data: Any, where: str) -> Decimal:
     try:
         return Decimal(text(data, where))
     except ArithmeticError:
-        refuse(where, "is no decimal")
+        refuse(where, "is not a decimal")
 
 
 _READ: dict[str, Callable[[Reader, Any, str], Any]] = {
@@ -194,4 +194,4 @@ def _term(parts: Any, where: str) -> Term:
             return ox.Literal(texts[0], datatype=ox.NamedNode(texts[1]))
     except ValueError as error:
         refuse(where, str(error))
-    return refuse(where, "is no term")
+    return refuse(where, "is not a term")

@@ -1,9 +1,9 @@
-"""XPath's casts between the XSD datatypes, its signs and rounding, on decoded values.
+"""XPath's casts between XSD datatypes, unary operators and rounding, on decoded values.
 
-An operation without a value gives None. Everything is as pyoxigraph has it, but that numbers
-have any size, and whole numbers stay whole when a double becomes a decimal or an integer. The
-decimal of another double is cut to 18 digits behind the point; one that has none there has its
-17 significant digits. Cost: constant, of a WIDE number linear in its digits.
+A function returns None where XPath has an error. Results equal pyoxigraph's, except that numbers
+have any size, and that whole doubles are converted to decimals and integers exactly. Other
+doubles are truncated to 18 fractional digits as decimals, or, if these are all zero, have 17
+significant digits. Cost: constant; for a WIDE number linear in its digits.
 
 Source: XQuery and XPath Functions 3.1, sections 4.2, 4.4 and 19.
 """
@@ -48,7 +48,7 @@ from spaseq.rdf._values import (
 
 ONE = 10**18
 _CLOCK_DAY = calendar.days_before(1972, 12, 31) * calendar.DAY
-"""The day that times are counted on."""
+"""The date of a `time` value, in attoseconds."""
 
 
 def negate(value: Value) -> Value | None:
@@ -104,7 +104,7 @@ def floored(value: Value) -> Value | None:
 
 
 def rounded(value: Value) -> Value | None:
-    """ROUND: halves go up, towards positive infinity."""
+    """ROUND: halves are rounded towards positive infinity."""
     if value.kind == DECIMAL:
         return decimal((value.number + ONE // 2) // ONE * ONE)
     if value.kind == WIDE:
@@ -114,12 +114,12 @@ def rounded(value: Value) -> Value | None:
 
 def _half_up(real: float) -> float:
     low = math.floor(real)
-    # The fraction is exact, where real + 0.5 might not be.
+    # The difference is exact, while real + 0.5 may round.
     return low + 1 if real - low >= 0.5 else low
 
 
 def _rounded_real(value: Value, function: Callable[[float], float]) -> Value | None:
-    """Rounds a FLOAT or DOUBLE; what is not finite stays, and zero keeps the sign."""
+    """Round a FLOAT or DOUBLE; infinities and NaN do not change, and zero preserves the sign."""
     if not math.isfinite(value.real):
         return _real(value, lambda real: real)
     return _real(value, lambda real: math.copysign(abs(function(real)), real))

@@ -1,7 +1,7 @@
-"""An event of a batch, as an `Event` like any other.
+"""An event of a batch as an `Event`.
 
-Its parts are made from the numbers of the batch when somebody asks for them, and kept. The
-event keeps its batch alive; `bare` is what to keep of an event beyond that.
+Its attributes are decoded from the batch on first access and cached. The event references its
+batch and so retains the batch's memory; `bare` makes a copy that does not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class EncodedEvent(Event):
         object.__setattr__(self, "index", index)
 
     def __getattr__(self, name: str) -> Any:
-        """A part that was not asked for so far: the slots of `Event` are empty at first."""
+        """Decode an attribute on first access: the slots of `Event` are empty until then."""
         make = _PARTS.get(name)
         if make is None:
             raise AttributeError(f"an event has no {name}", name=name, obj=self)
@@ -36,16 +36,16 @@ class EncodedEvent(Event):
 
     @property
     def size(self) -> int:
-        """How many statements it has, with those that no query can use."""
+        """The number of statements, including statements pruned on reading."""
         return self.batch.size(self.index)
 
     @property
     def is_pruned(self) -> bool:
-        """Whether some of its statements were left out."""
+        """Whether the reader dropped some of its statements, which no query can use."""
         return self.batch.kept(self.index) < self.batch.size(self.index)
 
     def bare(self) -> Event:
-        """The event without its facts, free of the batch."""
+        """The event without its facts and without a reference to the batch."""
         return Event(self.stream, self.time, self.ordinal, (), self.name, self.origin)
 
     def __eq__(self, other: object) -> bool:
@@ -57,7 +57,7 @@ class EncodedEvent(Event):
         return hash(_compared(self))
 
     def __reduce__(self) -> tuple[type[Event], tuple[Any, ...]]:
-        """A copy is a plain event: a batch is no longer there elsewhere."""
+        """Pickle as a plain event, without the batch."""
         return Event, (*_compared(self), self.origin)
 
 

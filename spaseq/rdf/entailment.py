@@ -1,18 +1,18 @@
-"""A schema and what is asked for → rules: the triples that one triple stands for.
+"""A schema and the patterns of the queries → rules that derive the triples entailed by a triple.
 
-A *target* is a predicate, or `rdf:type` with a class, or any triple at all. `Rules` say for
-each predicate, and for each predicate with a certain subject or object, which triples of the
-targets follow: all steps through subproperties, inverses, domains, ranges and classes are
-composed when the rules are made, so applying one is a look-up. What a chain of two properties
-makes of two triples goes through the rules again; one of the two may be in the background,
-the other is the graph's own.
+A *target* is what a pattern asks for: a predicate, or `rdf:type` with a class, or any triple.
+`Rules` map each predicate, and each predicate with a certain subject or object, to the entailed
+triples of the targets. Making the rules composes all steps through subproperties, inverses,
+domains, ranges and classes, so applying a rule is a look-up. The triple that a chain of two
+properties derives from two triples goes through the rules again; one of the two may be a triple
+of the knowledge base (the *background*), the other is from the graph.
 
-Invariants: what follows is what has a derivation with a triple of the graph in it, the
-triples themselves included; no literal becomes a subject. Applying rules ends, since every
-pair of a chain's ends is looked at once. The same rules run natively
-(`spaseq/gpm/native/_entailed_views.pyx`). Cost: making them is linear in the consequences of each
-property and each class, at most `MOST_RULES`; applying them in what follows, at most
-`MOST_DERIVED`.
+Invariants: the derived triples are those with a derivation that uses a triple of the graph,
+including the graph's triples themselves; no literal becomes a subject. Derivation terminates,
+since it processes every pair of ends of a chain once. The same rules run natively
+(`spaseq/gpm/native/_entailed_views.pyx`). Cost: making the rules is linear in the consequences of
+each property and each class, at most `MOST_RULES`; applying them is linear in the derived
+triples, at most `MOST_DERIVED`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from spaseq.rdf.event import Fact, Term
 from spaseq.rdf.schema import SUBCLASS, SUBPROPERTY, TYPE, Schema
 
 MOST_RULES = 5_000_000
-"""What the rules of a run may hold: a class counts once for each target above it."""
+"""The maximum number of rules of a run; a class counts once for each target above it."""
 MOST_DERIVED = 20_000_000
-"""Triples that may follow from one graph of the KB, or from one event."""
+"""The maximum number of triples derived from one graph of the KB, or from one event."""
 
 
 class Part(Enum):
-    """A place in a rule for a term of the triple it is applied to."""
+    """A placeholder in a rule for a term of the triple that the rule is applied to."""
 
     SUBJECT = 0
     PREDICATE = 1
@@ -48,12 +48,13 @@ SUBJECT, OBJECT = Part.SUBJECT, Part.OBJECT
 Symbol: TypeAlias = Term | Part
 Symbolic: TypeAlias = tuple[Symbol, Term, Symbol]
 Target: TypeAlias = tuple[Term | None, Term | None]
-"""A predicate (None: any), and an object where only one is asked for."""
+"""A predicate (None: any), and the object if the pattern has a constant one, else None."""
 EVERYTHING: Target = (None, None)
 Emission: TypeAlias = tuple[int, Symbol, Symbol, Symbol, bool]
-"""The number of a target, or beyond these of a property in a chain, and a triple for it.
+"""(number, subject, predicate, object, named) of a derived triple.
 
-Last, whether there is one only where the object is no literal: it is a subject on the way.
+The number is that of a target or, counted after the targets, of a property in a chain. `named`
+means that the rule does not apply to a literal object, which the derivation makes a subject.
 """
 Ends: TypeAlias = Mapping[Term, Sequence[Term]]
 Pairs: TypeAlias = Mapping[Term, tuple[Ends, Ends]]
@@ -62,7 +63,7 @@ Pairs: TypeAlias = Mapping[Term, tuple[Ends, Ends]]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The triples of a target as some rules have them; rules are told apart by identity."""
+    """The triples of a target under some rules; rules compare by identity."""
 
     rules: Rules
     target: Target
@@ -70,7 +71,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A chain: numbers of its two properties among the `linked`, and what follows."""
+    """A chain: the numbers of its two properties among the `linked`, and the derived property."""
 
     left: int
     right: int
@@ -79,44 +80,47 @@ class Join:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rules:
-    """What follows from a triple: by its predicate, and by that with an end of it."""
+    """The triples that follow from a triple, by its predicate, or by predicate and one end."""
 
     targets: tuple[Target, ...]
     linked: tuple[Term, ...]
-    """The properties in chains."""
+    """The properties that occur in chains."""
     plain: Mapping[Term, tuple[Emission, ...]]
     by_subject: Mapping[tuple[Term, Term], tuple[Emission, ...]]
     by_object: Mapping[tuple[Term, Term], tuple[Emission, ...]]
     otherwise: tuple[Emission, ...]
-    """For predicates that `plain` does not know."""
+    """The emissions of predicates that are not in `plain`."""
     joins: tuple[Join, ...]
     background: Pairs
-    """The triples of linked properties that triples of the graph may be joined with."""
+    """The triples of linked properties in the KB, which chains join with triples of the graph."""
 
     @property
     def widened(self) -> frozenset[Target]:
-        """The targets of which there are more triples than those that say so themselves."""
+        """The targets for which other triples can be derived than those stated in the graph."""
         results = {join.result for join in self.joins}
-        found = {EVERYTHING}
+        widened = {EVERYTHING}
         for where, end, (number, *symbols, _) in self.emissions():
             if number < len(self.targets):
                 predicate, object = self.targets[number]
                 itself = [SUBJECT, predicate, OBJECT if object is None else object]
                 if (where, end) != (predicate, object) or symbols != itself or where in results:
-                    found.add(self.targets[number])
-        return frozenset(found.intersection(self.targets))
+                    widened.add(self.targets[number])
+        return frozenset(widened.intersection(self.targets))
 
     def inputs(self) -> frozenset[tuple[Term, Term | None]] | None:
-        """The triples anything follows from, with the object where that decides; None: any."""
+        """The predicates of triples that entail something, each with the object if it matters.
+
+        None means that any triple does.
+        """
         if self.otherwise:
             return None
-        found: set[tuple[Term, Term | None]] = {(predicate, None) for predicate in self.plain}
-        found |= {(predicate, None) for predicate, _ in self.by_subject}
-        found |= {(p, o) for p, o in self.by_object if (p, None) not in found}
-        return frozenset(found)
+        inputs: set[tuple[Term, Term | None]] = {(predicate, None) for predicate in self.plain}
+        inputs |= {(predicate, None) for predicate, _ in self.by_subject}
+        inputs |= {(p, o) for p, o in self.by_object if (p, None) not in inputs}
+        return frozenset(inputs)
 
     def emissions(self) -> Iterator[tuple[Term, Term | None, Emission]]:
-        """Each with the predicate, and the subject or object, that it takes."""
+        """Each emission with the predicate, and the subject or object, that it applies to."""
         for predicate, emissions in self.plain.items():
             for emission in emissions:
                 yield predicate, None, emission
@@ -126,7 +130,7 @@ class Rules:
                     yield predicate, end, emission
 
     def of(self, fact: Fact) -> Iterator[Emission]:
-        """The emissions of a triple, still with its parts to be put in."""
+        """The emissions that apply to a triple, with placeholders for its terms."""
         subject, predicate, object = fact
         yield from self.plain.get(predicate, self.otherwise)
         yield from self.by_subject.get((predicate, subject), ())
@@ -136,13 +140,13 @@ class Rules:
         """The triples of the targets that follow from a graph.
 
         Raises:
-            LimitExceeded: where they are more than `MOST_DERIVED`.
+            LimitExceeded: if there are more than `MOST_DERIVED`.
         """
         return _Deriving(self).derive(facts)
 
 
 class _Deriving:
-    """One graph on its way through the rules."""
+    """The derivation from one graph: a work list of triples and the chain joins."""
 
     def __init__(self, rules: Rules):
         self._rules = rules
@@ -156,7 +160,7 @@ class _Deriving:
         rules, targets = self._rules, len(self._rules.targets)
         out: dict[Fact, None] = {}
         self._waiting += facts
-        for fact in self._waiting:  # it grows meanwhile
+        for fact in self._waiting:  # `_link` appends to it
             literal = isinstance(fact[2], ox.Literal)
             for number, *symbols, named in rules.of(fact):
                 if named and literal:
@@ -177,7 +181,7 @@ class _Deriving:
         return tuple(out)
 
     def _link(self, number: int, start: Term, end: Term) -> None:
-        """A triple of a linked property: what chains make of it and those before it."""
+        """Join a triple of a linked property with the earlier ones and with the background."""
         if (number, start, end) in self._linked:
             return
         self._linked.add((number, start, end))
@@ -206,28 +210,28 @@ class _Deriving:
 def rules_of(schema: Schema, targets: Iterable[Target], background: Pairs) -> Rules:
     """The rules for some targets.
 
-    `background` has the pairs of every property in a chain, but those above each other,
-    which the schema knows.
+    `background` holds the pairs of every property in a chain, except for subclasses and
+    subproperties, which the schema holds.
 
     Raises:
-        LimitExceeded: where they are more than `MOST_RULES`.
+        LimitExceeded: if there are more than `MOST_RULES`.
     """
     return _Making(schema, tuple(dict.fromkeys(targets))).rules(background)
 
 
 def consequences(schema: Schema, start: Symbolic) -> dict[Symbolic, bool]:
-    """What follows from one triple by rules of one premise, itself included.
+    """The triples that follow from one triple by rules of one premise, itself included.
 
-    With each, whether the object must be no literal for it: on every way to it (so that one
-    that was found so may be found again), that is a subject somewhere.
+    The value is true if the object must not be a literal, because every derivation makes it a
+    subject. A triple reached first by such a derivation may be reached again by another one.
     """
-    found: dict[Symbolic, bool] = {}
+    reached: dict[Symbolic, bool] = {}
     waiting: list[Symbolic] = []
 
     def add(triple: Symbolic, named: bool, further: bool = True) -> None:
         named |= triple[0] is OBJECT
-        if found.get(triple, True) > named or triple not in found:
-            found[triple] = named
+        if reached.get(triple, True) > named or triple not in reached:
+            reached[triple] = named
             if further:
                 waiting.append(triple)
 
@@ -235,7 +239,7 @@ def consequences(schema: Schema, start: Symbolic) -> dict[Symbolic, bool]:
     while waiting:
         triple = waiting.pop()
         subject, predicate, object = triple
-        named = found[triple]
+        named = reached[triple]
         for above in schema.superproperties.get(predicate, ()):
             add((subject, above, object), named)
         for inverse in schema.inverses.get(predicate, ()):
@@ -245,12 +249,12 @@ def consequences(schema: Schema, start: Symbolic) -> dict[Symbolic, bool]:
         for kind in schema.ranges.get(predicate, ()):
             add((object, TYPE, kind), named)
         if predicate == TYPE and not isinstance(object, Part):
-            # A class has all classes above it: only what types themselves entail goes on.
+            # `superclasses` is closed: the derivation continues only if rdf:type entails others.
             typed = TYPE in schema.superproperties or TYPE in schema.inverses
             typed |= TYPE in schema.domains or TYPE in schema.ranges
             for above in schema.superclasses.get(object, ()):
                 add((subject, TYPE, above), named, typed)
-    return found
+    return reached
 
 
 class _Making:
@@ -281,7 +285,7 @@ class _Making:
             ):
                 if (other, TYPE, end) in symbols:
                     self._by_class(predicate, other, emissions, keyed)
-        # A predicate that nothing is known of stands for itself.
+        # A triple whose predicate is not in the schema entails only itself.
         otherwise = tuple(
             (number, SUBJECT, Part.PREDICATE, OBJECT, False) for number in self._numbers[EVERYTHING]
         )
@@ -298,7 +302,7 @@ class _Making:
         )
 
     def _properties(self, linked: Iterable[Term]) -> dict[Term, None]:
-        """All predicates of which something is known, or asked."""
+        """All predicates that occur in the schema or in a target."""
         schema = self._schema
         asked = (name for name, _ in self._targets if name is not None)
         results = (chain[2] for chain in schema.chains)
@@ -309,25 +313,25 @@ class _Making:
     def _emissions(self, symbols: Mapping[Symbolic, bool]) -> tuple[Emission, ...]:
         numbers = self._numbers
         every = numbers[EVERYTHING]
-        found = [
+        emissions = [
             (number, subject, predicate, object, named)
             for (subject, predicate, object), named in symbols.items()
             for keys in (
-                # A property without a name leads on to others, but is in no triple.
+                # A blank-node property may have superproperties, but occurs in no triple.
                 every if isinstance(predicate, ox.NamedNode) else (),
                 numbers.get((predicate, None), ()),
                 () if isinstance(object, Part) else numbers.get((predicate, object), ()),
             )
             for number in keys
         ]
-        self._held += len(found)
+        self._held += len(emissions)
         if self._held > MOST_RULES:
             raise LimitExceeded(
                 f"the schema makes more than {MOST_RULES:,} rules for the patterns of the queries "
-                "(MOST_RULES): name the classes and predicates that patterns ask for, or give "
-                "the run the part of the schema that the queries need"
+                "(MOST_RULES): write constant classes and predicates in the patterns, or load "
+                "only the part of the schema that the queries need"
             )
-        return tuple(found)
+        return tuple(emissions)
 
     def _by_class(
         self,
@@ -336,19 +340,22 @@ class _Making:
         known: tuple[Emission, ...],
         keyed: dict[tuple[Term, Term], tuple[Emission, ...]],
     ) -> None:
-        """The rules of a predicate that gives one end the other end as a class."""
+        """The rules of a predicate that makes its one end the class of the other end."""
         named = (kind for name, kind in self._targets if name == TYPE and kind is not None)
         end = OBJECT if typed is SUBJECT else SUBJECT
         for kind in dict.fromkeys((*self._schema.superclasses, *named)):
             symbols = consequences(self._schema, (typed, TYPE, kind))
-            # The class stands where the triple has it: what is known without it is left out.
-            said = {(n, *(kind if s is end else s for s in symbols)) for n, *symbols, _ in known}
-            emissions = tuple(e for e in self._emissions(symbols) if e[:4] not in said)
+            # Skip the emissions that the predicate has for every class.
+            general = {(n, *(kind if s is end else s for s in symbols)) for n, *symbols, _ in known}
+            emissions = tuple(e for e in self._emissions(symbols) if e[:4] not in general)
             if emissions:
                 keyed[predicate, kind] = emissions
 
     def _chains(self) -> tuple[tuple[Term, ...], tuple[tuple[Term, Term, Term], ...]]:
-        """The chains whose results a target, or another of them, can use; their properties."""
+        """The properties of the useful chains, and the chains.
+
+        A chain is useful if a target or another useful chain can use its result.
+        """
         chosen: dict[tuple[Term, Term, Term], None] = {}
         linked: dict[Term, None] = {}
         grown = True
@@ -386,11 +393,11 @@ def _both_ways(above: Ends) -> tuple[Ends, Ends]:
 
 
 def pairs_of(facts: Iterable[Fact], wanted: Callable[[Term], bool]) -> Pairs:
-    """The pairs of some predicates, both ways."""
-    found: dict[Term, tuple[dict[Term, list[Term]], dict[Term, list[Term]]]] = {}
+    """The pairs of the wanted predicates, in both directions."""
+    pairs: dict[Term, tuple[dict[Term, list[Term]], dict[Term, list[Term]]]] = {}
     for subject, predicate, object in facts:
         if wanted(predicate):
-            ahead, back = found.setdefault(predicate, ({}, {}))
-            ahead.setdefault(subject, []).append(object)
-            back.setdefault(object, []).append(subject)
-    return found
+            forward, backward = pairs.setdefault(predicate, ({}, {}))
+            forward.setdefault(subject, []).append(object)
+            backward.setdefault(object, []).append(subject)
+    return pairs

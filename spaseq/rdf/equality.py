@@ -1,7 +1,7 @@
-"""Hashing by SPARQL's `=`: a key such that `a = b` is true only where the keys are equal.
+"""Hash keys for SPARQL's `=`: if `a = b` is true, the keys of a and b are equal.
 
-The converse does not hold (numbers meet in single precision, whatever their type), so who
-looks terms up by key still compares. Cost: that of decoding a term, cached.
+The converse does not hold (the key of any number is its single-precision value), so a look-up by
+key must compare the terms too. Cost: that of decoding a term, cached.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMERIC = (INTEGER, DECIMAL, WIDE, FLOAT, DOUBLE)
 
 
 def equality_key(term: Term) -> Hashable:
-    """Equal for any two terms that `=` finds equal."""
+    """A key that is equal for any two terms for which `=` is true."""
     value = decode(term)
     if value.kind in _NUMERIC:
         # Promotion compares at the coarser type, and single precision is the coarsest.

@@ -1,4 +1,4 @@
-"""What a stream is made of: one RDF graph with a time and a place in its stream."""
+"""Events: an RDF graph with a timestamp and a position in its stream."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DATE_TIME = "dateTime"
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A point in time as LANGUAGE section 1 has it.
+    """A point in time (docs/language.md section 1).
 
-    `micros` counts microseconds (of the epoch for dates, from zero for numbers), signed,
-    64 bits. `domain` is NUMBER or DATE_TIME: the two are never mixed in one query.
-    `written` is the literal it was read from, where that is what `AT ?t` binds.
+    `micros` is a signed 64-bit count of microseconds, since the epoch for dates and from zero for
+    numbers. `domain` is NUMBER or DATE_TIME; one query never mixes the two. `written` is the
+    literal it was read from, if `AT ?t` binds that literal.
     """
 
     micros: int
@@ -33,7 +33,7 @@ class Timestamp:
 
     @property
     def term(self) -> ox.Literal:
-        """What `AT ?t` binds: the number as it was given, or a canonical `xsd:dateTime`."""
+        """The literal that `AT ?t` binds: the number as written, or a canonical `xsd:dateTime`."""
         if self.written is not None:
             return self.written
         canonical = date_time_literal if self.domain == DATE_TIME else seconds_literal
@@ -44,9 +44,9 @@ class Timestamp:
 class Event:
     """One event of one stream.
 
-    `ordinal` counts the earlier events of the same stream with the same timestamp.
-    `facts` are distinct; blank nodes in them are the event's own (no other event shares
-    a label). `origin` says where it was read ("file:line"), for messages only.
+    `ordinal` is the number of earlier events of the same stream with the same timestamp. `facts`
+    are distinct; no other event shares the labels of their blank nodes. `origin` is the position
+    it was read from ("file:line"), used in messages only.
     """
 
     stream: str
@@ -58,11 +58,11 @@ class Event:
 
     @property
     def size(self) -> int:
-        """How many facts there are."""
+        """The number of facts."""
         return len(self.facts)
 
     def bare(self) -> Event:
-        """The event without its facts: what to keep of it once they have been looked at."""
+        """The event without its facts, for use after the facts have been matched."""
         return replace(self, facts=())
 
     @property
@@ -72,10 +72,10 @@ class Event:
 
 
 def triple_of(fact: Fact) -> ox.Triple:
-    """The triple that pyoxigraph has for a fact; its subject is no literal."""
+    """The fact as a pyoxigraph triple; its subject must not be a literal."""
     return ox.Triple(*fact)  # type: ignore[arg-type]
 
 
 def fact_of(triple: ox.Triple) -> Fact:
-    """The terms of a triple without triple terms."""
+    """The terms of a triple, which must not contain triple terms."""
     return triple.subject, triple.predicate, triple.object  # type: ignore[return-value]

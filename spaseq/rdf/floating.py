@@ -1,9 +1,9 @@
 """Binary floating point → the shortest decimal text that reads back as the same number.
 
-Written without an exponent (`1e21` is `1000000000000000000000`), as the reference does. Of
-two shortest texts at the same distance from the number the greater in magnitude is taken;
-Python's `repr` takes the even one, and knows no 32-bit numbers. Invariant: `float(text)`,
-rounded to the width, is the number. Cost: a few conversions.
+Texts have no exponent (`1e21` is `1000000000000000000000`), as in pyoxigraph. Of two shortest
+texts at the same distance from the number, the one of greater magnitude is chosen; Python's
+`repr` chooses the even one and does not support 32-bit numbers. Invariant: `float(text)`, rounded
+to the width, is the number. Cost: a few conversions.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _PACK = struct.Struct("f")
 
 
 def double_text(real: float) -> str:
-    """A finite 64-bit number."""
+    """The text of a finite 64-bit number."""
     text = repr(real)
-    # Shorter ones cannot be ties: a tie's exact expansion is one digit longer than its text.
+    # Shorter texts cannot be ties: a tie's exact expansion is one digit longer than its text.
     if len(text) > 16:
         text = _farther(Decimal(text), Decimal(real), float)
     elif "e" in text:
@@ -27,13 +27,13 @@ def double_text(real: float) -> str:
 
 
 def float_text(real: float) -> str:
-    """A finite 32-bit number, given as the 64-bit number of the same value."""
+    """The text of a finite 32-bit number, given as the 64-bit number of the same value."""
     exact = Decimal(abs(real))
     with localcontext() as context:
         for digits in range(1, 10):
             context.prec = digits
             near = +exact
-            # Rounding to even may miss the one neighbour that reads back.
+            # Rounding to even may miss the only neighbour that reads back as the number.
             other = near.next_minus() if near > exact else near.next_plus()
             if _single(near) != exact:
                 near = other
@@ -45,7 +45,7 @@ def float_text(real: float) -> str:
 
 
 def _farther(near: Decimal, exact: Decimal, read: Callable[[Decimal], float]) -> str:
-    """`near`, or its neighbour away from zero where both are as close to `exact`."""
+    """`near`, or its neighbour away from zero if both are equally close to `exact`."""
     if abs(near) < abs(exact):
         near = near.normalize()
         with localcontext() as context:

@@ -1,10 +1,9 @@
-"""A set of triples → look-up by any of their terms.
+"""An indexed set of triples, for the graph of an event and for graphs of the KB.
 
-One index for the graph of an event and for a graph of the KB alike. Each access path is
-built on first use and kept, so an event pays only for what its patterns ask. Invariant: the
-triples are distinct and never change; every look-up gives them in their first order.
-Cost: building a path is linear; a look-up is linear in its answer, but that a predicate
-with few triples is scanned.
+Each access path is built on first use, so an event pays only for the look-ups of its patterns.
+Invariant: the triples are distinct and never change; every look-up returns them in their
+original order. Cost: building an access path is linear; a look-up is linear in its result,
+except that predicates with few triples are scanned.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from spaseq.rdf.event import Event, Fact, Term
 
 Pair: TypeAlias = tuple[Term, Term]
 
-SCANNED = 6
-"""Up to this many triples of one predicate are compared one by one: cheaper than hashing."""
+SCAN_MAX_TRIPLES = 6
+"""Up to this many triples of a predicate are scanned, which is cheaper than hashing."""
 
 _NO_PAIRS: tuple[Pair, ...] = ()
 _NO_TERMS: tuple[Term, ...] = ()
 
 
 class Graph:
-    """An unchanging set of triples."""
+    """An immutable set of triples."""
 
     __slots__ = ("_by_object", "_by_subject", "_nodes", "_objects", "_pairs", "_subjects", "facts")
 
@@ -66,7 +65,7 @@ class Graph:
 
     def objects(self, subject: Term | None, predicate: Term) -> Sequence[Term]:
         pairs = self.predicates.get(predicate, _NO_PAIRS)
-        if len(pairs) <= SCANNED:
+        if len(pairs) <= SCAN_MAX_TRIPLES:
             return [object for other, object in pairs if other == subject]
         index = self._objects.get(predicate)
         if index is None:
@@ -78,7 +77,7 @@ class Graph:
 
     def subjects(self, predicate: Term, object: Term | None) -> Sequence[Term]:
         pairs = self.predicates.get(predicate, _NO_PAIRS)
-        if len(pairs) <= SCANNED:
+        if len(pairs) <= SCAN_MAX_TRIPLES:
             return [subject for subject, other in pairs if other == object]
         index = self._subjects.get(predicate)
         if index is None:
@@ -100,8 +99,8 @@ class Graph:
         if subject is not None:
             if self._by_subject is None:
                 self._by_subject = self._grouped(0)
-            found: Iterable[Fact] = self._by_subject.get(subject, ())
-            return found if object is None else [fact for fact in found if fact[2] == object]
+            facts: Iterable[Fact] = self._by_subject.get(subject, ())
+            return facts if object is None else [fact for fact in facts if fact[2] == object]
         if object is not None:
             if self._by_object is None:
                 self._by_object = self._grouped(2)
@@ -109,7 +108,7 @@ class Graph:
         return self.facts
 
     def _grouped(self, part: int) -> dict[Term, list[Fact]]:
-        # Whole before it is shown: threads that share a KB at worst build it twice.
+        # Callers store only the complete index: threads that share a KB at worst build it twice.
         index: dict[Term, list[Fact]] = {}
         for fact in self.facts:
             index.setdefault(fact[part], []).append(fact)
@@ -119,8 +118,8 @@ class Graph:
         self, subject: Term | None, predicate: Term, object: Term | None
     ) -> Iterable[Fact]:
         if subject is not None:
-            found = self.objects(subject, predicate)
-            return [(subject, predicate, o) for o in found if object is None or o == object]
+            objects = self.objects(subject, predicate)
+            return [(subject, predicate, o) for o in objects if object is None or o == object]
         if object is not None:
             return [(s, predicate, object) for s in self.subjects(predicate, object)]
         return [(s, predicate, o) for s, o in self.pairs(predicate)]
@@ -128,8 +127,8 @@ class Graph:
 
 EMPTY = Graph(())
 
-# The index of the event seen last: its matchers run one after another and share it. The
-# tuple is replaced as a whole, so threads at worst build an index twice.
+# The index of the last event: the matchers of an event run one after another and share it.
+# The tuple is replaced as a whole, so threads at worst build an index twice.
 _last: tuple[Sequence[Fact], Graph] = (EMPTY.facts, EMPTY)
 
 

@@ -1,10 +1,9 @@
-"""Lines of a document → the bytes that pyoxigraph asks for, one line or one long string at a time.
+"""Lines of a document → the bytes that pyoxigraph reads, one line or one long string at a time.
 
-The parser reads a token anew whenever it gets more bytes of it, and holds at most
-`PARSER_TOKEN_BYTES` of one. Therefore a string of many lines is handed out as a whole, and the
-content of a string that is too long is kept here: the parser sees a mark in its place, for which
-`restored` puts the content back. Triple terms are counted, since the parser calls itself for each
-one inside of another.
+The parser rescans an incomplete token whenever it receives more bytes of it, and buffers at most
+`PARSER_TOKEN_BYTES` of one token. The feed therefore passes on a multi-line string as a whole, and
+replaces the content of a string that is too long by a placeholder, for which `restored`
+substitutes the content. It counts open triple terms, since the parser recurses into nested ones.
 
 Cost: linear in the bytes; memory is that of one line or one long string.
 """
@@ -21,16 +20,16 @@ from spaseq.rdf.syntax import LimitError, nesting, parser_failure
 from spaseq.rdf.turtle_strings import COMMENT, WORD, LongStrings, is_torn, tokens_of, unescaped
 
 PARSER_TOKEN_BYTES = 1 << 24
-"""The longest token that pyoxigraph holds."""
+"""The longest token that pyoxigraph buffers."""
 MAX_STRING_BYTES = 1 << 28
-"""The longest string of many lines that is read."""
+"""The longest multi-line string that the feed accepts."""
 _CUT_BYTES = PARSER_TOKEN_BYTES // 2
 _SHORT_STRING_BYTES = 1 << 20
 _SHOWN_BYTES = 1 << 16
 
 
 class Numbered(Protocol):
-    """Lines that are handed out one by one; `number` is that of the last one."""
+    """A source of lines; `number` is the number of the last line read, from 1."""
 
     number: int
 
@@ -38,12 +37,12 @@ class Numbered(Protocol):
 
 
 class LineFeed:
-    """A binary file for the parser. `began` is the number of the first line handed out last.
+    """A binary file for the parser. `began` is the number of the first line of the last read.
 
     Args:
-        lines: where the lines are from.
-        line_based: whether a string ends on its line, as in N-Triples.
-        remembers: whether the lines since the last statement are kept, for `torn`.
+        lines: The source of lines.
+        line_based: Whether a string ends on its line, as in N-Triples.
+        remembers: Whether to store the lines since the last statement, for `torn`.
     """
 
     def __init__(self, lines: Numbered, line_based: bool = False, remembers: bool = False):
@@ -58,7 +57,7 @@ class LineFeed:
         self.began = lines.number + 1
 
     def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes, never beyond the end of a line or long string; empty at the end."""
+        """At most `size` bytes, up to the end of a line or long string; empty at the end."""
         if self._at == len(self._text):
             self._text, self._at = self._next(), 0
         end = len(self._text) if size < 0 else min(self._at + size, len(self._text))
@@ -67,16 +66,16 @@ class LineFeed:
         return part
 
     def statement_ended(self) -> None:
-        """The parser has given a statement, so it is inside of no triple term."""
+        """Record that the parser has returned a statement, so that no triple term is open."""
         self._open_triples = 0
         while self._recent is not None and len(self._recent) > 1:
             self._recent.popleft()
 
     def torn(self, number: int) -> tuple[bytes, bytes, list[bytes]] | None:
-        """A line that leaves a string or an IRI open, or is no UTF-8.
+        """A line that leaves a string or an IRI open, or is not UTF-8.
 
-        Returns what is in front of it since the last statement, the line, and the lines behind it
-        so far; None for any other line, since the parser finds its way behind that one.
+        Returns the lines before it since the last statement, the line, and the lines after it read
+        so far. Returns None for any other line, after which the parser recovers by itself.
         """
         recent = list(self._recent or ())
         place = next((i for i, (known, _) in enumerate(recent) if known == number), None)
@@ -86,7 +85,7 @@ class LineFeed:
         return b"".join(lines[:place]), lines[place], lines[place + 1 :]
 
     def restored(self, quad: ox.Quad) -> ox.Quad:
-        """The statement with the contents of the strings that the parser did not see."""
+        """The statement with placeholders replaced by the contents of long strings."""
         term = quad.object
         if not self._contents or not isinstance(term, ox.Literal):
             return quad
@@ -117,13 +116,13 @@ class LineFeed:
         return line if len(line) <= _CUT_BYTES else self._shortened(line)
 
     def _long_string(self, first: bytes) -> bytes:
-        """A line, and those that follow it to the end of the string that is open."""
+        """A line, and the lines after it up to the end of the open string."""
         parts, size = [first], len(first)
         while self._strings.inside is not None:
             line = self._read()
             if not line:
                 text = b"".join(parts)
-                # The parser names the quotes that are open, and does not need all of the rest.
+                # For its error message the parser needs the open quotes, not the whole rest.
                 return text if size <= _CUT_BYTES else text[:_SHOWN_BYTES]
             self._strings.read(line)
             parts.append(line)
@@ -133,9 +132,9 @@ class LineFeed:
         return b"".join(parts)
 
     def _shortened(self, text: bytes) -> bytes:
-        """The text without long comments, and with marks in place of its long strings.
+        """The text without long comments, and with placeholders in place of long strings.
 
-        A mark is on the line on which its string ends.
+        A placeholder is on the line on which its string ends.
         """
         parts, position = [], 0
         for start, end, quotes in tokens_of(text):
@@ -152,9 +151,9 @@ class LineFeed:
             content = unescaped(text[start + quotes : end - quotes])
             if content is None:
                 continue
-            mark = f"spaseq-{uuid.uuid4().hex}"
-            self._contents[mark] = content
+            placeholder = f"spaseq-{uuid.uuid4().hex}"
+            self._contents[placeholder] = content
             parts += [text[position:start], b"\n" * text.count(b"\n", start, end)]
-            parts.append(b'"' + mark.encode() + b'"')
+            parts.append(b'"' + placeholder.encode() + b'"')
             position = end
         return b"".join((*parts, text[position:]))

@@ -1,14 +1,14 @@
-"""Schema triples → tables: what one triple says about others.
+"""Schema triples → tables of superclasses, superproperties, domains, ranges and so on.
 
-`schema_of` reads the axioms of a knowledge base under a regime, `rdfs` (rho-df: subclass,
-subproperty, domain, range) or `owl-ql` (those, and equivalence, inverse, symmetric and
+`schema_of` reads the axioms of a knowledge base under a regime: `rdfs` (rho-df: subclass,
+subproperty, domain, range) or `owl-ql` (additionally equivalence, inverse, symmetric and
 transitive properties, chains of two properties and, within the KB, `owl:sameAs`). A `Schema`
-is plain data that never changes; `spaseq.rdf.entailment` makes rules of it.
+is immutable plain data, from which `spaseq.rdf.entailment` makes rules.
 
-Invariant: the classes and properties above one are all of them, not only the next ones.
-Cost: linear in the pairs above; these are at most `MOST_PAIRS`.
+Invariant: superclasses and superproperties are transitively closed. Cost: linear in the pairs
+(class, superclass) and (property, superproperty), of which there are at most `MOST_PAIRS`.
 Source: Muñoz, Pérez and Gutierrez, Minimal deductive systems for RDF (2007), for rho-df;
-OWL 2 RL's rules of the same names (OWL 2 Profiles, section 4.3) for the rest.
+OWL 2 RL's rules of the same names (OWL 2 Profiles, section 4.3) for the other axioms.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RDFS = "rdfs"
 OWL_QL = "owl-ql"
 REGIMES = (RDFS, OWL_QL)
 MOST_PAIRS = 10_000_000
-"""Pairs of a class or property and one above it that a schema may have."""
+"""The maximum number of (class, superclass) and (property, superproperty) pairs of a schema."""
 
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -49,15 +49,15 @@ _CHAIN = ox.NamedNode(_OWL + "propertyChainAxiom")
 
 Above: TypeAlias = Mapping[Term, tuple[Term, ...]]
 Chain: TypeAlias = tuple[Term, Term, Term]
-"""`(p, q, r)`: whoever is p of something that is q of another is r of that other."""
+"""`(p, q, r)`: `x p y` and `y q z` entail `x r z`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What follows from a triple by its predicate, or by its class.
+    """The axioms of a knowledge base, by the predicate or class of the triple they apply to.
 
-    `inverses` lead from a property to those that say the same the other way round;
-    `same` are the sets of terms that are one.
+    `inverses` maps a property to its inverse properties; `same` are the sets of terms that
+    `owl:sameAs` makes equal.
     """
 
     regime: str
@@ -71,11 +71,11 @@ class Schema:
 
 
 def schema_of(facts: Iterable[Fact], regime: str) -> Schema:
-    """The schema that some triples tell.
+    """The schema that the triples state, under a regime of `REGIMES`.
 
     Raises:
         KbError: for a property chain that is not of two properties.
-        LimitExceeded: where more than `MOST_PAIRS` pairs are above each other.
+        LimitExceeded: if there are more than `MOST_PAIRS` pairs.
     """
     if regime not in REGIMES:
         raise ValueError(f"there is no entailment {regime!r}; choose from {', '.join(REGIMES)}")
@@ -167,21 +167,22 @@ class _Reading:
         )
 
     def _two(self, result: Term, start: Term) -> tuple[Term, Term]:
-        found: list[Term] = []
+        links: list[Term] = []
         seen = set()
         node: Term | None = start
         while node is not None and node != _NIL and node not in seen:
             seen.add(node)
             if node in self._first:
-                found.append(self._first[node])
+                links.append(self._first[node])
             node = self._rest.get(node)
-        if len(found) != 2 or node != _NIL:
-            shown = " ".join(map(str, found)) or "nothing"
+        if len(links) != 2 or node != _NIL:
+            shown = " ".join(map(str, links)) or "nothing"
             raise KbError(
-                f"the property chain of {result} is a list of {shown}: chains of two properties "
-                "are supported; name the first two of a longer chain by a property of their own"
+                f"the property chain of {result} is a list of {shown}, but only chains of two "
+                "properties are supported; split a longer chain by defining a property for its "
+                "first two"
             )
-        return found[0], found[1]
+        return links[0], links[1]
 
 
 def _put(table: dict[Term, dict[Term, None]], key: Term, value: Term) -> None:
@@ -193,7 +194,7 @@ def _frozen(table: Mapping[Term, Mapping[Term, None]]) -> Above:
 
 
 def _closed(direct: Mapping[Term, Mapping[Term, None]]) -> Above:
-    """All that is above each term; a term itself only on a cycle."""
+    """The transitive closure; a term is above itself only on a cycle."""
     out: dict[Term, tuple[Term, ...]] = {}
     pairs = 0
     for start in direct:
@@ -201,9 +202,9 @@ def _closed(direct: Mapping[Term, Mapping[Term, None]]) -> Above:
         pairs += len(out[start])
         if pairs > MOST_PAIRS:
             raise LimitExceeded(
-                f"the classes and properties of the schema have more than {MOST_PAIRS:,} pairs "
-                "of one below another (MOST_PAIRS): it has a chain or a clique of thousands of "
-                "subclasses or equivalences"
+                f"the schema has more than {MOST_PAIRS:,} pairs of a class or property and one "
+                "above it (MOST_PAIRS): look for a chain or clique of thousands of subclasses or "
+                "equivalences"
             )
     return out
 

@@ -1,51 +1,53 @@
-"""The RDF parsers' errors in words that fit behind `file:line:`."""
+"""Messages for the errors of the RDF parsers, to follow `file:line:`."""
 
 from __future__ import annotations
 
 import re
 
 MAX_NESTED_TRIPLES = 500
-"""Triple terms inside of each other. The parser calls itself for each: 30,000 end the process."""
+"""Nesting depth of triple terms. The parser recurses: 30,000 overflow its stack."""
 
 _BRACKETS = re.compile(rb"<<\(|\)>>")
 _WHERE = re.compile(r"Parser error (?:at|between) line \d.*?\d: (?=\D)")
 
 
 def parser_message(error: SyntaxError) -> str:
-    """What pyoxigraph says is wrong, without the place and without capital or full stop."""
+    """pyoxigraph's message without the position, the initial capital and the full stop."""
     said = _WHERE.sub("", error.msg or "").rstrip(".")
     return said[0].lower() + said[1:] if said[1:2].islower() else said
 
 
 PARSER_ERRORS = (MemoryError, ValueError, OverflowError, RecursionError)
-"""What a parser raises beside a `SyntaxError` where it cannot go on."""
+"""The exceptions beside `SyntaxError` with which a parser aborts."""
 
 
 def parser_failure(error: BaseException) -> str | None:
-    """Why a parser cannot go on; None where the error is not the parser's own."""
+    """Why a parser aborted; None if the error is not one of the parser's."""
     if isinstance(error, MemoryError):
-        return "a token is longer than 16 MiB, the most that the parser holds, or has no end"
+        return "a token is unterminated or longer than 16 MiB, the parser's limit"
     if isinstance(error, PARSER_ERRORS):
-        return f"the parser cannot go on: {error}"
+        return f"the parser cannot continue: {error}"
     if type(error).__name__ == "PanicException":
         return "the parser failed on this input"
     return None
 
 
 class LimitError(Exception):
-    """The text needs more than a limit allows; the message names it."""
+    """The text exceeds a limit; the message names it."""
 
 
 def nesting(text: bytes, opened: int = 0) -> int:
-    """How many triple terms are open behind a text, as far as their brackets tell.
+    """The number of open triple terms after a text, counted by brackets.
+
+    `opened` is the number before the text.
 
     Raises:
-        LimitError: where too many are.
+        LimitError: if it exceeds `MAX_NESTED_TRIPLES` somewhere in the text.
     """
     if opened + text.count(b"<<(") <= MAX_NESTED_TRIPLES:
         return max(opened + text.count(b"<<(") - text.count(b")>>"), 0)
     for bracket in _BRACKETS.finditer(text):
         opened = max(opened + (1 if bracket[0] == b"<<(" else -1), 0)
         if opened > MAX_NESTED_TRIPLES:
-            raise LimitError(f"more than {MAX_NESTED_TRIPLES} triple terms inside of each other")
+            raise LimitError(f"triple terms are nested more than {MAX_NESTED_TRIPLES} deep")
     return opened

@@ -1,7 +1,7 @@
-"""Literals with a language ↔ their text and tag, of which a base direction is part.
+"""Language-tagged literals ↔ text and tag, where the tag includes the base direction.
 
-The tag is what N-Quads has behind `@`, in small letters: `en`, or `ar--rtl` with a direction. Two
-literals are equal exactly when their texts and tags are. Source: RDF 1.2 Concepts, section 3.4.
+The tag is the part after `@` in N-Quads, in lower case: `en`, or `ar--rtl` with a direction. Two
+literals are equal if and only if texts and tags are. Source: RDF 1.2 Concepts, section 3.4.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def tagged_literal(text: str, tag: str) -> ox.Literal:
     """The literal with a text and a tag.
 
     Raises:
-        ValueError: if the tag is none.
+        ValueError: if the tag is invalid.
     """
     language, _, direction = tag.partition(_MARK)
     if not direction:

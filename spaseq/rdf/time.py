@@ -1,12 +1,11 @@
-"""Literals and Python values to timestamps, and timestamps to text again.
+"""Literals and Python values → timestamps, and timestamps → literals and JSON values.
 
-A timestamp is a signed 64-bit count of microseconds in one of two domains: DATE_TIME (of
-the epoch, UTC; a value without a zone is UTC) and NUMBER (from zero; a plain number counts
-units of `unit`, seconds unless told). Invariant: no binary fraction is ever involved. The
-lexical form is what is read, digit by digit, so `"0.1"^^xsd:double` is 100000 microseconds.
-What a microsecond cannot express is an error unless a `TimePrecision` says what it becomes.
-Years are proleptic Gregorian, year 0 included, as in XML Schema 1.1. Every failure is an
-`EventError`.
+A timestamp is a signed 64-bit count of microseconds in one of two domains: DATE_TIME (since the
+epoch in UTC; a value without a zone is UTC) and NUMBER (from zero; a plain number counts `unit`s,
+by default seconds). Invariant: conversions are exact; they read the decimal digits of the lexical
+form, so `"0.1"^^xsd:double` is 100000 microseconds. A time finer than a microsecond is an error
+unless a `TimePrecision` says how to round it. Years are proleptic Gregorian, year 0 included, as
+in XML Schema 1.1. Every failure is an `EventError`.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from spaseq.rdf.time_text import DAY, EPOCH_DAY, date_time_text, seconds_literal
 
 TimeUnit: TypeAlias = Literal["s", "ms", "us"]
 TimePrecision: TypeAlias = Literal["error", "truncate", "round"]
-"""What a time finer than a microsecond is: an error, the microsecond at or before it, or the
-nearest one, of two equally near the later."""
+"""How to treat a time finer than a microsecond: as an error, by truncation to the microsecond at
+or before it, or by rounding to the nearest one (ties go to the later)."""
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 MICROS_PER_UNIT: dict[str, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -74,7 +73,11 @@ _NUMBER_FORMS: dict[str, re.Pattern[str]] = {
 def from_literal(
     literal: ox.Literal, unit: TimeUnit = "s", precision: TimePrecision = "error"
 ) -> Timestamp:
-    """The timestamp a literal stands for: a dateTime, a date or a number."""
+    """The timestamp of a literal: a dateTime, a date or a number.
+
+    Raises:
+        EventError: if the literal is not a timestamp, or not valid in its datatype.
+    """
     datatype = literal.datatype.value
     if datatype == _DATE_TIME.value:
         return _from_date_time(literal.value, literal, precision)
@@ -101,8 +104,11 @@ def from_value(
 ) -> Timestamp:
     """The timestamp of a Python value: datetime, date, int, float, Decimal, or a literal.
 
-    A literal of rdflib is recognised by its `datatype`, a time of numpy by its `astype`, one of
-    pandas by its `nanosecond`; none of these libraries is needed here.
+    Literals of rdflib are recognised by their `datatype`, times of numpy by `astype`, and times
+    of pandas by `nanosecond`, so that none of these libraries need be installed.
+
+    Raises:
+        EventError: if the value is not a timestamp.
     """
     if isinstance(value, Timestamp):
         return value
@@ -110,7 +116,7 @@ def from_value(
         return from_literal(value, unit, precision)
     if isinstance(value, datetime):
         if value != value:
-            raise EventError(f"{value!r} is not a timestamp: it is no time")
+            raise EventError(f"{value!r} is not a timestamp")
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         nanos = getattr(value, "nanosecond", 0)
         if nanos:
@@ -139,20 +145,20 @@ def from_value(
     if isinstance(value, Real) and hasattr(value, "dtype"):
         return from_value(float(str(value)), unit, precision)  # numpy's shortest digits
     raise EventError(
-        f"{value!r} is not a timestamp; give a datetime, a number of seconds, "
+        f"{value!r} is not a timestamp; use a datetime, a number of seconds, "
         "or an xsd:dateTime literal"
     )
 
 
 _FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
-"""How many of numpy's finer units a microsecond has."""
+"""Units of numpy finer than a microsecond, and how many of them make one."""
 
 
 def _from_numpy(value: Any, precision: TimePrecision) -> Timestamp:
-    """The timestamp of a numpy.datetime64, whatever its unit is; it is UTC."""
+    """The timestamp of a numpy.datetime64 of any unit, in UTC."""
     if value != value:
-        raise EventError(f"{value!r} is not a timestamp: it is no time")
-    micros = value.astype("datetime64[us]")  # cuts towards the past, and may overflow
+        raise EventError(f"{value!r} is not a timestamp")
+    micros = value.astype("datetime64[us]")  # rounds towards the past, and may overflow
     unit = value.dtype.str.partition("[")[2].rstrip("]").lstrip("0123456789")
     if unit not in _FINER:
         if micros.astype(value.dtype) != value:
@@ -164,7 +170,7 @@ def _from_numpy(value: Any, precision: TimePrecision) -> Timestamp:
 
 
 def _cut(number: int, size: int, shown: str, precision: TimePrecision) -> int:
-    """number / size as a whole number: what is left over is as `precision` says."""
+    """number / size as an integer, with the remainder treated as `precision` says."""
     whole, left = divmod(number, size)
     if not left:
         return whole
@@ -174,19 +180,21 @@ def _cut(number: int, size: int, shown: str, precision: TimePrecision) -> int:
 
 
 def from_micros(micros: int, domain: str) -> Timestamp:
-    """The timestamp at `micros`, with the term it has when nobody wrote one."""
+    """The timestamp at `micros`; its term is the canonical literal."""
     if not _LEAST <= micros <= _GREATEST:
-        raise EventError(f"{micros} microseconds are out of range: a timestamp has 64 bits")
+        raise EventError(
+            f"{micros} microseconds are out of range: a timestamp is a signed 64-bit count"
+        )
     return Timestamp(micros, domain)
 
 
 def canonical_literal(time: Timestamp) -> ox.Literal:
-    """The literal by which any reader finds this timestamp again, whatever its time unit was."""
+    """A literal that denotes this timestamp independently of the reader's time unit."""
     return time.term if time.domain == DATE_TIME else seconds_literal(time.micros)
 
 
 def json_value(time: Timestamp) -> str | int | float:
-    """The timestamp as it stands in JSON: a UTC string, or a number of seconds."""
+    """The timestamp as a JSON value: a UTC string, or a number of seconds."""
     if time.domain == DATE_TIME:
         return date_time_text(time.micros)
     whole, fraction = divmod(time.micros, 1_000_000)
@@ -204,7 +212,11 @@ _ISO_DURATION = re.compile(
 
 
 def duration_micros(text: str) -> int:
-    """A duration as people write it (`5s`, `500ms`, `2 min`, `1.5h`, `PT10S`, `30`)."""
+    """Parse a duration (`5s`, `500ms`, `2 min`, `1.5h`, `PT10S`, `30`) to microseconds.
+
+    Raises:
+        EventError: if the text is not a duration, or is finer than a microsecond.
+    """
     plain = _DURATION.fullmatch(text.strip().lower())
     if plain is not None and plain[2] in _DURATION_UNITS:
         return _scaled(plain[1], _DURATION_UNITS[plain[2]], text)
@@ -218,10 +230,11 @@ def duration_micros(text: str) -> int:
 
 
 def _float_text(value: float, unit: TimeUnit) -> str:
-    """The float in decimal, to the microsecond where its own precision is no better.
+    """The float in decimal, rounded to the microsecond if that is within its precision.
 
-    A clock read as a float (`time.time()`) has digits beyond the microsecond that are noise:
-    at most four of its last places, against an error of intent such as 0.0000001.
+    The digits of a clock reading (`time.time()`) beyond the microsecond are rounding noise of at
+    most four units in the last place. A deliberately finer time, such as 0.0000001, is not
+    rounded, and so remains an error.
     """
     text = float.__repr__(value)
     scale = MICROS_PER_UNIT[unit]
@@ -235,13 +248,16 @@ def _float_text(value: float, unit: TimeUnit) -> str:
 def _from_date_time(
     lexical: str, literal: ox.Literal | None, precision: TimePrecision
 ) -> Timestamp:
-    """`literal` is the xsd:dateTime, kept if it is canonical; None for an xsd:dateTimeStamp."""
-    found = _DATE_TIME_FORM.fullmatch(lexical) or _DATE_TIME_FORM.fullmatch(
+    """Parse `lexical`; `literal` is an xsd:dateTime, or None for an xsd:dateTimeStamp.
+
+    The timestamp retains the literal if it is canonical.
+    """
+    match = _DATE_TIME_FORM.fullmatch(lexical) or _DATE_TIME_FORM.fullmatch(
         lexical.strip(" \t\r\n")
     )
-    if found is None:
+    if match is None:
         raise _ill_formed(lexical, _DATE_TIME.value, "; write it like 2026-01-31T12:00:00Z")
-    years, months, days, hours, minutes, seconds, fraction, zone = found.groups()
+    years, months, days, hours, minutes, seconds, fraction, zone = match.groups()
     if zone is None and literal is None:
         raise _ill_formed(lexical, XSD + "dateTimeStamp", "; a dateTimeStamp needs a time zone")
     hour, minute, second = int(hours), int(minutes), int(seconds)
@@ -254,32 +270,32 @@ def _from_date_time(
         finer = fraction[6:].rstrip("0")
         micros += int(fraction[:6].ljust(6, "0"))
         if finer:
-            # Its first digit, and whether there are more, say all that rounding needs.
+            # Rounding depends only on the first digit, and on whether there are more.
             micros += _cut(10 * int(finer[0]) + (len(finer) > 1), 100, lexical, precision)
             literal = None
     if zone and zone != "Z":
         micros -= _zone_micros(zone, lexical)
     micros = _in_range(micros, lexical)
-    kept = (
+    canonical = (
         literal is not None
         and zone == "Z"
         and (not fraction or fraction[-1] != "0")
         and not end_of_day
-        and len(found[0]) == len(lexical)
+        and len(match[0]) == len(lexical)
         and years != "-0000"
     )
-    if not kept or literal is None:
+    if not canonical or literal is None:
         literal = ox.Literal(date_time_text(micros), datatype=_DATE_TIME)
     return Timestamp(micros, DATE_TIME, literal)
 
 
 def _from_date(lexical: str) -> Timestamp:
-    found = _DATE_FORM.fullmatch(lexical.strip(" \t\r\n"))
-    if found is None:
+    match = _DATE_FORM.fullmatch(lexical.strip(" \t\r\n"))
+    if match is None:
         raise _ill_formed(lexical, XSD + "date", "; write it like 2026-01-31")
-    micros = _day_number(_year_in_range(found[1], lexical), found[2], found[3]) * DAY
-    if found[4] and found[4] != "Z":
-        micros -= _zone_micros(found[4], lexical)
+    micros = _day_number(_year_in_range(match[1], lexical), match[2], match[3]) * DAY
+    if match[4] and match[4] != "Z":
+        micros -= _zone_micros(match[4], lexical)
     return from_micros(_in_range(micros, lexical), DATE_TIME)
 
 
@@ -292,7 +308,7 @@ def _zone_micros(zone: str, lexical: str) -> int:
 
 
 def _year_in_range(years: str, lexical: str) -> str:
-    """The year, if it has no more digits than `int` reads at once."""
+    """The year, unless it has too many digits to be in range (and for `int` to parse)."""
     if len(years) > _LONGEST_YEAR:
         _in_range(_GREATEST + 1, lexical)
     return years
@@ -308,7 +324,7 @@ def _day_number(years: str, months: str, days: str) -> int:
 
 @lru_cache(maxsize=64)
 def _number_micros(text: str, unit: TimeUnit, precision: TimePrecision) -> tuple[int, bool]:
-    """The microseconds, and whether they are all that the number says."""
+    """The microseconds, and whether they are exact."""
     try:
         return _in_range(_scaled(text, MICROS_PER_UNIT[unit], text), text), True
     except _TooFineError:
@@ -319,12 +335,15 @@ def _number_micros(text: str, unit: TimeUnit, precision: TimePrecision) -> tuple
 
 
 def _scaled(text: str, factor: int, shown: str, precision: TimePrecision = "error") -> int:
-    """text × factor, whole as `precision` says; the text is a number of XML Schema."""
+    """text × factor as an integer, rounded as `precision` says.
+
+    The text is an XML Schema number; `shown` is its form in error messages.
+    """
     if len(text) < 40 and _INTEGER_FORM.fullmatch(text):
         return int(text) * factor
     digits, _, power = text.lower().partition("e")
     if len(power.lstrip("+-0")) > _LONGEST_POWER:
-        # A Decimal has no such exponent; any that long is as far out of range.
+        # Decimal limits exponents; any exponent of this length is out of range alike.
         power = f"{'-' * power.startswith('-')}{'9' * _LONGEST_POWER}"
     number = Decimal(f"{digits}e{power or 0}")
     if not number:
@@ -339,7 +358,7 @@ def _scaled(text: str, factor: int, shown: str, precision: TimePrecision = "erro
     whole = unbounded.floor(micros)
     rest = unbounded.difference(micros, whole)
     assert rest is not None
-    # Quarters tell no rest from less than a half, a half, and more.
+    # In quarters, no remainder, less than a half, a half, and more than a half all differ.
     quarters = (rest > 0) + (rest >= _HALF) + (rest > _HALF)
     return _cut(4 * int(whole) + quarters, 4, shown, precision)
 
@@ -362,8 +381,8 @@ class _TooFineError(EventError):
 
 def _too_fine(shown: str) -> EventError:
     return _TooFineError(
-        f"{_shortened(shown)} is finer than a microsecond, which is as fine as time goes here; "
-        "--time-precision truncate or round (time_precision= in Python) takes it"
+        f"{_shortened(shown)} is finer than a microsecond, the resolution of timestamps; "
+        "--time-precision truncate or round (time_precision= in Python) accepts it"
     )
 
 
@@ -372,9 +391,9 @@ def _ill_formed(lexical: str, datatype: str, advice: str) -> EventError:
 
 
 def mixed_domains(known: str, other: str, what: str) -> str:
-    """What to say where a run that counts time in one domain is given another one."""
-    words = {NUMBER: "a number", DATE_TIME: "a date"}
+    """The error message for a timestamp of domain `other` in a run of domain `known`."""
+    words = {NUMBER: "number", DATE_TIME: "date"}
     return (
-        f"{what} has {words[other]} as its timestamp, but the run counts time by "
-        f"{words[known]}: use one kind for all streams of a query"
+        f"{what} has a {words[other]} as its timestamp, but earlier timestamps of the run are "
+        f"{words[known]}s: use one kind for all streams of a query"
     )

@@ -1,4 +1,4 @@
-"""Counts of microseconds → the text and the literals that stand for them."""
+"""Counts of microseconds → their canonical texts and literals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pyoxigraph as ox
 from spaseq.rdf import calendar
 
 DAY = 86_400_000_000
-"""Microseconds."""
+"""Microseconds of a day."""
 EPOCH_DAY = calendar.days_before(1970, 1, 1)
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -34,7 +34,7 @@ def date_time_literal(micros: int) -> ox.Literal:
 
 
 def seconds_literal(micros: int) -> ox.Literal:
-    """A count of microseconds as a number of seconds: an integer where it is whole."""
+    """A count of microseconds as a number of seconds: an integer if whole, else a decimal."""
     whole, fraction = divmod(abs(micros), 1_000_000)
     sign = "-" if micros < 0 else ""
     if not fraction:

@@ -1,6 +1,6 @@
-"""Where the strings of Turtle and TriG begin and end, without parsing anything else.
+"""Finds where the strings of Turtle and TriG begin and end, without parsing anything else.
 
-Cost: linear in the bytes. Lines without a triple quote outside of long strings cost one search.
+Cost: linear in the bytes; a line outside long strings without a triple quote costs one search.
 Source: RDF 1.2 Turtle, productions STRING_LITERAL_QUOTE to STRING_LITERAL_LONG_SINGLE_QUOTE.
 """
 
@@ -19,7 +19,7 @@ TOKEN = re.compile(
     | \S""",
     re.VERBOSE,
 )
-"""One token, as far as strings, comments and words have to be told apart."""
+"""One token, classified as string, comment, word or other."""
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _CHARACTERS = {
@@ -35,26 +35,26 @@ _CHARACTERS = {
 
 
 def long_string_end(text: bytes, start: int, quotes: bytes) -> int:
-    """Behind the quotes that end the long string whose content is at `start`; -1: none do."""
+    """The offset after the end of the long string whose content starts at `start`, or -1."""
     position = start
-    while (found := text.find(quotes, position)) >= 0:
-        first = found
+    while (end := text.find(quotes, position)) >= 0:
+        first = end
         while first > start and text[first - 1] == 0x5C:
             first -= 1
-        if (found - first) % 2 == 0:
-            return found + len(quotes)
-        position = found + 1
+        if (end - first) % 2 == 0:  # an even number of backslashes does not escape the quotes
+            return end + len(quotes)
+        position = end + 1
     return -1
 
 
 class LongStrings:
-    """Follows a document line by line. `inside` is the quotes of the string it is in, or None."""
+    """Tracks open strings line by line. `inside` is the quotes of the open string, or None."""
 
     def __init__(self) -> None:
         self.inside: bytes | None = None
 
     def read(self, line: bytes) -> None:
-        """Take the next line."""
+        """Process the next line."""
         position = 0
         if self.inside is None:
             if b'"""' not in line and b"'''" not in line:
@@ -75,11 +75,11 @@ class LongStrings:
 
 
 COMMENT, WORD = 0, -1
-"""In place of a number of quotes."""
+"""The kinds of tokens without quotes."""
 
 
 def tokens_of(text: bytes) -> Iterator[tuple[int, int, int]]:
-    """(start, end, how many quotes at each end) of the tokens of a text, in order."""
+    """(start, end, quotes) of each token: quotes at each end, or COMMENT, or WORD."""
     position = 0
     while token := TOKEN.search(text, position):
         position = token.end()
@@ -117,7 +117,7 @@ def is_torn(line: bytes) -> bool:
 
 
 def unescaped(content: bytes) -> str | None:
-    """The value of what is between quotes; None where it is not UTF-8 or an escape is none."""
+    """The value of a string's content; None if it is not UTF-8 or has an invalid escape."""
     try:
         text = content.decode()
         return _ESCAPE.sub(_character, text) if "\\" in text else text

@@ -1,12 +1,12 @@
-"""Exact arithmetic on numbers of any size, as `decimal.Decimal`: the lane beside the 64-bit one.
+"""Exact arithmetic on numbers of any size, as `decimal.Decimal`: the slow path beside 64 bits.
 
-An integer beyond 64 bits, or a decimal beyond 128 bits or with more than 18 digits behind its
-point, is a `Decimal` here. Sums, differences, products and comparisons are exact. A quotient is
-cut towards zero, see `quotient`. Conversions from and to text are linear in the digits, products
-and quotients quasi-linear (`decimal` multiplies by number-theoretic transforms).
+Integers beyond 64 bits, and decimals beyond 128 bits or with more than 18 fractional digits, are
+`Decimal`s. Sums, differences, products and comparisons are exact; see `quotient` for division.
+Conversions from and to text are linear in the digits, products and quotients quasi-linear
+(`decimal` multiplies by number-theoretic transforms).
 
-Invariant: every function is exact but `quotient`, `nearest_double` and `nearest_float`, which
-round once. A result of more than `MOST_DIGITS` digits is None: memory must have an end.
+Invariant: every function is exact except `quotient`, `nearest_double` and `nearest_float`, which
+round once. A result of more than `MOST_DIGITS` digits is None, which bounds memory.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from decimal import (
 from typing import Final
 
 MOST_DIGITS: Final = 1 << 26
-"""Of a result; the literals that readers accept have fewer."""
+"""The maximum number of digits of a result; literals that the readers accept have fewer."""
 PLACES: Final = 18
-"""Least digits behind the point of a quotient, and most of a decimal of the 64-bit lane."""
+"""The minimum number of fractional digits of a quotient, and the maximum on the fast path."""
 
 _EXACT = Context(
     prec=MAX_PREC, rounding=ROUND_DOWN, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation]
@@ -37,8 +37,8 @@ _EXACT = Context(
 # A number halfway between two doubles has 767 significant digits at most.
 _ENOUGH = Context(prec=800, rounding=ROUND_DOWN, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 _SINGLE = struct.Struct("f")
-_MIDDLING = 40
-"""More digits in front of the point than any number of the 64-bit lane has."""
+_SCALED_MAX_DIGITS = 40
+"""More integer digits than any number of the fast path has."""
 _HALF = Decimal("0.5")
 
 
@@ -48,9 +48,9 @@ def scaled(number: int) -> Decimal:
 
 
 def scaled_int(number: Decimal) -> int | None:
-    """number * 10**18 where that is whole and of a middling size; None: it is not."""
+    """number * 10**18; None if not an integer, or above `_SCALED_MAX_DIGITS` digits."""
     number = _EXACT.normalize(number)
-    if number.adjusted() >= _MIDDLING or _places(number) > PLACES:
+    if number.adjusted() >= _SCALED_MAX_DIGITS or _places(number) > PLACES:
         return None
     return int(_EXACT.scaleb(number, PLACES))
 
@@ -78,10 +78,10 @@ def product(a: Decimal, b: Decimal) -> Decimal | None:
 
 
 def quotient(a: Decimal, b: Decimal) -> Decimal | None:
-    """a / b, cut towards zero; b is not zero.
+    """a / b, truncated towards zero; b must not be zero.
 
-    Behind the point are 18 digits; as many as an operand has where that is more; and as many as
-    18 significant digits take where the quotient is small.
+    The number of fractional digits is the maximum of 18, the fractional digits of the operands,
+    and the number that gives a small quotient 18 significant digits.
     """
     if not a:
         return a
@@ -102,7 +102,7 @@ def floor(number: Decimal) -> Decimal:
 
 
 def half_up(number: Decimal) -> Decimal:
-    """The nearest integer; halves go towards positive infinity."""
+    """The nearest integer; halves are rounded towards positive infinity."""
     low = floor(number)
     return _EXACT.add(low, 1) if _EXACT.subtract(number, low) >= _HALF else low
 
@@ -113,19 +113,19 @@ def cut(number: Decimal) -> Decimal:
 
 
 def _places(number: Decimal) -> int:
-    """Digits behind the point."""
+    """The number of fractional digits."""
     exponent = number.as_tuple().exponent
     assert isinstance(exponent, int)
     return max(-exponent, 0)
 
 
 def _size(number: Decimal) -> int:
-    """How many digits the number has when it is written out."""
+    """The number of digits when written without an exponent."""
     return max(number.adjusted(), 0) + 1 + _places(number)
 
 
 def _span(a: Decimal, b: Decimal) -> int:
-    """How many digits hold either number, at the same places."""
+    """The number of digits that represent both numbers with a common point."""
     return max(a.adjusted(), b.adjusted(), 0) + 1 + max(_places(a), _places(b))
 
 
@@ -148,7 +148,7 @@ def nearest_float(number: Decimal) -> float:
     exact = Decimal(double) if math.isfinite(double) else None
     odd = struct.unpack("q", struct.pack("d", double))[0] & 1
     if exact is not None and exact != number and not odd:
-        # Rounded to odd, the double rounds to the float that the number itself rounds to.
+        # Round to odd: the double then rounds to the same float as the number itself.
         double = math.nextafter(double, math.inf if number > exact else -math.inf)
     try:
         narrow: float = _SINGLE.unpack(_SINGLE.pack(double))[0]
@@ -162,7 +162,7 @@ def _shortened(number: Decimal) -> Decimal:
     short = _ENOUGH.plus(number)
     if short == number:
         return short
-    # One more digit, further from zero than the cut: it is neither a tie nor a double.
+    # Append a digit, away from zero: the result is neither a tie nor a double.
     sign, digits, exponent = short.as_tuple()
     assert isinstance(exponent, int)
     return Decimal((sign, (*digits, 1), exponent - 1))

@@ -1,4 +1,4 @@
-"""Matches as the user meets them: bindings, provenance, and nothing of the engine."""
+"""The public match objects: bindings and provenance, without internals of the engine."""
 
 from spaseq.results._match import Match
 from spaseq.results.data import solution_to_json, term_to_json, triples_text

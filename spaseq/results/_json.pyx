@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Texts of terms and times → JSON, as `spaseq.results.data` and `json.dumps` write them.
 
-A text grows in memory of its own, which whoever made it gives back. Texts of terms are those
-of records (`spaseq.rdf._terms`): N-Quads without escapes, in UTF-8. Cost: linear.
+A `Text` owns its growing buffer, which its creator frees. Texts of terms are those of records
+(`spaseq.rdf._terms`): N-Quads with escapes resolved, in UTF-8. Cost: linear.
 """
 
 from libc.stdint cimport uint64_t
@@ -15,7 +15,7 @@ from spaseq.rdf._memory cimport resized
 from spaseq.rdf.time_text import EPOCH_DAY, date_time_text
 
 cdef enum:
-    MOST_DIGITS = 20    # of 64 bits
+    MOST_DIGITS = 20    # decimal digits of a 64-bit number
 
 cdef int64_t SECOND = 1000000
 cdef int64_t DAY = 86400 * SECOND
@@ -23,7 +23,7 @@ cdef int64_t FIRST_DAY = EPOCH_DAY
 
 
 cdef char* _more(Text* text, size_t size) except NULL:
-    """Room for so many bytes more."""
+    """Make room for `size` more bytes and return their address."""
     cdef char* moved
     if text.size + size > text.room:
         moved = <char*>resized(text.begin, 2 * (text.size + size))
@@ -35,7 +35,7 @@ cdef char* _more(Text* text, size_t size) except NULL:
 
 
 cdef int put(Text* text, const char* what, size_t size) except -1:
-    """Bytes as they are."""
+    """Append bytes unchanged."""
     if size == 0:
         return 0
     memcpy(_more(text, size), what, size)
@@ -64,8 +64,8 @@ cdef int put_number(Text* text, int64_t number) except -1:
 
 
 cdef int put_string(Text* text, const char* what, size_t size) except -1:
-    """A string with its quotes."""
-    # No byte takes more than six.
+    """Append a JSON string with its quotes."""
+    # An escaped byte has at most six characters.
     cdef char* begin = _more(text, 6 * size + 2)
     cdef char* out = begin
     cdef unsigned char letter
@@ -93,14 +93,14 @@ cdef int put_string(Text* text, const char* what, size_t size) except -1:
 
 
 cdef int put_name(Text* text, const char* term, size_t size) except -1:
-    """An IRI, or the label of a blank node with its `_:`."""
+    """Append an IRI, or the label of a blank node with its `_:`."""
     if term[0] == c"<":
         return put_string(text, term + 1, size - 2)
     return put_string(text, term, size)
 
 
 cdef int put_term(Text* text, const char* term, size_t size) except -1:
-    """A term as SPARQL's JSON results have it."""
+    """Append a term in the format of SPARQL's JSON results."""
     cdef size_t quote = size - 1, end
     if term[0] == c"<":
         put(text, b'{"type": "uri", "value": ', 25)
@@ -109,7 +109,7 @@ cdef int put_term(Text* text, const char* term, size_t size) except -1:
         put(text, b'{"type": "bnode", "value": ', 27)
         put_string(text, term + 2, size - 2)
     else:
-        # No suffix has a quote: neither IRIs nor languages may.
+        # The last quote ends the lexical form: IRIs and language tags contain none.
         while term[quote] != c'"':
             quote -= 1
         put(text, b'{"type": "literal", "value": ', 29)
@@ -126,21 +126,21 @@ cdef int put_term(Text* text, const char* term, size_t size) except -1:
             put(text, b', "xml:lang": ', 14)
             put_string(text, term + quote + 2, end - quote - 2)
             if end < size:
-                # A direction comes behind two hyphens.
+                # The base direction follows two hyphens.
                 put(text, b', "its:dir": ', 13)
                 put_string(text, term + end + 2, size - end - 2)
     return put(text, b"}", 1)
 
 
 cdef int put_time(Text* text, int64_t micros, bint dated) except -1:
-    """The string of a date; a number of seconds."""
+    """Append a date as a string, or a numeric timestamp as a number of seconds."""
     cdef int64_t days = micros // DAY, rest = micros % DAY, year
     cdef int month, day, length, fraction
     cdef char* out
     if not dated:
         if micros % SECOND == 0:
             return put_number(text, micros // SECOND)
-        # Python's division: a float holds fewer microseconds than there are.
+        # Python's division rounds correctly beyond the range in which doubles are exact.
         return put_bytes(text, repr(<object>micros / 1_000_000).encode())
     civil(days + FIRST_DAY, &year, &month, &day)
     if not 0 < year <= 9999:

@@ -7,7 +7,7 @@ cdef class Match:
     cdef readonly object graph
     cdef readonly object boolean
     cdef readonly object kb_version
-    # None until somebody asks for one of them.
+    # None until one of them is first read.
     cdef object found_start, found_end, found_bindings, found_events
 
     cdef int decode(self) except -1

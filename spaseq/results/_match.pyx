@@ -1,9 +1,8 @@
 # cython: language_level=3
 """One result of one query.
 
-Who finds a match may leave open what it is made of, in a subclass that overrides `decode`:
-times, bindings and events are then worked out when one of them is asked for, so that a match
-that is only counted or passed on costs next to nothing.
+A subclass can override `decode` to compute times, bindings and events on first access, so that a
+match that is only counted or passed on costs almost nothing.
 """
 
 cimport cython
@@ -17,15 +16,21 @@ cdef tuple FIELDS = (
 )
 
 
-@cython.no_gc  # it refers to nothing that refers to matches
+@cython.no_gc  # a match cannot be part of a reference cycle
 cdef class Match:
-    """One result of one query; it does not change.
+    """One result of one query, immutable.
 
-    `bindings` is the solution of a SELECT (unbound variables left out), `graph` the triples
-    of a CONSTRUCT, `boolean` True for an ASK. `start` is the time of the first event, `end`
-    that of the last, or the closing time for a match that had to wait for its window to close.
-    `events` are the witnesses, step by step. `variables` names the projected columns in order,
-    `kb_version` the version of the knowledge base when the match was complete.
+    Attributes:
+        query: The name of the query.
+        start: The time of the first event.
+        end: The time of the last event, or the closing time of the window if the match had to
+            wait for it.
+        bindings: The solution of a SELECT, without unbound variables.
+        events: The witnesses in the order of the steps.
+        variables: The projected columns in order.
+        graph: The triples of a CONSTRUCT, else None.
+        boolean: True for an ASK, else None.
+        kb_version: The version of the knowledge base when the match was completed.
     """
 
     __match_args__ = FIELDS
@@ -45,7 +50,7 @@ cdef class Match:
         self.found_events = events
 
     cdef int decode(self) except -1:
-        """Fill in what has been left open; there is nothing in a match that was given all."""
+        """Compute the attributes that are None; a complete match has none."""
         return 0
 
     @property
@@ -64,7 +69,7 @@ cdef class Match:
 
     @property
     def bindings(self):
-        """The solution: terms by the variables' names."""
+        """The solution: variable name → term."""
         if self.found_bindings is None:
             self.decode()
         return self.found_bindings
@@ -77,7 +82,7 @@ cdef class Match:
         return self.found_events
 
     def to_dict(self) -> dict:
-        """The match as plain data, in the order its keys are written."""
+        """The match as plain data, with keys in the order of the JSON output."""
         return match_to_dict(self)
 
     def to_json(self) -> str:
@@ -97,7 +102,7 @@ cdef class Match:
         return Match, _fields(self)
 
     def __replace__(self, **changes):
-        """The match with other fields, as `copy.replace` makes it."""
+        """The match with other fields, for `copy.replace`."""
         return Match(**(dict(zip(FIELDS, _fields(self))) | changes))
 
 

@@ -1,8 +1,8 @@
-"""Matches as plain data, which JSON is written from.
+"""Matches as plain data, for JSON output.
 
-Terms are as in *SPARQL 1.2 Query Results JSON*, keys and their order a public interface. Times
-of numeric timestamps are numbers of seconds, those of dates UTC strings; variables that are not
-bound are left out. `kb`, the version of the knowledge base, comes last, once that has changed.
+Terms are represented as in *SPARQL 1.2 Query Results JSON*; keys and their order are a public
+interface. Numeric timestamps are numbers of seconds, dates are UTC strings; unbound variables are
+omitted. The last key `kb`, the version of the knowledge base, is present if that has changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 def match_to_dict(match: Match) -> dict[str, Any]:
-    """A match, in the order its keys are written."""
+    """A match as plain data, with keys in output order."""
     version = {} if match.kb_version == 1 else {"kb": match.kb_version}
     if match.boolean is not None:
         return {
@@ -59,12 +59,12 @@ def _witness_to_json(witness: Witness) -> dict[str, Any]:
 
 
 def solution_to_json(bindings: Mapping[str, Term]) -> dict[str, dict[str, str]]:
-    """A solution as a member of the `bindings` of SPARQL's JSON results."""
+    """A solution in the format of `bindings` in SPARQL's JSON results."""
     return {name: term_to_json(term) for name, term in bindings.items()}
 
 
 def term_to_json(term: Term) -> dict[str, str]:
-    """A term as SPARQL's JSON results have it."""
+    """A term in the format of SPARQL's JSON results."""
     if isinstance(term, ox.NamedNode):
         return {"type": "uri", "value": term.value}
     if isinstance(term, ox.BlankNode):

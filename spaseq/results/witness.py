@@ -1,4 +1,4 @@
-"""What a match is made of: one event for each step."""
+"""Witnesses: the events of a match."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spaseq.rdf.event import Term, Timestamp
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """One event of a match: which GPM accepted which event, with which mapping."""
+    """One event of a match: the GPM that matched it, the event, and the GPM's solution."""
 
     gpm: str
     stream: str

@@ -1,1 +1,1 @@
-"""What a query may call, by name."""
+"""The functions that a query may call."""

@@ -27,15 +27,16 @@ Kind: TypeAlias = Literal["function", "test", "form", "cast"]
 class Builtin:
     """A function with its arity and its implementations.
 
-    kind        how a call is evaluated:
-    function    from values to a value, or to an error
-    test        from a value to a boolean, by an instruction of its own
-    form        a construct of its own: it reads a row, or does not evaluate all arguments
-    cast        from a value to a literal of the datatype that `name` is the IRI of
+    `kind` says how an evaluator treats a call:
+
+    function    maps values to a value or an error
+    test        maps a value to a boolean, by an instruction of its own
+    form        a special form: reads the row, or does not evaluate all arguments
+    cast        maps a value to a literal of the datatype whose IRI is `name`
     """
 
     name: str
-    """In capitals, or an IRI."""
+    """In upper case, or an IRI."""
     least: int
     """The least number of arguments."""
     most: int | None
@@ -55,12 +56,12 @@ class Builtin:
     """The sorts of arguments that a call is meant for; the last is that of all further ones."""
     result: Sort = "any"
     volatile: bool = False
-    """Whether two calls with equal arguments may give two results."""
+    """Whether two calls with equal arguments may return different results."""
     by_reference: bool = False
-    """Whether pyoxigraph computes each call."""
+    """Whether pyoxigraph, the reference implementation, computes each call."""
 
-    def takes(self, count: int) -> bool:
-        """Whether a call may have so many arguments."""
+    def accepts(self, count: int) -> bool:
+        """Whether a call may have `count` arguments."""
         return self.least <= count and (self.most is None or count <= self.most)
 
     @property
@@ -81,13 +82,13 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function over many values."""
+    """An aggregate function."""
 
     name: str
     value_of_nothing: bool = False
-    """Whether it has a value over no values at all."""
+    """Whether it has a value for an empty input."""
     of_sequence: bool = False
-    """Whether it ranges over iterations only, and not over the rows of a sub-select."""
+    """Whether it aggregates only iterations, not the rows of a sub-select."""
 
 
 def _entry(
@@ -220,19 +221,19 @@ _TABLE = (
 # fmt: on
 
 BUILTINS: dict[str, Builtin] = {entry.name: entry for entry in _TABLE}
-"""The functions that a keyword names, by name."""
+"""The functions called by keyword."""
 
 SYNONYMS = {"URI": "IRI", "ISURI": "ISIRI"}
-"""Second names of functions; the syntax tree has the first, which is the value here."""
+"""Synonym → the name used in the syntax tree."""
 
 CASTS = (
     "boolean", "date", "dateTime", "dayTimeDuration", "decimal", "double", "duration", "float",
     "integer", "string", "time", "yearMonthDuration",
 )  # fmt: skip
-"""The datatypes of casts that this package computes, as local names in `xsd:`."""
+"""The target datatypes of casts, as local names in `xsd:`."""
 
 REFERENCE_CASTS = ("gDay", "gMonth", "gMonthDay", "gYear", "gYearMonth")
-"""The datatypes of casts that pyoxigraph computes."""
+"""The target datatypes of casts that pyoxigraph computes."""
 
 NAMED_BY_IRI: dict[str, Builtin] = {
     XSD + name: Builtin(
@@ -245,7 +246,7 @@ NAMED_BY_IRI: dict[str, Builtin] = {
     )
     for name in (*CASTS, *REFERENCE_CASTS)
 }
-"""The functions that an IRI names, by IRI."""
+"""The functions called by IRI."""
 
 AGGREGATES: dict[str, Aggregate] = {
     entry.name: entry

@@ -101,7 +101,7 @@ def calls() -> list[ast.Call | ast.FunctionCall]:
     found: list[ast.Call | ast.FunctionCall] = []
     for entry in (*BUILTINS.values(), *NAMED_BY_IRI.values()):
         for count in range(5):
-            if not entry.takes(count):
+            if not entry.accepts(count):
                 continue
             arguments = VARIABLES[:count]
             if entry.kind == "cast":

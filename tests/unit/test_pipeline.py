@@ -163,7 +163,9 @@ def test_streams_that_do_not_fit() -> None:
     with pytest.raises(SpaseqError, match=r"the stream <.*/t> was not given"):
         pipeline.run(QUERY, {S: []})
     both = [QUERY, QUERY.replace(":s ", ":u ")]
-    with pytest.raises(SpaseqError, match=r"call both <.*/s> and <.*/u> s; use the IRI"):
+    with pytest.raises(
+        SpaseqError, match=r"use the name s for both <.*/s> and <.*/u>; use the IRI"
+    ):
         pipeline.run(both, {"s": []})
 
 
@@ -171,5 +173,5 @@ def test_events_that_do_not_fit() -> None:
     back = [event(S, 2), event(S, 1)]
     with pytest.raises(EventError, match="time runs backwards"):
         list(pipeline.run(QUERY, {S: back, T: []}))
-    with pytest.raises(EventError, match="is no event"):
+    with pytest.raises(EventError, match="is not an event"):
         list(pipeline.run(QUERY, {S: [7], T: []}))

@@ -278,12 +278,12 @@ def test_a_state_without_the_rows_of_the_window_is_gone_on_with_as_rows_come() -
 
 def test_explain_says_how_rows_are_joined_and_what_came_of_it() -> None:
     run = run_of(None)
-    assert "or lazily when C comes" in run.program.explain()
+    assert "or lazily when C occurs" in run.program.explain()
     went(run, rarely(2000, 500))
     shown = run.explain()
-    assert "now lazily, changed 1 time;" in shown
+    assert "now lazily, switched 1 time;" in shown
     looked = native(run).core.lazy_join.searched
-    assert f"{looked:,} rows looked at lazily" in shown
+    assert f"{looked:,} rows examined lazily" in shown
     assert run.program.to_dict()["queries"][0]["joined"]["eager_because"] is None
 
 
@@ -303,22 +303,22 @@ def test_explain_says_how_rows_are_joined_and_what_came_of_it() -> None:
         ),
     ],
 )
-def test_explain_says_why_rows_are_always_joined_as_they_come(text: str, reason: str) -> None:
+def test_explain_says_why_rows_are_always_joined_eagerly(text: str, reason: str) -> None:
     shown = spaseq.compile(text).explain()
-    line = next(line for line in shown.splitlines() if "rows are joined as they come" in line)
+    line = next(line for line in shown.splitlines() if "rows are joined eagerly" in line)
     assert reason in line
 
 
 @pytest.mark.parametrize("seq", ["A : B", "A : C : B"])
 def test_nothing_is_said_where_no_step_visits_groups_before_the_last(seq: str) -> None:
     gpms = {"B": "{ ?k :b ?y FILTER(?y > 0) }"}
-    assert "joined as they come" not in spaseq.compile(chain(seq, gpms)).explain()
+    assert "joined eagerly" not in spaseq.compile(chain(seq, gpms)).explain()
 
 
 def test_why_not_says_what_stopped_rows_that_were_joined_lazily() -> None:
     run = run_of(True, chain(gpms={"B": "{ ?k :b ?y FILTER(?x * ?y < 0) }"}))
     went(run, rarely(300, 50))
     told = run.why_not()
-    assert "rows were joined lazily when C came" in told
+    assert "rows were joined lazily when C occurred" in told
     assert "FILTER(?x * ?y < 0) was not true" in told
-    assert "never got to" not in told
+    assert "never reached:" not in told

@@ -86,7 +86,7 @@ def test_the_reason_is_the_filter_that_makes_it_so() -> None:
             "FILTER(?y > ?x) of B",
         ],
     }
-    assert query["guarantee"]["sentence"].startswith("logarithmic in the groups that wait, however")
+    assert query["guarantee"]["sentence"].startswith("logarithmic in the waiting groups, however")
 
 
 def test_what_is_kept_for_later_makes_it_visit_those_that_fit() -> None:

@@ -98,7 +98,7 @@ def test_an_event_counts_once_for_patterns_that_are_alike() -> None:
     run = compiled.start()
     assert list(run.push_batch(encoded(run, events("k a 1", "k b 1", "k b 1", "k c 1")))) == []
     assert run.rows.matchers.tried(first) == 4
-    assert "came when nobody was waiting" in run.why_not()
+    assert "arrived while no partial match was waiting" in run.why_not()
 
 
 def test_a_guarded_unit_without_variables_may_begin_often() -> None:

@@ -149,7 +149,7 @@ def test_an_unknown_data_set_is_refused_with_the_known_ones(tmp_path: Path) -> N
 
 
 def test_no_events_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SpaseqError, match="ask for 1 or more"):
+    with pytest.raises(SpaseqError, match="the minimum is 1"):
         write("stock", 0, 1, tmp_path)
 
 

@@ -128,7 +128,10 @@ def test_an_error_names_endpoint_query_and_cause(
     [
         (server.refused(401), "it answered 401 Unauthorized: no"),
         (server.refused(404), "it answered 404 Not Found"),
-        (server.refused(301, Location="https://else.org/"), "moved to https://else.org/; give"),
+        (
+            server.refused(301, Location="https://else.org/"),
+            "a redirection to https://else.org/; use",
+        ),
     ],
 )
 def test_a_refusal_is_final(proxy: Misbehaving, behaviour: server.Behaviour, cause: str) -> None:
@@ -259,10 +262,10 @@ def test_credentials_are_not_shown() -> None:
 @pytest.mark.parametrize(
     ("url", "options", "said"),
     [
-        ("http://u:secret@a.org/", {}, "holds credentials"),
-        ("http://", {}, "is no URL of an endpoint"),
+        ("http://u:secret@a.org/", {}, "contains credentials"),
+        ("http://", {}, "is not the URL of an endpoint"),
         ("http://a.org:port/", {}, "cannot be read"),
-        (EX, {"join": "hash"}, "join is 'hash'; it is one of auto, materialise, bind"),
+        (EX, {"join": "hash"}, "join is 'hash'; it must be one of auto, materialise, bind"),
         (EX, {"on_failure": "pray"}, "one of stop, skip, unenriched"),
         (EX, {"batch": 0}, "batch must be more than 0"),
         (EX, {"refresh": 0.0}, "refresh must be more than 0"),

@@ -132,7 +132,7 @@ def test_a_malformed_file_names_its_line(tmp_path):
     [
         ("k.nt", "<e:a> <e:p> .", r"k\.nt:1: not N-Triples, column 13: "),
         ("k.jsonld", '{\n"a": ,}', r"k\.jsonld:2: not JSON-LD, column 6: unexpected comma"),
-        ("k.jsonld", '{"@context": "http://e/", "a": 1}', r"its @context is elsewhere"),
+        ("k.jsonld", '{"@context": "http://e/", "a": 1}', r"its @context is remote"),
         ("k.rdf", f"{RDF_XML}\n<rdf:Description>\n</rdf:D>\n", r"k\.rdf:3: not RDF/XML: ill"),
         ("k.rdf", f"{RDF_XML}\n\n<x:a rdf:about='e:a'/>\n\n", r"k\.rdf:3: not RDF/XML: unknown"),
     ],
@@ -150,10 +150,10 @@ def test_errors_name_the_syntax_and_the_place(tmp_path, name, text, message):
     [
         ("absent.ttl", "absent.ttl: cannot be read: No such file"),
         ("data.xyz", "no RDF format has the extension 'xyz'"),
-        ("ftp://example.org/data", "name a file, the folder of a pyoxigraph store, or an endp"),
-        ("http://me:secret@example.org/", "at example.org holds credentials"),
-        ([1], "holds 1, which is no triple"),
-        ([(A, P, "text")], "holds the term 'text'"),
+        ("ftp://example.org/data", "use a file, the folder of a pyoxigraph store, or the http"),
+        ("http://me:secret@example.org/", "at example.org contains credentials"),
+        ([1], "contains 1, which is not a triple"),
+        ([(A, P, "text")], "contains the term 'text'"),
     ],
 )
 def test_what_cannot_be_read_is_said(source, message):
@@ -171,7 +171,7 @@ def test_a_damaged_archive_is_said(tmp_path):
 
 
 def test_a_graph_needs_an_absolute_iri():
-    with pytest.raises(KbError, match="'k' is none"):
+    with pytest.raises(KbError, match="'k' is not"):
         open_kb({"k": []})
 
 

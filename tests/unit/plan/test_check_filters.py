@@ -59,7 +59,7 @@ def test_filters_that_may_be_true(seq: str, name: str, body: str) -> None:
         ("A; B+", "A", "FILTER(?a > MAX(?b))", "MAX(?b)", "so this filter is never true"),
         ("(A; B)+", "A", "FILTER(?a > ?b)", "?b", "bound only after this place, so this filter"),
         ("(A; B+)+", "A", "FILTER(?a > LAST(?b))", "LAST(?b)", "so this filter is never true"),
-        ("A; B", "A", "BIND(?a - ?b AS ?d)", "?b", "so this BIND never gives a value"),
+        ("A; B", "A", "BIND(?a - ?b AS ?d)", "?b", "so this BIND never binds its variable"),
     ],
 )
 def test_filters_that_are_never_true(
@@ -86,7 +86,7 @@ def test_guarded_filters_are_not_called_untrue(body: str) -> None:
 
 def test_join_variables_of_later_steps_in_an_iteration() -> None:
     gpms = {"A": "{ [] :a ?a FILTER(?a > ?k) }", "B": "{ [] :k ?k }", "C": "{ [] :k ?k }"}
-    only(findings(query_text("(A; B)+; C", gpms), "warning"), "?k", "lets no iteration begin")
+    only(findings(query_text("(A; B)+; C", gpms), "warning"), "?k", "rejects every first iteration")
     gpms["A"] = "{ [] :a ?a FILTER(!BOUND(?k) || ?a > ?k) }"
     assert findings(query_text("(A; B)+; C", gpms), "warning") == []
 
@@ -97,7 +97,7 @@ def test_a_gpm_at_two_places_is_warned_about_once() -> None:
 
 def test_filters_in_inner_braces_do_not_see_other_steps() -> None:
     body = "OPTIONAL { [] :p ?q FILTER(?q > ?a) }"
-    only(warnings("A; B", "B", body), "?a", "inside inner braces")
+    only(warnings("A; B", "B", body), "?a", "in inner braces")
 
 
 def test_an_undefined_gpm_might_bind_anything() -> None:

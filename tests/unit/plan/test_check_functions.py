@@ -82,7 +82,7 @@ def refused(text: str, name: str = "query") -> QueryError:
         ("STRLEN(1, 2)", "STRLEN takes 1 argument, here it has 2"),
         ("NOW(1)", "NOW takes no arguments, here it has 1"),
         ("IF(1, 2)", "IF takes 3 arguments, here it has 2"),
-        ("BOUND(1)", "BOUND asks about a variable"),
+        ("BOUND(1)", "BOUND takes a variable"),
     ],
 )
 def test_a_fault_is_found_wherever_it_is(position: str, call: str, fragment: str) -> None:
@@ -188,7 +188,7 @@ def test_the_nearest_names(iri: str, first: str) -> None:
 )
 def test_a_cast_that_cannot_succeed_is_warned_of(cast: str) -> None:
     warned = findings(text_of("select", cast), "warning")
-    only(warned, cast, "the cast is always an error")
+    only(warned, cast, "the cast always errs")
     spaseq.compile(text_of("select", cast))
 
 
@@ -240,7 +240,7 @@ class Drawn:
         count = entry.least if chance.random() < 0.85 else chance.randrange(5)
         if entry.name == "BOUND" and count == 1:
             return "BOUND(?x)"
-        mark = "" if entry.takes(count) else "§"
+        mark = "" if entry.accepts(count) else "§"
         arguments = ", ".join(self.expression(depth - 1) for _ in range(count))
         return f"{mark}{shown(entry.name)}({arguments})"
 

@@ -26,8 +26,8 @@ def test_patterns_that_are_executed(body: str) -> None:
 @pytest.mark.parametrize(
     ("body", "where", "fragment"),
     [
-        ("{ ?s :p ?x SERVICE <urn:e> { ?x :q ?y } }", "<urn:e>", "no endpoint that can be asked"),
-        ("{ ?s :p ?x OPTIONAL { SERVICE ?s { ?x :q ?y } } }", "?s", "`?s` names is not asked"),
+        ("{ ?s :p ?x SERVICE <urn:e> { ?x :q ?y } }", "<urn:e>", "not an HTTP endpoint"),
+        ("{ ?s :p ?x OPTIONAL { SERVICE ?s { ?x :q ?y } } }", "?s", "`?s` is not supported"),
         ("AT ?t { ?s :p ?x BIND(1 AS ?t) }", "?t", "AT already does"),
         ("{ VALUES (?x ?x) { (1 1) } }", "?x", "twice"),
     ],
