@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from typing import IO, TypeAlias, cast
 
 from spaseq.errors import InputError, InputUnit
-from spaseq.io.read_options import SYNTAXES, Syntax
+from spaseq.io.formats import STREAM_SYNTAXES, StreamSyntax
+from spaseq.rdf.formats import N_QUADS, TRIG
 
 STDIN = "-"
 _BLOCK = 1 << 16
@@ -41,19 +42,22 @@ def shown_name(path: str) -> str:
     return "<stdin>" if path == STDIN else path
 
 
-def syntax_of(path: str) -> Syntax | None:
-    """The syntax a file's extension names; None where it must be told from the content."""
+def syntax_of(path: str) -> StreamSyntax | None:
+    """The syntax that a file's extension names; None for standard input, which has no name.
+
+    Raises:
+        InputError: for another extension.
+    """
     name = os.path.basename(path)
     plain = name[:-3] if name.lower().endswith(".gz") else name
     extension = plain.rpartition(".")[2].lower() if "." in plain else ""
-    for syntax in SYNTAXES:
-        if extension == syntax:
-            return syntax
+    if extension in STREAM_SYNTAXES:
+        return STREAM_SYNTAXES[extension]
     if path == STDIN:
         return None
     raise InputError(
         f"the extension does not tell the RDF syntax; known are "
-        f"{', '.join('.' + known for known in SYNTAXES)} and each of them with .gz "
+        f"{', '.join('.' + known for known in STREAM_SYNTAXES)} and each of them with .gz "
         "(or say which it is: --input-format)",
         path,
     )
@@ -278,11 +282,12 @@ def announces_messages(head: list[bytes]) -> bool:
     )
 
 
-def syntax_of_content(head: list[bytes]) -> Syntax:
+def syntax_of_content(head: list[bytes]) -> StreamSyntax:
     """N-Quads where the first statement stands on a line of its own in full, else TriG.
 
     Each contains the triples-only syntax beside it, so two answers are enough.
     """
     if any(_PREAMBLE.match(line) or line.lstrip().startswith(b"@") for line in head):
-        return "trig"
-    return "nq" if head and _STATEMENT.fullmatch(head[-1].strip()) else "trig"
+        return STREAM_SYNTAXES[TRIG.name]
+    is_line = head and _STATEMENT.fullmatch(head[-1].strip())
+    return STREAM_SYNTAXES[(N_QUADS if is_line else TRIG).name]

@@ -16,8 +16,9 @@ from collections import deque
 from collections.abc import Iterator
 
 from spaseq.io.lines import Lines
-from spaseq.io.read_options import Syntax, Troubles
+from spaseq.io.read_options import Troubles
 from spaseq.io.statements import Document, Statement
+from spaseq.rdf.formats import RdfSyntax
 from spaseq.rdf.turtle_strings import TOKEN, long_string_end
 
 _SUSPECT = re.compile(rb"message|\"\"\"|'''|#", re.IGNORECASE)
@@ -95,7 +96,7 @@ class DotlessDelimiter(Exception):
     """`@message` without the dot it must have."""
 
 
-def message_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
+def message_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iterator[Statement]:
     """The statements of a Turtle or TriG log; `(None, line)` stands for each delimiter."""
     scanner = Scanner()
     context = _Context(syntax, lines.name, lines.base(), troubles)
@@ -125,7 +126,7 @@ def message_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iter
 class _Context:
     """The prefixes and the base in force, which outlive the messages that declare them."""
 
-    def __init__(self, syntax: Syntax, file: str, base: str | None, troubles: Troubles):
+    def __init__(self, syntax: RdfSyntax, file: str, base: str | None, troubles: Troubles):
         self._syntax = syntax
         self._file = file
         self._base = base

@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from spaseq.errors import InputError, InputUnit
+from spaseq.io.formats import stream_syntax
 from spaseq.rdf.event import DATE_TIME, NUMBER
 from spaseq.rdf.time import TimePrecision, TimeUnit
 
-Syntax: TypeAlias = Literal["nq", "nt", "trig", "ttl", "jelly"]
 OnError: TypeAlias = Literal["stop", "skip"]
 
-SYNTAXES: tuple[Syntax, ...] = ("nq", "nt", "trig", "ttl", "jelly")
 GENERATED_AT = "http://www.w3.org/ns/prov#generatedAtTime"
 MESSAGE_TIMES = (
     GENERATED_AT,
@@ -80,9 +79,13 @@ class ReadOptions:
     unit: TimeUnit = "s"
     on_error: OnError = "stop"
     lateness: int | None = None
-    syntax: Syntax | None = None
+    syntax: str | None = None
     clock: Callable[[], int] = clock_micros
     time_precision: TimePrecision = "error"
+
+    def __post_init__(self) -> None:
+        if self.syntax is not None:
+            stream_syntax(self.syntax)
 
     def time_predicates(self) -> tuple[str, ...]:
         """The predicates of message timestamps, the one to be preferred first."""

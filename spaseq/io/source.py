@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from spaseq.errors import InputError
+from spaseq.io.formats import StreamSyntax, stream_syntax
 from spaseq.io.framing_errors import Questions
 from spaseq.io.lines import (
     STDIN,
@@ -27,7 +28,6 @@ from spaseq.io.lines import (
     syntax_of,
     syntax_of_content,
 )
-from spaseq.io.messages import message_statements
 from spaseq.io.native._framing import EventReader
 from spaseq.io.native._minting import Minter
 from spaseq.io.native._nquads import LineReader
@@ -35,18 +35,18 @@ from spaseq.io.read_options import (
     GENERATED_AT,
     Counters,
     ReadOptions,
-    Syntax,
     TimeDomain,
     Troubles,
     log_warning,
 )
-from spaseq.io.statements import Statement, block_statements, document_statements
+from spaseq.io.statements import block_statements
 from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
+from spaseq.rdf.formats import RdfSyntax
 
 EVENTS_AT_ONCE = 256
 """Events in a batch of a file that is read statement by statement."""
@@ -134,15 +134,16 @@ class _Reading:
 
     def batches(self) -> Iterator[EventBatch]:
         """The events of all files, in the order they are read."""
+        named = self._options.syntax
         for path in self._source.files:
-            syntax = self._options.syntax or syntax_of(path)
+            syntax = syntax_of(path) if named is None else stream_syntax(named)
             file = self._source.lines = self._source.open_lines(path)
             try:
                 yield from self._file_batches(file, syntax or syntax_of_content(file.head()))
             finally:
                 file.close()
 
-    def _file_batches(self, file: Lines, syntax: Syntax) -> Iterator[EventBatch]:
+    def _file_batches(self, file: Lines, syntax: StreamSyntax) -> Iterator[EventBatch]:
         """The events of one file, also those before the error that ends it."""
         events, counters = self._events, self._source.counters
         kind = self._start(file, syntax)
@@ -167,16 +168,16 @@ class _Reading:
         if failure is not None:
             raise failure
 
-    def _start(self, file: Lines, syntax: Syntax) -> str:
+    def _start(self, file: Lines, syntax: StreamSyntax) -> str:
         """Make ready for a file: how it is cut into events."""
         options = self._options
         kind: str = options.framing.kind
         if kind == "auto":
-            is_messages = syntax == "jelly" or announces_messages(file.head())
+            is_messages = syntax.has_messages or announces_messages(file.head())
             kind = "message" if is_messages else "graph"
         named = () if options.time_predicate is None else (options.time_predicate,)
         self._questions.file = file.name
-        file.unit = self._troubles.unit = "frame" if syntax == "jelly" else "line"
+        file.unit = self._troubles.unit = syntax.unit
         self._events.start_file(
             file.name,
             kind,
@@ -211,32 +212,26 @@ class _Reading:
 
     # ------------------------------------------------------------ syntaxes
 
-    def _steps(self, file: Lines, syntax: Syntax, kind: str) -> Iterator[bool]:
+    def _steps(self, file: Lines, syntax: StreamSyntax, kind: str) -> Iterator[bool]:
         """Reads the file into events; True each time that a batch may be handed out."""
-        if syntax in ("nq", "nt"):
-            lines = LineReader(self._events, syntax == "nq", file.number + 1)
+        if syntax.read is None:
+            lines = LineReader(self._events, syntax.syntax.named_graphs, file.number + 1)
             for pieces in file.pieces():
-                self._read_pieces(pieces, lines, file, syntax)
+                self._read_pieces(pieces, lines, file, syntax.syntax)
                 yield True
             return
         most = 1 if file.is_live else EVENTS_AT_ONCE
         count = 0
-        for quad, line in self._statements(file, syntax, kind):
+        statements = syntax.read(file, syntax.syntax, self._troubles, kind == "message")
+        for quad, line in statements:
             self._events.statement(quad, line)
             count += 1
             if len(self._events.batch) >= most or count == STATEMENTS_AT_ONCE:
                 count = 0
                 yield True
 
-    def _statements(self, file: Lines, syntax: Syntax, kind: str) -> Iterator[Statement]:
-        """Those of a file that is read statement by statement."""
-        if syntax == "jelly":
-            return _jelly_statements()(file, self._troubles, kind == "message")
-        read = message_statements if kind == "message" else document_statements
-        return read(file, syntax, self._troubles)
-
     def _read_pieces(
-        self, pieces: list[Piece], lines: LineReader, file: Lines, syntax: Syntax
+        self, pieces: list[Piece], lines: LineReader, file: Lines, syntax: RdfSyntax
     ) -> None:
         """Some lines; those that the compiled reader is not sure of are judged here."""
         while pieces:
@@ -259,17 +254,6 @@ class _Reading:
                 lines.skip(some.count(b"\n") + (not some.endswith(b"\n")))
                 at = behind
             file.number = lines.line - 1
-
-
-def _jelly_statements() -> Callable[[Lines, Troubles, bool], Iterator[Statement]]:
-    """The reader of Jelly, which needs a package that is not always there."""
-    try:
-        from spaseq.io.jelly import jelly_statements
-    except ImportError as error:
-        raise InputError(
-            f"Jelly is read with the package pyjelly: pip install 'spaseq[jelly]' ({error})"
-        ) from error
-    return jelly_statements
 
 
 def _reordered(

@@ -21,7 +21,8 @@ from typing import IO, TypeAlias, cast
 import pyoxigraph as ox
 
 from spaseq.io.lines import Lines
-from spaseq.io.read_options import Malformed, Syntax, Troubles
+from spaseq.io.read_options import Malformed, Troubles
+from spaseq.rdf.formats import RdfSyntax, parser_format
 from spaseq.rdf.line_feed import LineFeed, Numbered
 from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_message
 
@@ -30,32 +31,19 @@ RawTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 RawFact: TypeAlias = tuple[RawTerm, ox.NamedNode, RawTerm]
 """A triple as the parser gives it: with the blank nodes of the file, maybe triple terms."""
 
-FORMATS: dict[Syntax, ox.RdfFormat] = {
-    "nq": ox.RdfFormat.N_QUADS,
-    "nt": ox.RdfFormat.N_TRIPLES,
-    "trig": ox.RdfFormat.TRIG,
-    "ttl": ox.RdfFormat.TURTLE,
-}
-SYNTAX_NAMES: dict[Syntax, str] = {
-    "nq": "N-Quads",
-    "nt": "N-Triples",
-    "trig": "TriG",
-    "ttl": "Turtle",
-}
-
 _DEFAULT_GRAPH = ox.DefaultGraph()
 _VERSION = re.compile(rb"[ \t]*VERSION[ \t]*(?:\"[^\"]*\"|'[^']*')[ \t]*(?:#.*)?")
 _MESSAGE = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#.*)?")
 
 
-def line_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
+def line_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iterator[Statement]:
     """The statements and message delimiters of an N-Quads or N-Triples file."""
     for first, block in lines.blocks():
         yield from block_statements(first, block, lines.name, syntax, troubles)
 
 
 def block_statements(
-    first: int, block: bytes, file: str, syntax: Syntax, troubles: Troubles
+    first: int, block: bytes, file: str, syntax: RdfSyntax, troubles: Troubles
 ) -> Iterator[Statement]:
     """Those of some whole lines of such a file; `first` is the number of the first line."""
     if b"VERSION" not in block and b"MESSAGE" not in block:
@@ -76,7 +64,7 @@ def block_statements(
 
 
 def _plain_block(
-    first: int, block: bytes, file: str, syntax: Syntax, troubles: Troubles
+    first: int, block: bytes, file: str, syntax: RdfSyntax, troubles: Troubles
 ) -> Iterator[Statement]:
     """A block without directives; `first` is the number of its first line."""
     while block:
@@ -94,7 +82,7 @@ def _plain_block(
                 _check_nesting(parts)
             # zip asks the parser first, so after an error `left` begins with the first line
             # that gave no quad.
-            yield from zip(ox.parse(block, format=FORMATS[syntax]), left, strict=False)
+            yield from zip(ox.parse(block, format=parser_format(syntax)), left, strict=False)
             return
         except LimitError as error:
             bad = first + error.args[1]
@@ -130,7 +118,7 @@ def _has_statement(line: bytes) -> bool:
     return bool(text) and not text.startswith(b"#")
 
 
-def explained(error: SyntaxError, syntax: Syntax, placed: bool = True) -> str:
+def explained(error: SyntaxError, syntax: RdfSyntax, placed: bool = True) -> str:
     """The parser's message without its line, and what was being read."""
     said = parser_message(error)
     column = f", column {error.offset}" if error.offset and placed else ""
@@ -140,10 +128,10 @@ def explained(error: SyntaxError, syntax: Syntax, placed: bool = True) -> str:
             "; a message delimiter stands on its own, after whole statements, in a file that "
             'begins with VERSION "1.1-messages" or is read with --events message'
         )
-    return f"not {SYNTAX_NAMES[syntax]}{column}: {said}{hint}"
+    return f"not {syntax.title}{column}: {said}{hint}"
 
 
-def document_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
+def document_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iterator[Statement]:
     """The statements of a Turtle or TriG file without message delimiters."""
     yield from Document(lines, lines.name, syntax, lines.base(), troubles).statements()
 
@@ -152,7 +140,7 @@ class Document:
     """A Turtle or TriG document, parsed as its lines come; `base` is that in force at its end."""
 
     def __init__(
-        self, lines: Numbered, file: str, syntax: Syntax, base: str | None, troubles: Troubles
+        self, lines: Numbered, file: str, syntax: RdfSyntax, base: str | None, troubles: Troubles
     ):
         self._lines = lines
         self._file = file
@@ -169,7 +157,7 @@ class Document:
         while True:
             self._feed = LineFeed(self._lines, remembers=self._troubles.on_error == "skip")
             parser = ox.parse(
-                cast(IO[bytes], self._feed), format=FORMATS[self._syntax], base_iri=self.base
+                cast(IO[bytes], self._feed), format=parser_format(self._syntax), base_iri=self.base
             )
             behind: list[bytes] = []
             try:

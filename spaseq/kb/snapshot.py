@@ -196,10 +196,12 @@ class Kb:
 def open_kb(sources: Mapping[str, Source]) -> Kb:
     """The KB with one graph for each IRI.
 
-    A path is read by its extension (`.ttl`, `.nt`, `.nq`, `.trig`, `.rdf`, `.jsonld`, `.n3`,
-    each with `.gz` too). All triples of a source go into its one graph, whatever graph
-    they are in there. What cannot be read is a `KbError` that names file and line. The folder
-    of a pyoxigraph store, and a URL or `Endpoint`, are asked when patterns are known.
+    A path is read by its extension, one of `spaseq.rdf.formats.SYNTAXES` (also with `.gz`). All
+    triples of a source become triples of its one graph, whatever graph they are in there. The
+    folder of a pyoxigraph store, and a URL or `Endpoint`, are asked when patterns are known.
+
+    Raises:
+        KbError: for what cannot be read; it names file and line.
     """
     return Kb(
         {

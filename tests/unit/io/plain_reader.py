@@ -17,9 +17,10 @@ from typing import TypeAlias, cast
 import pyoxigraph as ox
 
 from spaseq.errors import EventError, InputError
+from spaseq.io.formats import StreamSyntax, stream_syntax
 from spaseq.io.lines import Lines, announces_messages, syntax_of, syntax_of_content
 from spaseq.io.messages import message_statements
-from spaseq.io.read_options import GENERATED_AT, Counters, Malformed, ReadOptions, Syntax, Troubles
+from spaseq.io.read_options import GENERATED_AT, Counters, Malformed, ReadOptions, Troubles
 from spaseq.io.source import Source
 from spaseq.io.statements import (
     RawFact,
@@ -312,7 +313,8 @@ class _Reading:
         """The events of all files, in the order they are read."""
         place = 0
         for path in self._source.files:
-            syntax = self._options.syntax or syntax_of(path)
+            said = self._options.syntax
+            syntax = syntax_of(path) if said is None else stream_syntax(said)
             self._file = self._source.lines = Lines(path)
             self._closed.start_file()
             try:
@@ -324,13 +326,14 @@ class _Reading:
             finally:
                 self._file.close()
 
-    def _raw_events(self, syntax: Syntax) -> Iterator[RawEvent]:
+    def _raw_events(self, known: StreamSyntax) -> Iterator[RawEvent]:
         file, options, troubles = self._file, self._options, self._troubles
         kind = options.framing.kind
         if kind == "auto":
             kind = "message" if announces_messages(file.head()) else "graph"
         statements: Iterator[Statement]
-        if syntax in ("nq", "nt"):
+        syntax = known.syntax
+        if syntax.line_based:
             statements = line_statements(file, syntax, troubles)
         elif kind == "message":
             statements = message_statements(file, syntax, troubles)
