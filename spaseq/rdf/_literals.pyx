@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Lexical forms of literals → the numbers in their records, without the GIL.
+"""Lexical forms of literals → the numbers in their records, and timestamps, without the GIL.
+
+The native calendar (proleptic Gregorian, as XML Schema has it) is here, and nowhere else.
 
 A record's typed literal is decoded where its value is first asked for, once. Numbers,
 booleans, dates and dateTimes are read here; the rare rest (durations, calendar fields,
@@ -37,8 +39,12 @@ cdef extern from *:
         return number >> 64 ? __builtin_clzll((uint64_t)(number >> 64))
                             : 64 + __builtin_clzll((uint64_t)number);
     }
+    #define spaseq_times(a, b, out) __builtin_mul_overflow(a, b, out)
+    #define spaseq_plus(a, b, out) __builtin_add_overflow(a, b, out)
     """
     const uint64_t[20] TENS "spaseq_tens"
+    bint overflows_times "spaseq_times"(int64_t a, int64_t b, int64_t* out) noexcept nogil
+    bint overflows_plus "spaseq_plus"(int64_t a, int64_t b, int64_t* out) noexcept nogil
     int leading_zeros "spaseq_leading_zeros"(uint64_t number) noexcept nogil
     int zeros_before "spaseq_zeros_before"(uint128 number) noexcept nogil
 
@@ -50,6 +56,12 @@ cdef enum:
     EXACT_DIGITS = 15           # of integers that are doubles, whatever the digits are
     PLAIN_YEAR = 9              # digits of the years that are read here
     DECIMAL_DIGITS = 21         # before the point, of the greatest decimal
+    DAYS_OF_ERA = 146097        # of 400 years
+    EPOCH_DAY = 719162          # from 0001-01-01 to 1970-01-01
+    LAST_DAY = 3652059          # from 0001-01-01 to 10000-01-01
+    STAMP_SIZE = 13             # characters of `dateTimeStamp`
+
+cdef uint64_t MICROSECOND = 10 ** 12    # in atto-seconds
 
 cdef uint64_t EXACT_DOUBLE = <uint64_t>1 << 53     # doubles hold every integer to this one
 
@@ -474,28 +486,68 @@ cdef bint scaled_real(uint64_t number, int exponent, double* to) noexcept nogil:
     return True
 
 
-# ------------------------------------------------------------------ dates
+# ------------------------------------------------------------------ calendar
+
+
+cdef inline bint _is_leap(int64_t year) noexcept nogil:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
 cdef int days_in_month(int64_t year, int month) noexcept nogil:
+    """The days of a month of the proleptic Gregorian calendar."""
     if month == 2:
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+        return 29 if _is_leap(year) else 28
     return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
 
 
 cdef int64_t days_before(int64_t year, int month, int day) noexcept nogil:
-    """Days from 0001-01-01 to a date; the year is of some 17 digits at most."""
+    """Days from 0001-01-01 to a date; the year has at most 17 digits."""
     cdef int64_t past = year - 1
     cdef int64_t eras = past // 400
     cdef int64_t days
-    cdef int earlier
     if past % 400 < 0:
         eras -= 1
     past -= 400 * eras
-    days = 146097 * eras + 365 * past + past // 4 - past // 100
-    for earlier in range(1, month):
-        days += days_in_month(year, earlier)
+    days = DAYS_OF_ERA * eras + 365 * past + past // 4 - past // 100
+    days += (367 * month - 362) // 12   # the days of the earlier months if February had 30
+    if month > 2:
+        days -= 1 if _is_leap(year) else 2
     return days + day - 1
+
+
+cdef void civil(int64_t days, int64_t* year, int* month, int* day) noexcept nogil:
+    """The date `days` after 0001-01-01: the inverse of `days_before`."""
+    cdef int64_t era = days // DAYS_OF_ERA, rest = days % DAYS_OF_ERA
+    cdef int64_t century, four, single
+    if rest < 0:
+        rest += DAYS_OF_ERA
+        era -= 1
+    century = rest // 36524
+    if century > 3:
+        century = 3
+    rest -= century * 36524
+    four = rest // 1461
+    rest -= four * 1461
+    single = rest // 365
+    if single > 3:
+        single = 3
+    rest -= single * 365
+    year[0] = 400 * era + 100 * century + 4 * four + single + 1
+    month[0] = 1
+    while rest >= days_in_month(year[0], month[0]):
+        rest -= days_in_month(year[0], month[0])
+        month[0] += 1
+    day[0] = <int>rest + 1
+
+
+# ------------------------------------------------------------------ dates and times
+
+
+cdef struct DateTime:
+    int64_t days        # from 0001-01-01 to the date
+    int seconds         # of the day: 86400 at 24:00:00
+    uint64_t fraction   # of a second, in atto-seconds
+    int16_t zone        # in minutes; NO_ZONE without one
 
 
 cdef bint _long_year(const char* text) noexcept nogil:
@@ -509,23 +561,19 @@ cdef bint _long_year(const char* text) noexcept nogil:
     return True
 
 
-cdef inline int _two(const char* text, const char* end) noexcept nogil:
-    """The number of two digits, -1 where there are none."""
-    if end - text < 2 or not _digit(text[0]) or not _digit(text[1]):
+cdef inline int _two(const char* text) noexcept nogil:
+    """The number that two characters are, -1 if one is no digit."""
+    if not _digit(text[0]) or not _digit(text[1]):
         return -1
     return 10 * (text[0] - c'0') + text[1] - c'0'
 
 
-cdef bint read_point(
-    TermRecord* to, const Datatype* datatype, const char* text, uint32_t size
-) noexcept nogil:
-    """A dateTime or date whose year has at most PLAIN_YEAR digits."""
-    cdef const char* end = text + size
+cdef bint _scan(const char* text, const char* end, bint timed, DateTime* to) noexcept nogil:
+    """Read a date, or with `timed` a dateTime, whose year has at most PLAIN_YEAR digits."""
     cdef const char* start
-    cdef bint negative = text[0] == c'-'
+    cdef bint negative = text < end and text[0] == c'-'
     cdef int64_t year = 0
     cdef int month, day
-    cdef int128 clock = 0
     if negative:
         text += 1
     start = text
@@ -540,31 +588,30 @@ cdef bint read_point(
         year = -year
     if end - text < 6 or text[0] != c'-' or text[3] != c'-':
         return False
-    month = _two(text + 1, end)
-    day = _two(text + 4, end)
-    text += 6
+    month = _two(text + 1)
+    day = _two(text + 4)
     if month < 1 or month > 12 or day < 1 or day > days_in_month(year, month):
         return False
-    if datatype.form == Form.DATE_TIME:
-        text = _read_clock(text, end, &clock)
-    if text == NULL or not _read_zone(text, end, &to.zone):
-        return False
-    to.exact = days_before(year, month, day) * DAY + clock
-    if to.zone != NO_ZONE:
-        to.exact -= to.zone * MINUTE
-    return True
+    to.days = days_before(year, month, day)
+    to.seconds = 0
+    to.fraction = 0
+    text += 6
+    if timed:
+        text = _scan_clock(text, end, to)
+    return text != NULL and _scan_zone(text, end, &to.zone)
 
 
-cdef const char* _read_clock(const char* text, const char* end, int128* to) noexcept nogil:
-    """`Thh:mm:ss[.s+]` → atto-seconds; where it ends, NULL where it is none."""
+cdef inline const char* _scan_clock(
+    const char* text, const char* end, DateTime* to
+) noexcept nogil:
+    """Read `Thh:mm:ss[.s+]`: where it ends, NULL if the text is none or finer than 10⁻¹⁸ s."""
     cdef int hour, minute, second, i, places = 0
     cdef const char* start
-    cdef uint64_t fraction = 0
     if end - text < 9 or text[0] != c'T' or text[3] != c':' or text[6] != c':':
         return NULL
-    hour = _two(text + 1, end)
-    minute = _two(text + 4, end)
-    second = _two(text + 7, end)
+    hour = _two(text + 1)
+    minute = _two(text + 4)
+    second = _two(text + 7)
     if not (0 <= hour <= 24 and 0 <= minute < 60 and 0 <= second < 60):
         return NULL
     text += 9
@@ -578,16 +625,16 @@ cdef const char* _read_clock(const char* text, const char* end, int128* to) noex
         if text == start or places > 18:
             return NULL
         for i in range(places):
-            fraction = 10 * fraction + <uint64_t>(start[i] - c'0')
-        fraction *= TENS[18 - places]
-    if hour == 24 and (minute or second or fraction):
+            to.fraction = 10 * to.fraction + <uint64_t>(start[i] - c'0')
+        to.fraction *= TENS[18 - places]
+    if hour == 24 and (minute or second or to.fraction):
         return NULL
-    to[0] = (3600 * hour + 60 * minute + second) * SECOND + fraction
+    to.seconds = 3600 * hour + 60 * minute + second
     return text
 
 
-cdef bint _read_zone(const char* text, const char* end, int16_t* to) noexcept nogil:
-    """The rest of a text as `Z`, `+hh:mm`, `-hh:mm` or nothing."""
+cdef inline bint _scan_zone(const char* text, const char* end, int16_t* to) noexcept nogil:
+    """Read the rest of a text: `Z`, `+hh:mm`, `-hh:mm` or nothing."""
     cdef int hour, minute
     if text == end:
         to[0] = NO_ZONE
@@ -597,8 +644,8 @@ cdef bint _read_zone(const char* text, const char* end, int16_t* to) noexcept no
         return True
     if end - text != 6 or text[3] != c':' or (text[0] != c'+' and text[0] != c'-'):
         return False
-    hour = _two(text + 1, end)
-    minute = _two(text + 4, end)
+    hour = _two(text + 1)
+    minute = _two(text + 4)
     if hour < 0 or minute < 0 or minute > 59 or 60 * hour + minute > 14 * 60:
         return False
     to[0] = <int16_t>(60 * hour + minute)
@@ -607,7 +654,132 @@ cdef bint _read_zone(const char* text, const char* end, int16_t* to) noexcept no
     return True
 
 
-# ------------------------------------------------------------------ for people
+cdef bint read_point(
+    TermRecord* to, const Datatype* datatype, const char* text, uint32_t size
+) noexcept nogil:
+    """A dateTime or date whose year has at most PLAIN_YEAR digits."""
+    cdef DateTime found
+    if not _scan(text, text + size, datatype.form == Form.DATE_TIME, &found):
+        return False
+    to.exact = found.days * DAY + found.seconds * SECOND + found.fraction
+    to.zone = found.zone
+    if to.zone != NO_ZONE:
+        to.exact -= to.zone * MINUTE
+    return True
+
+
+# ------------------------------------------------------------------ timestamps
+
+
+cdef bint timestamp_of(
+    const char* text, uint32_t size, uint32_t lexical, int64_t factor,
+    int64_t* micros, uint8_t* dated,
+) noexcept nogil:
+    """The microseconds that a literal gives as a timestamp, as `time.from_literal` reads it.
+
+    `text` is the whole literal, its lexical form of `lexical` bytes. A number counts units of
+    `factor` microseconds from zero, a dateTime is relative to 1970-01-01T00:00:00Z. False where
+    `time` decides: white space, exponents, years outside of 1 to 9999, times finer than a
+    microsecond, numbers beyond 64 bits, and whatever is no timestamp. Cost: linear in the text.
+    """
+    cdef const Datatype* datatype
+    cdef const char* end = text + 1 + lexical
+    if text[0] != c'"' or size < lexical + 6 or end[1] != c'^':
+        return False
+    datatype = known_datatype(end + 4, size - lexical - 6)
+    if datatype == NULL:
+        return False
+    dated[0] = datatype.form == Form.DATE_TIME
+    if dated[0]:
+        return _date_micros(text + 1, end, datatype.size == STAMP_SIZE, micros)
+    if datatype.kind == Kind.INTEGER:
+        return _number_micros(text + 1, end, False, factor, micros)
+    if Kind.DECIMAL <= datatype.kind <= Kind.DOUBLE:
+        return _number_micros(text + 1, end, True, factor, micros)
+    return False
+
+
+cdef inline bint _date_micros(
+    const char* text, const char* end, bint needs_zone, int64_t* micros
+) noexcept nogil:
+    cdef DateTime found
+    cdef int zone = 0
+    if not _scan(text, end, True, &found):
+        return False
+    if not 0 <= found.days < LAST_DAY or found.fraction % MICROSECOND:
+        return False
+    if found.zone != NO_ZONE:
+        zone = found.zone
+    elif needs_zone:
+        return False
+    micros[0] = (
+        ((found.days - EPOCH_DAY) * 86400 + found.seconds - 60 * zone) * 1000000
+        + <int64_t>(found.fraction // MICROSECOND)
+    )
+    return True
+
+
+cdef bint _number_micros(
+    const char* at, const char* end, bint broken, int64_t factor, int64_t* micros
+) noexcept nogil:
+    """`broken`: the number may have a fraction."""
+    cdef bint negative = False
+    cdef int64_t whole = 0, part = 0, scale = 1
+    cdef const char* begin
+    if at < end and (at[0] == c'-' or at[0] == c'+'):
+        negative = at[0] == c'-'
+        at += 1
+    begin = at
+    while at < end and _digit(at[0]):
+        if at - begin == NARROW:
+            return False
+        whole = 10 * whole + (at[0] - c'0')
+        at += 1
+    if at == begin:
+        return False
+    if broken and at < end and at[0] == c'.':
+        at += 1
+        begin = at
+        while at < end and _digit(at[0]):
+            if at - begin == NARROW:
+                return False
+            part = 10 * part + (at[0] - c'0')
+            scale *= 10
+            at += 1
+    if at != end:
+        return False
+    if overflows_times(part, factor, &part) or part % scale != 0:
+        return False
+    part //= scale
+    if overflows_times(whole, factor, &whole) or overflows_plus(whole, part, &whole):
+        return False
+    micros[0] = -whole if negative else whole
+    return True
+
+
+# ------------------------------------------------------------------ for tests
+
+
+def py_timestamp(bytes text not None, uint32_t lexical, int64_t factor=1000000):
+    """`timestamp_of`: (microseconds, whether of a date), None where `time` decides."""
+    cdef int64_t micros = 0
+    cdef uint8_t dated = 0
+    if not timestamp_of(text, <uint32_t>len(text), lexical, factor, &micros, &dated):
+        return None
+    return micros, bool(dated)
+
+
+def py_days(int64_t year, int month, int day):
+    """`days_before`."""
+    return days_before(year, month, day)
+
+
+def py_civil(int64_t days):
+    """`civil`: (year, month, day)."""
+    cdef int64_t year
+    cdef int month, day
+    civil(days, &year, &month, &day)
+    return year, month, day
 
 
 def decoded(EventBatch batch not None, term_t term):

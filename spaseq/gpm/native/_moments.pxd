@@ -1,7 +1,5 @@
 """Points in time: their fields, and points moved by durations; see _moments.pyx."""
 
-from libc.stdint cimport int64_t
-
 from spaseq.gpm.native._operators cimport Operand
 
 cdef enum Field:
@@ -12,6 +10,5 @@ cdef enum Field:
     MINUTES
     SECONDS
 
-cdef void civil(int64_t days, int64_t* year, int* month, int* day) noexcept nogil
 cdef int shift(Operand* to, const Operand* moved, const Operand* by, int sign) except -2 nogil
 cdef int take_field(Operand* a, Field field) noexcept nogil

@@ -22,8 +22,8 @@ import pyoxigraph as ox
 
 cimport cython
 from spaseq.io.native._minting cimport is_blank, moved
-from spaseq.io._moments cimport moment_of
 from spaseq.rdf._batch cimport EventRecord, record_of, written_record
+from spaseq.rdf._literals cimport timestamp_of
 from spaseq.rdf._memory cimport give_back, resized
 from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
@@ -481,7 +481,7 @@ cdef class EventReader:
             if stamps[i].term == 0:
                 break
             record = written_record(self.batch, stamps[i].term, &numeral)
-            if not moment_of(
+            if not timestamp_of(
                 record.text, record.size, record.lexical, self.factor, &other, &its
             ):
                 break
