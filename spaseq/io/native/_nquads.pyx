@@ -21,8 +21,10 @@ cimport cython
 from libc.string cimport memchr, memcmp, memset
 
 from spaseq.io.native._framing cimport EventReader
-from spaseq.io.native._nquads_terms cimport MOST, Column, Token, usual_lines
-from spaseq.io.native._tokens cimport (
+from spaseq.io.native._nquads_terms cimport (
+    MOST,
+    Column,
+    Token,
     behind_space,
     iri_close,
     iri_end,
@@ -33,6 +35,7 @@ from spaseq.io.native._tokens cimport (
     quote,
     rest_of_line,
     same,
+    usual_lines,
 )
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object

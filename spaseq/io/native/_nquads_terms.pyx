@@ -1,30 +1,20 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Terms of N-Quads and N-Triples, from the places where they stand in a buffer to numbers.
+"""Tokens and terms of N-Triples and N-Quads: where they end in a buffer, and their numbers.
 
-Certain or ask: a term is accepted where it is known to be right, or where pyoxigraph, which
-is asked about what looks unusual (an IRI in brackets, a rare language tag), says so; once
-per batch and term. Nothing else is refused here: the answer is only "not sure". A term is
-checked only where the table of the batch does not know it, and entered only where it is
-wanted. It stays where it is in the buffer, which the batch keeps, unless it has escapes.
+A token or term is accepted only if it is certainly right. An unusual term (an IRI with brackets, a
+rare language tag) is checked by pyoxigraph, once per batch and term. Otherwise the answer is "not
+sure", and pyoxigraph reads the line: nothing is an error here. A term is checked only if the table
+of the batch does not have it, and entered only if some query can use it. Its text stays in the
+buffer, which the batch holds, unless the text has escapes. Texts are valid UTF-8.
 
-Cost: linear in the bytes. Source: RDF 1.2 N-Quads and N-Triples, section on grammar.
+Cost: linear in the bytes; IRIs and strings are scanned 16 bytes at a time.
+Source: RDF 1.2 N-Triples and N-Quads (grammars); RFC 3987 (IRIs); RFC 5646 (language tags).
 """
 
 import pyoxigraph as ox
 
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memcmp, memcpy
 
-from spaseq.io.native._tokens cimport (
-    behind_space,
-    iri_end,
-    is_iri,
-    is_tag,
-    label_end,
-    quote,
-    same,
-    tag_end,
-    unescaped,
-)
 from spaseq.rdf._batch cimport known_term
 from spaseq.rdf._memory cimport give_back, resized
 from spaseq.rdf._terms cimport hash_of
@@ -42,6 +32,205 @@ cdef enum:
     RDF_TAGGED_SIZE = 44
 
 
+# ------------------------------------------------------------------ tokens
+
+
+cdef inline uint32_t _character(const char* at, int* width) noexcept nogil:
+    """The character that begins at `at`, of a text that is UTF-8."""
+    cdef uint8_t lead = <uint8_t>at[0]
+    if lead < 0x80:
+        width[0] = 1
+        return lead
+    if lead < 0xE0:
+        width[0] = 2
+        return <uint32_t>(lead & 0x1F) << 6 | (<uint8_t>at[1] & 0x3F)
+    if lead < 0xF0:
+        width[0] = 3
+        return (
+            <uint32_t>(lead & 0x0F) << 12 | <uint32_t>(<uint8_t>at[1] & 0x3F) << 6
+            | (<uint8_t>at[2] & 0x3F)
+        )
+    width[0] = 4
+    return (
+        <uint32_t>(lead & 0x07) << 18 | <uint32_t>(<uint8_t>at[1] & 0x3F) << 12
+        | <uint32_t>(<uint8_t>at[2] & 0x3F) << 6 | (<uint8_t>at[3] & 0x3F)
+    )
+
+
+cdef inline bint _is_letter(uint32_t c) noexcept nogil:
+    return c"a" <= c <= c"z" or c"A" <= c <= c"Z"
+
+
+cdef inline bint _is_digit(uint32_t c) noexcept nogil:
+    return c"0" <= c <= c"9"
+
+
+cdef bint _begins_name(uint32_t c) noexcept nogil:
+    """PN_CHARS_U."""
+    return (
+        _is_letter(c) or c == c"_" or 0xC0 <= c <= 0xD6 or 0xD8 <= c <= 0xF6
+        or 0xF8 <= c <= 0x2FF or 0x370 <= c <= 0x37D or 0x37F <= c <= 0x1FFF
+        or 0x200C <= c <= 0x200D or 0x2070 <= c <= 0x218F or 0x2C00 <= c <= 0x2FEF
+        or 0x3001 <= c <= 0xD7FF or 0xF900 <= c <= 0xFDCF or 0xFDF0 <= c <= 0xFFFD
+        or 0x10000 <= c <= 0xEFFFF
+    )
+
+
+cdef bint _continues_name(uint32_t c) noexcept nogil:
+    """PN_CHARS."""
+    return (
+        _begins_name(c) or _is_digit(c) or c == c"-" or c == 0xB7
+        or 0x300 <= c <= 0x36F or 0x203F <= c <= 0x2040
+    )
+
+
+cdef const char* label_end(const char* at, const char* end) noexcept nogil:
+    """The end of the blank node whose `_:` is at `at`, NULL where it has no label."""
+    cdef int width
+    cdef uint32_t c
+    cdef const char* last
+    at += 2
+    if at >= end:
+        return NULL
+    c = _character(at, &width)
+    if not (_begins_name(c) or _is_digit(c)):
+        return NULL
+    at += width
+    last = at  # a label does not end in a dot
+    while at < end:
+        c = <uint8_t>at[0]
+        if _is_letter(c) or _is_digit(c) or c == c"_" or c == c"-":
+            at += 1
+            last = at
+            continue
+        if c == c".":
+            at += 1
+            continue
+        if c < 0x80:
+            break
+        c = _character(at, &width)
+        if not _continues_name(c):
+            break
+        at += width
+        last = at
+    return last
+
+
+cdef const char* tag_end(const char* at, const char* end) noexcept nogil:
+    """The end of the letters, digits and hyphens at `at`."""
+    while at < end and (
+        _is_letter(<uint8_t>at[0]) or _is_digit(<uint8_t>at[0]) or at[0] == c"-"
+    ):
+        at += 1
+    return at
+
+
+cdef bint is_tag(const char* text, size_t size) noexcept nogil:
+    """Whether this is certainly a language tag: a language, maybe with a region."""
+    cdef size_t i, language = size
+    if size >= 5 and text[size - 3] == c"-":
+        language = size - 3
+    if not 2 <= language <= 3:
+        return False
+    for i in range(size):
+        if i != language and not _is_letter(<uint8_t>text[i]):
+            return False
+    return True
+
+
+cdef inline int _hexadecimal(char c) noexcept nogil:
+    if c"0" <= c <= c"9":
+        return c - c"0"
+    if c"a" <= c <= c"f":
+        return c - c"a" + 10
+    if c"A" <= c <= c"F":
+        return c - c"A" + 10
+    return -1
+
+
+cdef int _encoded(uint32_t c, char* out) noexcept nogil:
+    """Write a character as UTF-8: how many bytes it took."""
+    if c < 0x80:
+        out[0] = <char>c
+        return 1
+    if c < 0x800:
+        out[0] = <char>(0xC0 | c >> 6)
+        out[1] = <char>(0x80 | c & 0x3F)
+        return 2
+    if c < 0x10000:
+        out[0] = <char>(0xE0 | c >> 12)
+        out[1] = <char>(0x80 | c >> 6 & 0x3F)
+        out[2] = <char>(0x80 | c & 0x3F)
+        return 3
+    out[0] = <char>(0xF0 | c >> 18)
+    out[1] = <char>(0x80 | c >> 12 & 0x3F)
+    out[2] = <char>(0x80 | c >> 6 & 0x3F)
+    out[3] = <char>(0x80 | c & 0x3F)
+    return 4
+
+
+cdef inline char _control(char c) noexcept nogil:
+    """What an escaped letter stands for; 0 where it is none."""
+    if c == c"t":
+        return c"\t"
+    if c == c"b":
+        return c"\b"
+    if c == c"n":
+        return c"\n"
+    if c == c"r":
+        return c"\r"
+    if c == c"f":
+        return c"\f"
+    return c if c == c'"' or c == c"'" or c == c"\\" else 0
+
+
+cdef Py_ssize_t unescaped(
+    const char* at, const char* end, char* out, bint letters
+) noexcept nogil:
+    """Write a text with its escapes resolved: how many bytes it took, -1 for a bad escape.
+
+    `letters`: escapes of single letters count too (strings have them, IRIs do not). What is
+    written is never longer than what is read.
+    """
+    cdef char* begin = out
+    cdef uint32_t c
+    cdef int i, digits, digit
+    while at < end:
+        if at[0] != c"\\":
+            out[0] = at[0]
+            out += 1
+            at += 1
+            continue
+        at += 1
+        if at >= end:
+            return -1
+        if at[0] == c"u" or at[0] == c"U":
+            digits = 4 if at[0] == c"u" else 8
+            at += 1
+            if end - at < digits:
+                return -1
+            c = 0
+            for i in range(digits):
+                digit = _hexadecimal(at[i])
+                if digit < 0:
+                    return -1
+                c = c << 4 | <uint32_t>digit
+            if c > 0x10FFFF or 0xD800 <= c <= 0xDFFF:
+                return -1
+            out += _encoded(c, out)
+            at += digits
+        else:
+            if not letters or _control(at[0]) == 0:
+                return -1
+            out[0] = _control(at[0])
+            out += 1
+            at += 1
+    return out - begin
+
+
+# ------------------------------------------------------------------ terms
+
+
 cdef class TermReader:
     """What is known of the terms of a batch, and room to build some."""
 
@@ -51,8 +240,6 @@ cdef class TermReader:
 
     def __dealloc__(self):
         give_back(self.scratch)
-
-    # ------------------------------------------------------------ terms
 
     cdef bint name_or_label(
         self, const char* text, size_t size, bint wanted, term_t* term
