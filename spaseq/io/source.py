@@ -28,8 +28,7 @@ from spaseq.io.lines import (
     syntax_of,
     syntax_of_content,
 )
-from spaseq.io.native._framing import EventReader
-from spaseq.io.native._minting import Minter
+from spaseq.io.native._framing import EventReader, Minter
 from spaseq.io.native._nquads import LineReader
 from spaseq.io.read_options import (
     GENERATED_AT,

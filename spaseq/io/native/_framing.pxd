@@ -3,9 +3,8 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from spaseq.io.native._closed cimport ClosedNames, Entry
-from spaseq.io.native._minting cimport Minter
-from spaseq.rdf._batch cimport EventBatch
+from spaseq.io.native._closed_graphs cimport ClosedNames, Entry
+from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._relevance cimport Relevance
 from spaseq.rdf._terms cimport term_t
 
@@ -32,6 +31,27 @@ cdef struct Stamp:
     uint32_t strange    # which one
     uint32_t rank       # of the predicate that says it
     uint64_t line
+
+
+cdef struct Own:
+    term_t label        # a blank node as the file calls it; 0: an empty slot
+    term_t node         # the one it is
+
+
+@cython.final
+cdef class Minter:
+    cdef uint32_t number        # of the source in its run
+    cdef uint64_t made          # events so far
+    cdef int64_t last           # the time of the last of them
+    cdef uint32_t ordinal
+    cdef Own* owns              # the blank nodes of the event at hand: a hash table
+    cdef uint32_t mask, known
+
+    cdef void forget(self) noexcept nogil
+    cdef term_t own(self, EventBatch batch, term_t label) except 0 nogil
+    cdef int _widen(self) except -1 nogil
+    cdef void number_event(self, EventRecord* event) noexcept nogil
+    cdef int move(self, EventBatch source, EventBatch target) except -1 nogil
 
 
 @cython.final

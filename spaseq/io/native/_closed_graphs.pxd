@@ -1,4 +1,4 @@
-"""The names of the graphs closed last; see _closed.pyx."""
+"""The names of the graphs closed last; see _closed_graphs.pyx."""
 
 cimport cython
 from libc.stddef cimport size_t
