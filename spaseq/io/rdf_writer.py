@@ -24,7 +24,7 @@ import pyoxigraph as ox
 
 from spaseq.rdf.event import Fact, Term, Timestamp, fact_of
 from spaseq.rdf.time import canonical_literal
-from spaseq.results import Match
+from spaseq.results import Match, triples_text
 
 VOCABULARY = "http://w3id.org/spaseq/ontology#"
 _PROV = "http://www.w3.org/ns/prov#"
@@ -71,9 +71,8 @@ class NQuads:
 
     def write(self, match: Match) -> None:
         graph = self._names.graph(match)
-        lines = [f"{graph} {_GENERATED_AT} {_time(match.end)} .\n"]
-        lines += (f"{s} {p} {o} {graph} .\n" for s, p, o in _facts(match, graph, self._names))
-        self._out.write("".join(lines))
+        stamp = triples_text([(graph, _GENERATED_AT, _time(match.end))])
+        self._out.write(stamp + triples_text(_facts(match, graph, self._names), graph))
 
     def close(self) -> None:
         """Nothing follows the last quad."""
