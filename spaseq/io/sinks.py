@@ -1,9 +1,8 @@
-"""Where matches go: a format over a file or standard output.
+"""Matches → a file or standard output, in one of the formats of `spaseq.io.formats.SINKS`.
 
-A sink is opened with the shape of the results, takes matches, and is closed also after a
-failure, so that documents are completed and nothing stays in a buffer. Under `live` every
-match is flushed as it is written. Whatever cannot be written is an `OSError` that names the
-file, but for a reader who has left: that is a `BrokenPipeError`.
+A sink is opened with the shapes of the results and closed after a failure too, so that documents
+are complete and buffers empty. Under `live` every match is flushed. A failed write raises an
+`OSError` that names the file; a closed pipe raises a `BrokenPipeError`.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Sink:
                 self._out.flush()
 
     def close(self) -> None:
-        """Complete the document and let go of the file; standard output stays open."""
+        """Complete the document and close the file; standard output stays open."""
         with self._naming():
             try:
                 if not self._failed:
@@ -69,7 +68,7 @@ class Sink:
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
-        """Failures of the operating system in here name the file."""
+        """Add the name of the file to failures of the operating system."""
         try:
             yield
         except BrokenPipeError:
@@ -92,7 +91,7 @@ class Sink:
 
 
 def unwritable(name: str, error: OSError) -> OSError:
-    """The same failure with the name of the file that cannot be written."""
+    """The failure with the name of the file that cannot be written."""
     return OSError(error.errno, f"cannot be written: {error.strerror or error}", name)
 
 

@@ -54,12 +54,15 @@ class LongStrings:
         self.inside: bytes | None = None
 
     def read(self, line: bytes) -> None:
-        """Take the next line."""
+        """Read the next line."""
+        if self.inside is not None or b'"""' in line or b"'''" in line:
+            for _ in self.tokens(line):
+                pass
+
+    def tokens(self, line: bytes) -> Iterator[re.Match[bytes]]:
+        """Read the next line: its tokens, of a long string the quotes that open it."""
         position = 0
-        if self.inside is None:
-            if b'"""' not in line and b"'''" not in line:
-                return
-        else:
+        if self.inside is not None:
             position = long_string_end(line, 0, self.inside)
             if position < 0:
                 return
@@ -67,11 +70,12 @@ class LongStrings:
         while token := TOKEN.search(line, position):
             position = token.end()
             if token.lastgroup == "long":
-                end = long_string_end(line, position, token[0])
-                if end < 0:
+                position = long_string_end(line, position, token[0])
+                if position < 0:
                     self.inside = token[0]
-                    return
-                position = end
+            yield token
+            if self.inside is not None:
+                return
 
 
 COMMENT, WORD = 0, -1
