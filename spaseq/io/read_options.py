@@ -48,7 +48,7 @@ class Framing:
         triples = _TRIPLES.fullmatch(text)
         if triples is None:
             raise ValueError(
-                f"{text!r} is no way to cut a file into events: "
+                f"{text!r} is no framing of events: "
                 "use auto, graph, message or triples:N (N at least 1)"
             )
         return Framing("triples", int(triples[1]))

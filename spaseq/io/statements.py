@@ -124,7 +124,7 @@ def explained(error: SyntaxError, syntax: RdfSyntax, placed: bool = True) -> str
     hint = ""
     if "version" in said.lower() or "MESSAGE" in said or "@message" in said:
         hint = (
-            "; a message delimiter stands on its own, after whole statements, in a file that "
+            "; a message delimiter follows whole statements, in a file that "
             'begins with VERSION "1.1-messages" or is read with --events message'
         )
     return f"not {syntax.title}{column}: {said}{hint}"

@@ -1,19 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Statements to events in a batch: which belong together, and what tells their time.
+"""Statements → events in a batch: their facts, time, ordinal and blank nodes.
 
-Three ways to cut a file:
+Three ways to cut a file into events:
 
-* GRAPHS: a named graph is an event; its timestamp is a default-graph triple about it that
-  stands immediately before its first quad or after its last (else, under a predicate of the
-  user's choice, a triple inside it). A timestamp without a graph is an event without facts.
-* MESSAGES: what stands between two delimiters is an event, whatever its graphs.
-* TRIPLES: N triples are an event, one more where a timestamp predicate is named.
+* GRAPHS: a named graph is an event. Its timestamp is a default-graph triple about it, immediately
+  before its first quad or after its last (else, under a predicate that the user names, a triple
+  inside it). A timestamp without a graph is an event without facts.
+* MESSAGES: the statements between two delimiters are an event, whatever their graphs.
+* TRIPLES: N triples are an event, and one more if a timestamp predicate is named.
 
-What comes out obeys the invariant of spaseq/io/source.py. Whatever needs words or rarer
-knowledge (what is wrong, times in unusual forms) is a question to a `Questions` object
-(spaseq/io/framing_errors.py), which may end the reading by raising. Triples that no query can use
-count as facts and are not kept. Cost: constant per statement, and as much again for those
-of an event that is still open when its batch is handed out.
+A blank node becomes `s{source}e{event}b{node}`: numbers in the order in which sources are declared,
+events are read and nodes occur among the distinct facts that are stored, so equal input has equal
+labels. The name of the graph has the last number.
+
+Events obey the invariant of spaseq/io/source.py. Errors and unusual timestamps are passed to a
+`Questions` object (spaseq/io/framing_errors.py), which may raise. Triples that no query can use
+are counted as facts and not stored. Cost: constant per statement, and the same again for the
+statements of an event that is open when its batch is yielded.
 
 Source: RSP-QL data model and RDF Messages, W3C RDF Stream Processing Community Group.
 """
@@ -37,8 +40,8 @@ cdef object DefaultGraph = ox.DefaultGraph
 cdef dict CUTS = {"graph": Cut.GRAPHS, "message": Cut.MESSAGES, "triples": Cut.TRIPLES}
 
 cdef enum:
-    PATIENCE = 4
-    NAMELESS = 0xFFFFFFFFu      # a triple term that nobody will ask for
+    PATIENCE = 4                # buffers that a batch without events may hold before a new one
+    NAMELESS = 0xFFFFFFFFu      # a triple term that is no timestamp
 
 
 cdef int push(
@@ -69,7 +72,7 @@ cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 n
     cdef const TermRecord* record
     cdef Numeral numeral
     cdef term_t number
-    # Of one dictionary, a numeral may have become permanent.
+    # A numeral may have become a permanent term of the dictionary.
     if not term & LOCAL and (not is_numeral(term) or source.version == target.version):
         return term
     record = written_record(source, term, &numeral)
@@ -83,7 +86,7 @@ cdef bint is_blank(EventBatch batch, term_t term) noexcept nogil:
 
 @cython.final
 cdef class Minter:
-    """The state of one stream; its events are numbered one after the other."""
+    """Numbers the events of one stream and names their blank nodes."""
 
     def __cinit__(self, uint32_t number):
         self.number = number
@@ -98,13 +101,13 @@ cdef class Minter:
         give_back(self.owns)
 
     cdef void forget(self) noexcept nogil:
-        """Make ready for another event."""
+        """Prepare for another event."""
         if self.known:
             memset(self.owns, 0, (<size_t>self.mask + 1) * sizeof(Own))
             self.known = 0
 
     cdef term_t own(self, EventBatch batch, term_t label) except 0 nogil:
-        """The event's own node for a blank node of the file, both numbers of `batch`."""
+        """The node of the event for a blank node of the file; both are terms of `batch`."""
         cdef uint32_t place = (label * 0x9E3779B1u) >> 8 & self.mask
         cdef char text[64]
         cdef int size
@@ -149,7 +152,7 @@ cdef class Minter:
         return 0
 
     cdef int move(self, EventBatch source, EventBatch target) except -1 nogil:
-        """Go on in another batch with the event at hand."""
+        """Continue the open event in another batch."""
         cdef Own* old = self.owns
         cdef uint32_t i, place, count = self.mask + 1
         cdef Own own
@@ -176,7 +179,7 @@ cdef class Minter:
         return 0
 
     cdef void number_event(self, EventRecord* event) noexcept nogil:
-        """Give the next event, whose time is known, its ordinal."""
+        """Set the ordinal of the next event, whose time is known."""
         if self.made and event.micros == self.last:
             self.ordinal += 1
         else:
@@ -219,12 +222,12 @@ cdef class Minter:
 
 @cython.final
 cdef class EventReader:
-    """The events of one stream, put into batches that are handed out one by one."""
+    """Builds the events of one stream, a batch at a time."""
 
     def __cinit__(
         self, Relevance relevance not None, questions, str stream, Minter minter, int64_t factor
     ):
-        """`minter`: None where events leave here unsorted, with the file's blank nodes."""
+        """`minter`: None if the events are unsorted and retain the blank nodes of the file."""
         self.relevance = relevance
         self.questions = questions
         self.minter = minter
@@ -246,9 +249,10 @@ cdef class EventReader:
     def start_file(
         self, str file, str kind, uint32_t size, tuple predicates, bint timed, bint inside
     ):
-        """Go on with another file; what was filled before has been handed out.
+        """Continue with another file; the batch so far has been yielded.
 
-        `size`: of `triples:N`; `predicates`: of timestamps; `timed`: whether they are read.
+        `size`: the N of `triples:N`; `predicates`: of timestamps; `timed`: whether timestamps are
+        read; `inside`: whether the timestamp of a graph may be one of its own triples.
         """
         self.cut = CUTS[kind]
         self.size = size
@@ -262,12 +266,12 @@ cdef class EventReader:
         self.file_number = len(self.files)
         self.files.append(file)
         if len(self.closed_blanks):
-            # Labels are scoped to their file.
+            # The scope of a label is its file.
             self.closed_blanks = ClosedNames()
         self.fresh(file)
 
     cdef int begin(self, EventBatch batch) except -1:
-        """Fill another batch from now on; nothing of the old one is needed."""
+        """Fill another batch from now on."""
         cdef int i
         self.batch = batch
         self.generation += 1
@@ -276,7 +280,7 @@ cdef class EventReader:
         return 0
 
     def fresh(self, str file=None):
-        """Leave the batch, which is given back, and go on in a new one with the open event."""
+        """Return the batch, and continue the open event in a new one."""
         cdef EventBatch old = self.batch
         cdef EventBatch new = EventBatch(
             self.relevance.dictionary, old.stream, old.file if file is None else file
@@ -306,10 +310,10 @@ cdef class EventReader:
         return old
 
     def refresh(self):
-        """Between two blocks: drop what is needed no more, notice permanent terms.
+        """Between two blocks: free what is not needed, and notice new permanent terms.
 
-        A batch without events is kept while the event at hand may be the reason why it
-        grows; to copy that event costs no more than what was read since the last time.
+        A batch without events is replaced once it holds so many buffers that copying the open
+        event costs no more than reading them did.
         """
         cdef EventBatch batch = self.batch
         self.known_domain = self.questions.known_domain()
@@ -320,7 +324,7 @@ cdef class EventReader:
             self.fresh()
 
     def finish(self):
-        """The end of the file: nothing can be added to the event at hand."""
+        """The end of the file: close the open event."""
         if self.cut == Cut.GRAPHS:
             self.close()
         elif self.cut == Cut.MESSAGES:
@@ -333,9 +337,9 @@ cdef class EventReader:
     cdef int end(
         self, int64_t micros, uint32_t ordinal, term_t name, term_t stamp, bint dated
     ) except -1:
-        """The end of an event that was opened by others: what they know beside its facts.
+        """Close an event that the caller opened, with everything but its facts given.
 
-        Its blank nodes are named by its place among the events of this reader.
+        Its blank nodes are named by its number among the events of this reader.
         """
         cdef EventRecord* event
         self.is_open = False
@@ -353,7 +357,7 @@ cdef class EventReader:
         return 0
 
     def whole(self):
-        """The name of the open graph if it has all it needs, else None: something may follow."""
+        """The name of the open graph if it has facts and, unless untimed, a timestamp; else None."""
         if self.cut != Cut.GRAPHS or not self.is_open or self.statements == 0:
             return None
         if self.timed and self.stamp_count == 0:
@@ -363,7 +367,7 @@ cdef class EventReader:
     # ------------------------------------------------------------ statements
 
     def statement(self, quad, uint64_t line):
-        """A quad of pyoxigraph, None for a message delimiter."""
+        """Read a quad of pyoxigraph; None is a message delimiter."""
         cdef Quad given
         cdef EventBatch batch = self.batch
         if quad is None:
@@ -393,10 +397,10 @@ cdef class EventReader:
                 keep_of(self.relevance, given.predicate) == Keep.SOME
                 and keeps_object(self.relevance, given.predicate, given.object)
             )
-        self.take(&given)
+        self.read_statement(&given)
 
-    cdef int take(self, const Quad* quad) except -1 nogil:
-        """The next statement of the file."""
+    cdef int read_statement(self, const Quad* quad) except -1 nogil:
+        """Read the next statement of the file."""
         if self.cut == Cut.GRAPHS:
             if quad.graph:
                 if not self.is_open or quad.graph != self.name:
@@ -420,7 +424,7 @@ cdef class EventReader:
         return 0
 
     cdef int add(self, const Quad* quad) except -1 nogil:
-        """A fact of the event at hand."""
+        """Add a fact to the open event."""
         cdef term_t subject, value
         cdef uint32_t rank
         self.statements += 1
@@ -459,18 +463,18 @@ cdef class EventReader:
             self.minter.forget()
 
     cdef const Entry* closed_as(self, term_t name) noexcept nogil:
-        """What is known of a graph that is complete; NULL: it is not."""
+        """The entry of a complete graph; NULL: the graph is not complete."""
         cdef TermRecord* record = record_of(self.batch, name)
         if record.text[0] == c"_":
             return self.closed_blanks.find(record.hash, record.text, record.size)
         return self.closed.find(record.hash, record.text, record.size)
 
     cdef object begin_of(self, const Entry* entry):
-        """Where a graph that is complete began: its file, and the line."""
+        """The file and the line where a complete graph began."""
         return self.files[entry.file], entry.line
 
     cdef int enter(self, term_t name, uint64_t line) except -1 nogil:
-        """A quad of a graph that is not the open one."""
+        """Open the graph of a quad, after closing the open one."""
         cdef const Entry* closed
         if name == self.refused:
             return 0
@@ -486,7 +490,7 @@ cdef class EventReader:
         return 0
 
     cdef int time(self, const Quad* quad) except -1 nogil:
-        """A default-graph triple that gives a graph its timestamp."""
+        """Read a default-graph triple that is the timestamp of a graph."""
         cdef const Entry* closed
         if self.is_open and self.name == quad.subject:
             push(&self.stamps, &self.stamp_count, &self.stamp_room, quad, quad.line, 0)
@@ -508,7 +512,7 @@ cdef class EventReader:
     # ------------------------------------------------------------ ends of events
 
     cdef int close(self) except -1 nogil:
-        """Nothing can be added to the graph at hand, if there is one."""
+        """Close the open graph, if there is one."""
         cdef TermRecord* record
         cdef Stamp* stamps = self.stamps
         cdef uint32_t count = self.stamp_count
@@ -535,7 +539,7 @@ cdef class EventReader:
         return self.emit(stamps, count)
 
     cdef int delimit(self, uint64_t line) except -1 nogil:
-        """A message delimiter, or the end of a file of messages."""
+        """Read a message delimiter, or the end of a file of messages."""
         cdef Stamp* stamps
         cdef uint32_t count
         if self.cut != Cut.MESSAGES:
@@ -569,7 +573,7 @@ cdef class EventReader:
         return self.emit(stamps, count)
 
     cdef Stamp* preferred(self, uint32_t* count) noexcept nogil:
-        """The timestamps among the facts that the first of the predicates gives."""
+        """The timestamps among the facts that have the most preferred predicate."""
         cdef uint32_t i, best = 3
         count[0] = 0
         for i in range(self.inner_count):
@@ -582,7 +586,7 @@ cdef class EventReader:
         return self.inner
 
     cdef int emit(self, Stamp* stamps, uint32_t count) except -1 nogil:
-        """Make the event at hand one of the batch, unless something is wrong with it."""
+        """Add the closed event to the batch, unless it is malformed."""
         cdef EventRecord* event
         cdef int64_t micros = 0
         cdef uint8_t domain = 0
@@ -621,7 +625,7 @@ cdef class EventReader:
     cdef bint when(
         self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
     ) except -1 nogil:
-        """Whether the event has a time, and which."""
+        """Compute the time of the event; False if it has no valid one."""
         cdef const TermRecord* record
         cdef Numeral numeral
         cdef int64_t other
@@ -656,7 +660,7 @@ cdef class EventReader:
     cdef bint asked_time(
         self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
     ) except -1:
-        """The same for times whose form is not one of the usual."""
+        """The same for times of an unusual form, which Python reads."""
         cdef uint32_t i
         said = []
         for i in range(count):
@@ -671,7 +675,7 @@ cdef class EventReader:
         return self.batch.term(stamp.term) if stamp.term else self.strange[stamp.strange - 1]
 
     cdef bint is_usable(self, int64_t micros, uint8_t domain, term_t stamp) except -1:
-        """Whether an event with this time may follow; asked where that is not plain."""
+        """Whether an event with this time may follow; errors are reported."""
         if not self.questions.is_usable(domain, self.is_strange, self.line):
             return False
         self.known_domain = domain

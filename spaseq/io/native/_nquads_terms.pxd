@@ -18,7 +18,7 @@ cdef extern from *:
     #endif
     #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
     #include <immintrin.h>
-    /* A function for processors that know AVX2, with all it calls compiled into it. */
+    /* A function for processors with AVX2; the functions that it calls are inlined. */
     #define SPASEQ_WIDE __attribute__((target("avx2"), flatten))
     static inline int spaseq_is_wide(void) {
         static int known = -1;
@@ -28,7 +28,7 @@ cdef extern from *:
     }
     #endif
 
-    /* What an IRI may hold behind its scheme without further thought. */
+    /* Characters that are valid anywhere in an IRI after its scheme. */
     #define SPASEQ_WORD(c) (((c) >= 'a' && (c) <= 'z') || ((c) >= 'A' && (c) <= 'Z') \\
         || ((c) >= '0' && (c) <= '9'))
     #define SPASEQ_HOST(c) (SPASEQ_WORD(c) || (c) == '-' || (c) == '.' || (c) == '_' || (c) == '~')
@@ -128,7 +128,7 @@ cdef extern from *:
     }
     #endif
 
-    /* Behind the longest beginning of whole sixteens that is plain. */
+    /* The end of the longest prefix of whole 16-byte blocks that are plain. */
     static inline const char *spaseq_plain(const char *at, const char *end) {
     #ifdef __SSE2__
         while (end - at >= 16 && spaseq_plain_bits(at) == 0xFFFF)
@@ -137,14 +137,14 @@ cdef extern from *:
         return at;
     }
 
-    /* A beginning of IRIs that is known to be right: scheme, authority and slash. */
+    /* A valid prefix of IRIs: scheme, authority and slash. */
     typedef struct {
         const char *text;
         size_t size;
     } spaseq_beginning;
 
-    /* Behind the IRI whose '<' is at `at`, if it certainly is one: a known beginning, and what
-       is plain. Else NULL, and it may still be one. */
+    /* The end of the IRI whose '<' is at `at` if it is certainly one: a known prefix and plain
+       characters. Else NULL, and it may still be an IRI. */
     static inline const char *spaseq_iri_close(
             const char *at, const char *end, const spaseq_beginning *known) {
     #ifdef __SSE2__
@@ -228,7 +228,7 @@ cdef extern from *:
         }
     }
 
-    /* Behind the longest beginning of whole pieces of 64 bytes that is ASCII. */
+    /* The end of the longest prefix of whole 64-byte blocks that are ASCII. */
     static inline const char *spaseq_ascii_any(const char *at, const char *end) {
     #ifdef __SSE2__
         for (; end - at >= 64; at += 64) {
@@ -336,7 +336,7 @@ cdef inline const char* behind_space(const char* at, const char* end) noexcept n
 
 
 cdef inline const char* iri_end(const char* at, const char* end) noexcept nogil:
-    """Behind the IRI whose `<` is at `at`; NULL where the line ends before it."""
+    """The end of the IRI whose `<` is at `at`; NULL if the line ends before it."""
     at = angle(at + 1, end)
     if at == end or at[0] != c">":
         return NULL
@@ -344,7 +344,7 @@ cdef inline const char* iri_end(const char* at, const char* end) noexcept nogil:
 
 
 cdef inline const char* line_end(const char* at, const char* end) noexcept nogil:
-    """Behind the line feed of the line, else the end."""
+    """The end of the line with its line feed; `end` if there is none."""
     cdef const char* feed = <const char*>memchr(at, c"\n", end - at)
     if feed == NULL:
         return end
@@ -352,7 +352,7 @@ cdef inline const char* line_end(const char* at, const char* end) noexcept nogil
 
 
 cdef inline const char* rest_of_line(const char* at, const char* end) noexcept nogil:
-    """Behind a line of which only space and a comment are left; NULL for anything else."""
+    """The end of a line of which only space and a comment remain; else NULL."""
     cdef const char* following
     at = behind_space(at, end)
     if at == end:
@@ -369,47 +369,47 @@ cdef inline const char* rest_of_line(const char* at, const char* end) noexcept n
 
 # ------------------------------------------------------------------ usual lines
 
-# A usual line is a fact of the open graph that has the subject of the line before, the predicate
-# that followed last time, an object of the usual form and the same graph: most lines of most
-# streams are, and a few comparisons say that one is right. The loop over them is compiled twice
-# where the compiler can do that: for any processor, and for those that compare 32 bytes at once,
-# which is found out at run time.
+# A usual line is a fact of the open graph with the predicted subject (of the line before), predicate
+# (the one that followed last time) and graph, and an object of the usual form. Most lines of most
+# streams are usual, and a few comparisons validate one. The loop over them is compiled twice if the
+# compiler supports it: for any processor, and for processors with AVX2, which compare 32 bytes at
+# once. The choice is made at run time.
 cdef extern from *:
     """
-    /* A term as it stands in the buffer, and its number; 0 where it is valid and not entered. */
+    /* A term in the buffer, and its number; 0 if it is valid and not entered. */
     typedef struct {
         const char *text;       /* NULL: none so far */
         size_t size;
         uint32_t term;
     } spaseq_token;
 
-    /* A predicate, and what the last triples with it looked like. */
+    /* A predicate, and the form of the last triples with it. */
     typedef struct spaseq_column {
         uint64_t hash;
         spaseq_token predicate;
         struct spaseq_column *next; /* the predicate that followed it last */
         int spaced;                 /* the predicate has a space on both sides */
-        int usual;                  /* and its objects are no timestamps */
-        int unused;                 /* and no query can use its triples */
+        int usual;                  /* spaced, and its objects are no timestamps */
+        int unused;                 /* usual, and no query can use its triples */
         spaseq_token value;         /* the last object */
         const char *datatype;       /* the last datatype, known to be valid: <...> */
         size_t datatype_size;
-        int tight;                  /* and it stands right behind its quote */
+        int tight;                  /* it follows the quote without space */
         int is_string;              /* it is xsd:string */
-        unsigned char keep;         /* a Keep: which of its triples some query can use */
+        unsigned char keep;         /* a Keep: which of its triples a query can use */
         int timing;                 /* its objects are timestamps */
     } spaseq_column;
 
-    /* What the next line is compared with. */
+    /* The prediction for the next line. */
     typedef struct {
         spaseq_token subject;
-        const char *tail;           /* the last line from behind its object to its end, or NULL */
+        const char *tail;           /* the last line from the end of its object on, or NULL */
         size_t tail_size;
         spaseq_column *column;      /* the last predicate */
-        /* What was found: */
-        uint32_t count;             /* facts without use, one after the other */
-        const char *line;           /* behind them a fact that may be of use, or NULL */
-        const char *object, *close; /* where its object stands */
+        /* The result of a loop over usual lines: */
+        uint32_t count;             /* consecutive facts that no query can use */
+        const char *line;           /* after them a fact that a query may use, or NULL */
+        const char *object, *close; /* its object: beginning and end */
     } spaseq_usual;
 
     typedef int (*spaseq_comparison)(const char *a, const char *b, size_t size);
@@ -420,7 +420,7 @@ cdef extern from *:
     #define SPASEQ_ALWAYS inline
     #endif
 
-    /* Behind the object at `at`, if it is certainly right, whatever stands behind it; else NULL. */
+    /* The end of the object at `at` if it is certainly right, whatever follows it; else NULL. */
     static SPASEQ_ALWAYS const char *spaseq_usual_object(
             const char *at, const char *end, const spaseq_column *column,
             spaseq_beginning *known, spaseq_comparison same) {
@@ -450,13 +450,13 @@ cdef extern from *:
         close = spaseq_angle(at + 1, end);
         if (close == end || *close != '>')
             return NULL;
-        /* One that may be of use is checked where it is entered. */
+        /* An IRI that a query may use is validated when it is entered. */
         if (column->unused && !spaseq_iri(at + 1, close - at - 1, known))
             return NULL;
         return close + 1;
     }
 
-    /* Behind all usual lines without use, and behind one more that may be of use. */
+    /* The end of all usual lines that no query can use, and of one more that a query may use. */
     static SPASEQ_ALWAYS const char *spaseq_usual_run(
             const char *at, const char *end, spaseq_usual *usual, spaseq_beginning *known,
             spaseq_comparison same) {
@@ -553,10 +553,10 @@ cdef enum:
 
 cdef class TermReader:
     cdef EventReader events
-    cdef Beginning beginning    # of the last IRIs that were checked
-    cdef char* scratch          # for terms that do not stand in the buffer as they are
+    cdef Beginning beginning    # the prefix of the last IRIs that were validated
+    cdef char* scratch          # for terms whose text in the buffer has escapes or other spellings
     cdef size_t scratch_room
-    cdef dict tags              # language tags by whether they are valid
+    cdef dict tags              # whether a language tag is valid
 
     cdef const char* object_token(
         self, const char* at, const char* end, Column* column, bint wanted, Quad* quad

@@ -23,7 +23,7 @@ cdef object NamedNode = ox.NamedNode
 cdef object Literal = ox.Literal
 
 cdef enum:
-    MOST_TAGS = 10000
+    MOST_TAGS = 10000       # language tags that are remembered
 
 cdef const char* XSD_STRING = b"<http://www.w3.org/2001/XMLSchema#string>"
 cdef const char* RDF_TAGGED = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -36,7 +36,7 @@ cdef enum:
 
 
 cdef inline uint32_t _character(const char* at, int* width) noexcept nogil:
-    """The character that begins at `at`, of a text that is UTF-8."""
+    """The character at `at`, and its width in bytes; the text is UTF-8."""
     cdef uint8_t lead = <uint8_t>at[0]
     if lead < 0x80:
         width[0] = 1
@@ -85,7 +85,7 @@ cdef bint _continues_name(uint32_t c) noexcept nogil:
 
 
 cdef const char* label_end(const char* at, const char* end) noexcept nogil:
-    """The end of the blank node whose `_:` is at `at`, NULL where it has no label."""
+    """The end of the blank node whose `_:` is at `at`; NULL if it has no label."""
     cdef int width
     cdef uint32_t c
     cdef const char* last
@@ -149,7 +149,7 @@ cdef inline int _hexadecimal(char c) noexcept nogil:
 
 
 cdef int _encoded(uint32_t c, char* out) noexcept nogil:
-    """Write a character as UTF-8: how many bytes it took."""
+    """Write a character as UTF-8. Returns the number of bytes."""
     if c < 0x80:
         out[0] = <char>c
         return 1
@@ -170,7 +170,7 @@ cdef int _encoded(uint32_t c, char* out) noexcept nogil:
 
 
 cdef inline char _control(char c) noexcept nogil:
-    """What an escaped letter stands for; 0 where it is none."""
+    """The character of an escaped letter; 0 for a letter that is no escape."""
     if c == c"t":
         return c"\t"
     if c == c"b":
@@ -187,10 +187,10 @@ cdef inline char _control(char c) noexcept nogil:
 cdef Py_ssize_t unescaped(
     const char* at, const char* end, char* out, bint letters
 ) noexcept nogil:
-    """Write a text with its escapes resolved: how many bytes it took, -1 for a bad escape.
+    """Write a text with its escapes resolved. Returns the number of bytes, -1 for a bad escape.
 
-    `letters`: escapes of single letters count too (strings have them, IRIs do not). What is
-    written is never longer than what is read.
+    `letters`: whether escapes of single letters are allowed (in strings, not in IRIs). The output
+    is never longer than the input.
     """
     cdef char* begin = out
     cdef uint32_t c
@@ -232,7 +232,7 @@ cdef Py_ssize_t unescaped(
 
 
 cdef class TermReader:
-    """What is known of the terms of a batch, and room to build some."""
+    """Validates terms and enters them into the batch."""
 
     def __cinit__(self, EventReader events not None, *_):
         self.events = events
@@ -244,9 +244,9 @@ cdef class TermReader:
     cdef bint name_or_label(
         self, const char* text, size_t size, bint wanted, term_t* term
     ) except -1 nogil:
-        """Whether an IRI or a blank node is certainly valid; its number where it is `wanted`.
+        """Whether an IRI or a blank node is certainly valid; its number if it is `wanted`.
 
-        A label comes here only in its full length, and needs no check.
+        The caller has validated the label of a blank node.
         """
         cdef uint64_t hash
         cdef Py_ssize_t length
@@ -276,12 +276,12 @@ cdef class TermReader:
                     return True
             elif not self.asked_iri(text + 1, size - 2):
                 return False
-        # What had to be asked is entered even if nobody wants it, not to be asked again.
+        # A term that pyoxigraph validated is entered even if unwanted, to validate it once only.
         term[0] = self.events.batch.enter(hash, text, <uint32_t>size, copied)
         return True
 
     cdef int enter_valid(self, Token* token, uint64_t hash) except -1 nogil:
-        """Give a token its number that is known to be valid and has no escapes."""
+        """Set the number of a valid token without escapes."""
         token.term = known_term(self.events.batch, hash, token.text, <uint32_t>token.size)
         if token.term == 0:
             token.term = self.events.batch.enter(hash, token.text, <uint32_t>token.size, False)
@@ -290,7 +290,7 @@ cdef class TermReader:
     cdef const char* object_token(
         self, const char* at, const char* end, Column* column, bint wanted, Quad* quad
     ) except? NULL nogil:
-        """Behind the object at `at`; NULL where it is not sure."""
+        """The end of the object at `at`; NULL if it is not certainly right."""
         cdef const char* close
         quad.blank_object = False
         if at[0] == c'"':
@@ -322,14 +322,14 @@ cdef class TermReader:
     cdef const char* literal_token(
         self, const char* at, const char* end, Column* column, bint wanted, term_t* term
     ) except? NULL nogil:
-        """Behind the literal at `at`; NULL where it is not sure."""
+        """The end of the literal at `at`; NULL if it is not certainly right."""
         cdef const char* text = at
         cdef const char* close = at + 1
         cdef const char* suffix
         cdef size_t size
         cdef uint64_t hash
         cdef Py_ssize_t length
-        cdef bint as_is = True      # its text is that of the buffer, up to `at`
+        cdef bint as_is = True      # its text is the text of the buffer, up to `at`
         while True:
             close = quote(close, end)
             if close == end:
@@ -425,7 +425,7 @@ cdef class TermReader:
     cdef const char* language(
         self, const char* at, const char* end, bint* is_plain
     ) except? NULL nogil:
-        """Behind the tag whose `@` is at `at`; NULL where it is not sure."""
+        """The end of the tag whose `@` is at `at`; NULL if it is not certainly right."""
         cdef const char* close = tag_end(at + 1, end)
         cdef const char* stop = at + 1
         cdef const char* letter = at + 1
@@ -447,7 +447,7 @@ cdef class TermReader:
     cdef const char* datatype(
         self, const char* at, const char* end, Column* column
     ) except? NULL nogil:
-        """Behind the datatype whose `<` is at `at`; NULL where it is not sure."""
+        """The end of the datatype whose `<` is at `at`; NULL if it is not certainly right."""
         cdef const char* close
         cdef size_t size = column.datatype_size
         cdef term_t ignored = 0
@@ -461,7 +461,7 @@ cdef class TermReader:
             return NULL
         size = close - at
         if size > RDF_TAGGED_SIZE and memcmp(at, RDF_TAGGED, RDF_TAGGED_SIZE) == 0:
-            return NULL  # rdf:langString and the like are errors, which others explain
+            return NULL  # rdf:langString and the like are errors, which pyoxigraph reports
         if memchr(at, c"\\", size) != NULL:
             return NULL
         if not is_iri(at + 1, size - 2, &self.beginning) and not self.name_or_label(
@@ -475,7 +475,7 @@ cdef class TermReader:
         return close
 
     cdef int reserve(self, size_t size) except -1 nogil:
-        """See to it that `scratch` holds so many bytes."""
+        """Grow `scratch` to at least `size` bytes."""
         cdef char* grown
         if size > self.scratch_room:
             grown = <char*>resized(self.scratch, 2 * size)
@@ -486,10 +486,10 @@ cdef class TermReader:
             self.scratch_room = 2 * size
         return 0
 
-    # ------------------------------------------------------------ questions
+    # ------------------------------------------------------------ pyoxigraph
 
     cdef bint asked_iri(self, const char* text, size_t size) except -1 nogil:
-        """Whether pyoxigraph takes a text for an absolute IRI."""
+        """Whether a text is an absolute IRI for pyoxigraph."""
         with gil:
             try:
                 NamedNode(text[:size].decode())
@@ -498,7 +498,7 @@ cdef class TermReader:
             return True
 
     cdef bint asked_tag(self, const char* text, size_t size) except -1 nogil:
-        """Whether pyoxigraph takes a text for a language tag."""
+        """Whether a text is a language tag for pyoxigraph."""
         with gil:
             tag = text[:size]
             if tag not in self.tags:

@@ -41,7 +41,7 @@ Name: TypeAlias = ox.NamedNode | ox.BlankNode
 Stamp: TypeAlias = tuple[RawTerm, int]
 """A term that is said to be the time, and the line that says so."""
 
-_TOGETHER = "; the statements of a graph and its timestamp stand together"
+_TOGETHER = "; the statements of a graph and its timestamp must be consecutive"
 _MESSAGES_HINT = (
     '; such a file begins with VERSION "1.1-messages", or is read with --events message'
 )
@@ -208,7 +208,7 @@ class GraphFraming:
             )
         return (
             f"{text} immediately before its first quad or after its last "
-            "(--time-predicate names another one, --arrival-time takes the clock)"
+            "(--time-predicate names another one, --arrival-time uses the clock)"
         )
 
     def _report(self, line: int, message: str) -> None:
