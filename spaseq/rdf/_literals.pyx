@@ -39,11 +39,48 @@ cdef extern from *:
         return number >> 64 ? __builtin_clzll((uint64_t)(number >> 64))
                             : 64 + __builtin_clzll((uint64_t)number);
     }
+    /* `YYYY-MM-DDThh:mm:ss` as numbers; 0 where the text is anything else. Eight bytes are read at
+       once. Each is xor-ed with what a text of zeros has there: a digit is then its value, a
+       separator 0. */
+    static inline int spaseq_date_time(
+            const char *text, int *year, int *month, int *day, int *hour, int *minute,
+            int *second) {
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        const uint64_t sixes = 0x0606060606060606ULL, high = 0xF0F0F0F0F0F0F0F0ULL;
+        uint64_t date, time, last = 0;
+        memcpy(&date, text, 8);
+        memcpy(&time, text + 8, 8);
+        memcpy(&last, text + 16, 3);
+        date ^= 0x2D30302D30303030ULL;      /* 0000-00- */
+        time ^= 0x30303A3030543030ULL;      /* 00T00:00 */
+        last ^= 0x30303AULL;                /* :00 */
+        if (((date | (date + sixes) | time | (time + sixes) | last | (last + sixes)) & high)
+                || (date & 0xFF0000FF00000000ULL) || (time & 0x0000FF0000FF0000ULL)
+                || (last & 0xFF))
+            return 0;
+        date = 10 * date + (date >> 8);     /* in the place of the first digit of each pair */
+        time = 10 * time + (time >> 8);
+        last = 10 * last + (last >> 8);
+        *year = 100 * (int)(date & 0xFF) + (int)(date >> 16 & 0xFF);
+        *month = (int)(date >> 40 & 0xFF);
+        *day = (int)(time & 0xFF);
+        *hour = (int)(time >> 24 & 0xFF);
+        *minute = (int)(time >> 48 & 0xFF);
+        *second = (int)(last >> 8 & 0xFF);
+        return 1;
+    #else
+        return 0;
+    #endif
+    }
     #define spaseq_times(a, b, out) __builtin_mul_overflow(a, b, out)
     #define spaseq_plus(a, b, out) __builtin_add_overflow(a, b, out)
     """
     const uint64_t[20] TENS "spaseq_tens"
     bint overflows_times "spaseq_times"(int64_t a, int64_t b, int64_t* out) noexcept nogil
+    bint plain_date_time "spaseq_date_time"(
+        const char* text, int* year, int* month, int* day, int* hour, int* minute, int* second
+    ) noexcept nogil
+    const uint64_t MICROSECOND "1000000000000ULL"   # in atto-seconds
     bint overflows_plus "spaseq_plus"(int64_t a, int64_t b, int64_t* out) noexcept nogil
     int leading_zeros "spaseq_leading_zeros"(uint64_t number) noexcept nogil
     int zeros_before "spaseq_zeros_before"(uint128 number) noexcept nogil
@@ -60,8 +97,7 @@ cdef enum:
     EPOCH_DAY = 719162          # from 0001-01-01 to 1970-01-01
     LAST_DAY = 3652059          # from 0001-01-01 to 10000-01-01
     STAMP_SIZE = 13             # characters of `dateTimeStamp`
-
-cdef uint64_t MICROSECOND = 10 ** 12    # in atto-seconds
+    DATE_TIME_SIZE = 41         # bytes of the IRI of xsd:dateTime
 
 cdef uint64_t EXACT_DOUBLE = <uint64_t>1 << 53     # doubles hold every integer to this one
 
@@ -502,6 +538,10 @@ cdef int days_in_month(int64_t year, int month) noexcept nogil:
 
 cdef int64_t days_before(int64_t year, int month, int day) noexcept nogil:
     """Days from 0001-01-01 to a date; the year has at most 17 digits."""
+    return _days_before(year, month, day)
+
+
+cdef inline int64_t _days_before(int64_t year, int month, int day) noexcept nogil:
     cdef int64_t past = year - 1
     cdef int64_t eras = past // 400
     cdef int64_t days
@@ -568,8 +608,38 @@ cdef inline int _two(const char* text) noexcept nogil:
     return 10 * (text[0] - c'0') + text[1] - c'0'
 
 
-cdef bint _scan(const char* text, const char* end, bint timed, DateTime* to) noexcept nogil:
+cdef inline bint _scan(
+    const char* text, const char* end, bint timed, DateTime* to
+) noexcept nogil:
     """Read a date, or with `timed` a dateTime, whose year has at most PLAIN_YEAR digits."""
+    cdef const char* rest = _scan_plain(text, end, to) if timed else NULL
+    if rest == NULL:
+        return _scan_any(text, end, timed, to)
+    return _scan_zone(rest, end, &to.zone)
+
+
+cdef inline const char* _scan_plain(
+    const char* text, const char* end, DateTime* to
+) noexcept nogil:
+    """Read `YYYY-MM-DDThh:mm:ss[.s+]`: its end, NULL if `_scan_any` decides."""
+    cdef int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0
+    if end - text < 19 or not plain_date_time(
+        text, &year, &month, &day, &hour, &minute, &second
+    ):
+        return NULL
+    if (
+        month < 1 or month > 12 or day < 1 or hour > 23 or minute > 59 or second > 59
+        or day > 28 and day > days_in_month(year, month)
+    ):
+        return NULL
+    to.days = _days_before(year, month, day)
+    to.seconds = 3600 * hour + 60 * minute + second
+    return _scan_fraction(text + 19, end, &to.fraction)
+
+
+cdef bint _scan_any(
+    const char* text, const char* end, bint timed, DateTime* to
+) noexcept nogil:
     cdef const char* start
     cdef bint negative = text < end and text[0] == c'-'
     cdef int64_t year = 0
@@ -592,7 +662,7 @@ cdef bint _scan(const char* text, const char* end, bint timed, DateTime* to) noe
     day = _two(text + 4)
     if month < 1 or month > 12 or day < 1 or day > days_in_month(year, month):
         return False
-    to.days = days_before(year, month, day)
+    to.days = _days_before(year, month, day)
     to.seconds = 0
     to.fraction = 0
     text += 6
@@ -605,8 +675,7 @@ cdef inline const char* _scan_clock(
     const char* text, const char* end, DateTime* to
 ) noexcept nogil:
     """Read `Thh:mm:ss[.s+]`: where it ends, NULL if the text is none or finer than 10⁻¹⁸ s."""
-    cdef int hour, minute, second, i, places = 0
-    cdef const char* start
+    cdef int hour, minute, second
     if end - text < 9 or text[0] != c'T' or text[3] != c':' or text[6] != c':':
         return NULL
     hour = _two(text + 1)
@@ -614,22 +683,34 @@ cdef inline const char* _scan_clock(
     second = _two(text + 7)
     if not (0 <= hour <= 24 and 0 <= minute < 60 and 0 <= second < 60):
         return NULL
-    text += 9
-    if text < end and text[0] == c'.':
-        text += 1
-        start = text
-        while text < end and _digit(text[0]):
-            if text[0] != c'0':
-                places = <int>(text - start) + 1
-            text += 1
-        if text == start or places > 18:
-            return NULL
-        for i in range(places):
-            to.fraction = 10 * to.fraction + <uint64_t>(start[i] - c'0')
-        to.fraction *= TENS[18 - places]
+    text = _scan_fraction(text + 9, end, &to.fraction)
     if hour == 24 and (minute or second or to.fraction):
         return NULL
     to.seconds = 3600 * hour + 60 * minute + second
+    return text
+
+
+cdef inline const char* _scan_fraction(
+    const char* text, const char* end, uint64_t* to
+) noexcept nogil:
+    """Read `.s+` or nothing: its end, NULL if there is no digit or it is finer than 10⁻¹⁸ s."""
+    cdef const char* start
+    cdef int places
+    to[0] = 0
+    if text == end or text[0] != c'.':
+        return text
+    text += 1
+    start = text
+    while text < end and _digit(text[0]):
+        if text - start < 18:
+            to[0] = 10 * to[0] + <uint64_t>(text[0] - c'0')
+        elif text[0] != c'0':
+            return NULL
+        text += 1
+    if text == start:
+        return NULL
+    places = <int>(text - start) if text - start < 18 else 18
+    to[0] *= TENS[18 - places]
     return text
 
 
@@ -686,6 +767,11 @@ cdef bint timestamp_of(
     cdef const char* end = text + 1 + lexical
     if text[0] != c'"' or size < lexical + 6 or end[1] != c'^':
         return False
+    if size == lexical + DATE_TIME_SIZE + 6 and memcmp(
+        end + 4, b"http://www.w3.org/2001/XMLSchema#dateTime", DATE_TIME_SIZE
+    ) == 0:
+        dated[0] = True
+        return _date_micros(text + 1, end, False, micros)
     datatype = known_datatype(end + 4, size - lexical - 6)
     if datatype == NULL:
         return False
@@ -699,7 +785,7 @@ cdef bint timestamp_of(
     return False
 
 
-cdef inline bint _date_micros(
+cdef bint _date_micros(
     const char* text, const char* end, bint needs_zone, int64_t* micros
 ) noexcept nogil:
     cdef DateTime found

@@ -158,3 +158,19 @@ def test_the_native_scanner_reads_every_date_time_within_its_bounds(text: str) -
 )
 def test_other_terms_are_no_timestamps(text: str) -> None:
     assert py_timestamp(text.encode(), text.rfind('"') - 1 if '"' in text else 0) is None
+
+
+@pytest.mark.parametrize("place", range(24))
+def test_any_character_in_place_of_another(place: int) -> None:
+    """Eight characters are read at once, so each position is tried with every character."""
+    good = "2024-02-29T13:57:46.128Z"
+    date_time = ox.NamedNode(XSD + "dateTime")
+    for letter in map(chr, range(1, 128)):
+        text = good[:place] + letter + good[place + 1 :]
+        try:
+            read = time.from_literal(ox.Literal(text, datatype=date_time)).micros
+        except EventError:
+            assert native(text) is None, text
+        else:
+            assert native(text) in (read, None), text
+            assert native(text) == read or not text.isprintable() or " " in text, text
