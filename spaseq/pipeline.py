@@ -18,9 +18,10 @@ import pyoxigraph as ox
 from spaseq.engine.limit_errors import OnLimit
 from spaseq.engine.python_graphs import facts_of
 from spaseq.errors import EventError, SpaseqError
+from spaseq.io.formats import Shape
 from spaseq.io.merge import merge
 from spaseq.io.read_options import ReadOptions, TimeDomain, log_warning
-from spaseq.io.sinks import Shape, Sink
+from spaseq.io.sinks import Sink
 from spaseq.io.source import Source
 from spaseq.program import Program, compile_queries
 from spaseq.rdf._batch import EventBatch

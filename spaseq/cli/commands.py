@@ -14,6 +14,7 @@ import click
 from spaseq.cli import arguments, reports
 from spaseq.cli.arguments import QueryFile
 from spaseq.cli.groups import CommandWithExamples
+from spaseq.io.formats import SINKS, STREAM_SYNTAXES
 
 if TYPE_CHECKING:
     from spaseq.errors import QueryError
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
     from spaseq.io.source import Source
     from spaseq.program import Program
 
-# Repeated here, because importing the readers for the choices would slow down `--help`.
-FORMATS = ("jsonl", "csv", "tsv", "srj", "trig", "nquads")
-SYNTAXES = ("nq", "nt", "trig", "ttl", "jelly")
+# Repeated here, because importing the generators for the choices would slow down `--help`.
 DATASETS = ("smart-home", "stock", "cards", "traffic")
 SHELLS = ("bash", "zsh", "fish")
 REGIMES = ("rdfs", "owl-ql")
@@ -74,7 +73,7 @@ class RunOptions:
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(FORMATS),
+    type=click.Choice(tuple(SINKS)),
     default="jsonl",
     show_default=True,
     help="The output format of matches.",
@@ -110,7 +109,7 @@ class RunOptions:
 )
 @click.option(
     "--input-format",
-    type=click.Choice(SYNTAXES),
+    type=click.Choice(tuple(STREAM_SYNTAXES)),
     help="The syntax of all streams; default: by file extension.",
 )
 @click.option(
@@ -227,7 +226,7 @@ def _run(
     path = None if options.output == arguments.STDIN else options.output
     elapsed = reports.stopwatch()
     flushed = live or (path is None and sys.stdout.isatty())
-    sink = open_sink(options.format, shapes(program), path, flushed)  # type: ignore[arg-type]
+    sink = open_sink(options.format, shapes(program), path, flushed)
     try:
         with sink, reports.progress_bar(options.progress, sources) as observe:
             pump(started, merge(sources), sink, 1 if live else BATCH, options.limit, observe)
@@ -271,7 +270,7 @@ def read_options(
         time_precision=time_precision,  # type: ignore[arg-type]
         on_error=on_error,  # type: ignore[arg-type]
         lateness=late,
-        syntax=input_format,  # type: ignore[arg-type]
+        syntax=input_format,
     )
 
 

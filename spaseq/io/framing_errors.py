@@ -1,9 +1,8 @@
-"""What is wrong with statements as events, in words; and the questions of the compiled reader.
+"""Messages about malformed events, and what the compiled reader leaves to Python.
 
-The events themselves are put together in spaseq/io/native/_framing.pyx, which knows the framings
-but no wording, no clock and no timestamps of unusual form: for those it asks a `Questions`
-object. Every complaint goes through `Troubles.report`, so a question about something wrong
-either raises, or counts it and lets the reader go on.
+spaseq/io/native/_framing.pyx builds the events. It calls a `Questions` object for the wording of
+errors, the clock, and timestamps of unusual form. Every error is reported to `Troubles.report`,
+which raises, or counts it and returns, and then the reader continues.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from spaseq.rdf import time
 from spaseq.rdf.event import DATE_TIME, NUMBER, Term, Timestamp
 
 _BEGUN = re.compile(rb"\s*(<[^>]*>|_:\S+)\s+(<\S*)")
-"""A statement as far as it goes: its subject, and the beginning of its predicate."""
+"""The beginning of a statement: its subject, and the beginning of its predicate."""
 
 Stamp: TypeAlias = tuple[RawTerm, int]
-"""A term that is said to be the time, and the line that says so."""
+"""The object of a timestamp triple, and the line of the triple."""
 
 _DOMAINS = (NUMBER, DATE_TIME)
-_TOGETHER = "; the statements of a graph and its timestamp stand together"
+_TOGETHER = "; the statements of a graph and its timestamp must be consecutive"
 _MESSAGES_HINT = (
     '; such a file begins with VERSION "1.1-messages", or is read with --events message'
 )
 
 
 class Questions:
-    """Answers about the events of one source; `file` is the one being read."""
+    """Answers about the events of one source; `file` is the file that is being read."""
 
     def __init__(self, options: ReadOptions, domain: TimeDomain, troubles: Troubles):
         self.file = ""
@@ -41,7 +40,7 @@ class Questions:
         self._domain = domain
         self._troubles = troubles
         self._clock: int | None = None
-        self._parsed: tuple[RawTerm, Timestamp] | None = None  # equal stamps come in runs
+        self._parsed: tuple[RawTerm, Timestamp] | None = None  # consecutive stamps are often equal
 
     def report(self, message: str, line: int) -> None:
         self._troubles.report(message, self.file, line)
@@ -55,7 +54,7 @@ class Questions:
         self.report(f"a timestamp of {name}{self._complete(begun)}", line)
 
     def _complete(self, begun: tuple[str, int]) -> str:
-        """That a graph is complete, and where it began."""
+        """The part of a message that says that a graph is complete, and where it began."""
         file, line = begun
         place = input_place(file, line, self._troubles.unit)
         where = place if file != self.file else f"{self._troubles.unit} {line}"
@@ -77,7 +76,7 @@ class Questions:
         else:
             text += (
                 " immediately before its first quad or after its last "
-                "(--time-predicate names another one, --arrival-time takes the clock)"
+                "(--time-predicate names another one, --arrival-time uses the clock)"
             )
         self.report(text, line)
 
@@ -106,30 +105,30 @@ class Questions:
         )
 
     def is_whole_before(self, name: Term | None, malformed: Malformed) -> bool:
-        """Whether the open graph `name` is complete although a line behind it is malformed."""
+        """Whether the open graph `name` is complete although a line after it is malformed."""
         if name is None:
             return False
         own = str(name).encode()
         begun = _BEGUN.match(malformed.text)
         if begun is not None:
-            # Only the timestamp of another event shows where it belongs before it is whole.
+            # Of an unfinished statement, only the timestamp of another event shows its graph.
             predicate = begun[2].rstrip(b">")
             about = f"<{self._options.time_predicate or GENERATED_AT}>".encode()
             known = len(predicate) > len("<http://")
             return begun[1] != own and known and about.startswith(predicate)
-        # A file that breaks off may have broken off anywhere in its last event.
+        # A truncated file may end anywhere in its last event.
         return not malformed.last and own not in malformed.following
 
     # ------------------------------------------------------------ times
 
     def now(self) -> int:
-        """The clock, which never goes back."""
+        """The time of the clock, never before the time returned last."""
         now = self._options.clock()
         self._clock = now if self._clock is None else max(now, self._clock)
         return time.from_micros(self._clock, DATE_TIME).micros
 
     def time(self, stamps: list[Stamp]) -> tuple[int, int] | None:
-        """The one time that all stamps give, and whether it is a date; None if there is none."""
+        """The time that all stamps agree on, and whether it is a date; None if there is none."""
         found: Timestamp | None = None
         for term, line in stamps:
             try:
@@ -155,11 +154,11 @@ class Questions:
         return time.from_literal(term, self._options.unit, self._options.time_precision)
 
     def known_domain(self) -> int:
-        """The domain of the run's times: 0 for numbers, 1 for dates, -1 for none so far."""
+        """The domain of the run's times: 0 for numbers, 1 for dates, -1 before the first event."""
         return _DOMAINS.index(self._domain.kind) if self._domain.kind else -1
 
     def is_usable(self, domain: int, is_strange: bool, line: int) -> bool:
-        """Whether an event may have a time of this domain, and what else it has."""
+        """Whether an event with a time of this domain is valid; `is_strange`: with triple terms."""
         place = input_place(self.file, line, self._troubles.unit)
         conflict = self._domain.conflict(_DOMAINS[domain], place)
         if not conflict and is_strange:
@@ -177,7 +176,7 @@ class Questions:
         domain: int,
         line: int,
     ) -> None:
-        """Complain of a time that is before the last one."""
+        """Report a time before the last one."""
         now = _shown(stamp, micros, domain)
         last = _shown(last_stamp, last_micros, domain)
         self.report(
@@ -188,7 +187,7 @@ class Questions:
 
 
 def _shown(stamp: ox.Literal | None, micros: int, domain: int) -> str:
-    """A time as the event's `AT` gives it: a number as it was written, a date canonical."""
+    """A time as `AT` returns it: a number as it was written, a date in canonical form."""
     if stamp is not None and _DOMAINS[domain] == NUMBER:
         return stamp.value
     return time.from_micros(micros, _DOMAINS[domain]).term.value

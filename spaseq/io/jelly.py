@@ -1,13 +1,13 @@
-"""Jelly, RDF in frames of Protocol Buffers, to statements with a mark after each frame.
+"""Jelly, RDF in frames of Protocol Buffers → statements, with a mark after each frame.
 
-pyjelly resolves what Jelly abbreviates: lookup tables, terms repeated from the statement
-before. Here a stream is cut into frames, and what comes of a row is made a quad of
-pyoxigraph, held to what its parsers hold the other syntaxes to.
+pyjelly resolves the abbreviations of Jelly: lookup tables, and terms repeated from the previous
+statement. This module cuts a stream into frames and makes each row a quad of pyoxigraph, under the
+rules that the parsers of the other syntaxes enforce.
 
-Invariant: a frame that cannot be decoded gives no statements, and ends the file, because all
-that follows refers to what it said. A statement that is decoded and is no RDF (an IRI with a
-space, a literal as a subject) is left out alone: the tables are still right. Memory is that
-of one frame. Each frame is handed on before the next one is waited for.
+Invariant: a frame that cannot be decoded has no statements and ends the file, because later frames
+refer to its tables. A decoded statement that is no RDF (an IRI with a space, a literal as a
+subject) is left out alone, since the tables are still valid. Memory: one frame. The statements of a
+frame are yielded before the next frame is read.
 
 Source: Jelly-RDF specification 1.1, https://w3id.org/jelly/dev/specification/serialization
 """
@@ -41,7 +41,7 @@ _READ_AT_ONCE = 1 << 20
 _MINTED = "jelly-"
 _TAGGED = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _DIRECTED = "http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString"
-# What pyjelly raises where it meets something that it cannot decode.
+# What pyjelly raises for a row that it cannot decode.
 _PYJELLY_ERRORS = (
     AssertionError,
     JellyConformanceError,
@@ -56,12 +56,12 @@ _PYJELLY_ERRORS = (
 
 
 class _Broken(Exception):
-    """A frame that cannot be decoded: nothing behind it can be relied on."""
+    """A frame that cannot be decoded, so that later frames cannot be decoded either."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """Stands for a term or a statement that is decoded, but is no RDF."""
+    """In place of a decoded term or statement that is no RDF."""
 
     reason: str
 
@@ -71,7 +71,10 @@ _Graph: TypeAlias = _Term | ox.DefaultGraph
 
 
 def jelly_statements(file: Lines, troubles: Troubles, marked: bool) -> Iterator[Statement]:
-    """The statements of a file, numbered by frames; `marked`: `(None, frame)` ends each."""
+    """The statements of a file with the number of their frame.
+
+    `marked`: `(None, frame)` follows the statements of each frame.
+    """
     frames = _Frames()
     source = _messages(file)
     while True:
@@ -94,7 +97,7 @@ def jelly_statements(file: Lines, troubles: Troubles, marked: bool) -> Iterator[
 
 
 def _messages(file: Lines) -> Iterator[bytes]:
-    """The bytes of each frame; `file.number` is that of the last one begun."""
+    """The bytes of each frame; `file.number` is the number of the last frame begun."""
     ahead = file.read(3)
     if not ahead:
         return
@@ -121,7 +124,7 @@ def _messages(file: Lines) -> Iterator[bytes]:
 
 
 def _length(file: Lines, ahead: bytes) -> tuple[int | None, bytes]:
-    """The size of the next frame, a varint, and what is left of `ahead`; None at the end."""
+    """The size of the next frame, a varint, and the rest of `ahead`; None at the end."""
     size = shift = 0
     while True:
         byte, ahead = (ahead[:1], ahead[1:]) if ahead else (file.read(1), b"")
@@ -140,14 +143,14 @@ def _length(file: Lines, ahead: bytes) -> tuple[int | None, bytes]:
 
 
 class _Frames:
-    """What the frames so far say of those to come: options, tables, terms to be repeated."""
+    """The state that frames share: options, lookup tables, terms to repeat."""
 
     def __init__(self) -> None:
         self._options: jelly.RdfStreamOptions | None = None
         self._decoder: Decoder | None = None
 
     def statements(self, data: bytes) -> list[ox.Quad | _Fault]:
-        """Those of the next frame."""
+        """The statements of the next frame."""
         try:
             frame = jelly.RdfStreamFrame.FromString(data)
         except DecodeError as error:
@@ -184,8 +187,7 @@ class _Frames:
                 if row.options != options:
                     raise _Broken("the options of the stream change")
             elif kind == "namespace":
-                # pyjelly hands its adapters only IRIs that are strings; what matters here is
-                # that the IRI moves on in the tables.
+                # The prefix has no use here, but its IRI is an entry of the lookup tables.
                 decoder.decode_iri(row.namespace.value)
             elif kind == "graph_start" and row.graph_start.WhichOneof("graph") is None:
                 raise _Broken("a graph without a name")
@@ -199,7 +201,7 @@ class _Frames:
 
 
 class _Terms(Adapter):
-    """What pyjelly has resolved, as terms and quads of pyoxigraph."""
+    """Makes the terms that pyjelly has resolved terms and quads of pyoxigraph."""
 
     def __init__(self, options: ParserOptions) -> None:
         super().__init__(options=options)
@@ -252,7 +254,7 @@ class _Terms(Adapter):
 
 
 def _quad(*terms: _Graph) -> ox.Quad | _Fault:
-    """The quad of four terms, if they make one."""
+    """The quad of four terms, or the fault in them."""
     for term in terms:
         if isinstance(term, _Fault):
             return term
@@ -275,7 +277,7 @@ def _named(iri: str) -> ox.NamedNode | _Fault:
 
 
 def _blank(label: str) -> ox.BlankNode:
-    """The node of a label: Jelly allows any string, so some are written in hexadecimal."""
+    """The node of a label. Jelly allows any string, so some labels become hexadecimal."""
     if not label.startswith(_MINTED):
         try:
             return ox.BlankNode(label)
@@ -285,7 +287,7 @@ def _blank(label: str) -> ox.BlankNode:
 
 
 def _reason(error: Exception) -> str:
-    """What pyjelly complains of, in words about the stream."""
+    """The error of pyjelly as a message about the stream."""
     if isinstance(error, KeyError):
         return f"a statement repeats the {error.args[0]} of the one before, and there is none"
     if isinstance(error, IndexError):

@@ -1,9 +1,9 @@
-"""Files, compressed or not, and standard input to numbered lines of bytes.
+"""Files, compressed or not, and standard input → numbered lines of bytes.
 
-Reads what is there and no more (`read1`), so that a live pipe is read as it is written,
-and keeps at most one block in memory. Invariant: lines are numbered from 1 as an editor
-numbers them (\\n, \\r\\n and a lone \\r each end one), and a block is always whole lines.
-Every failure of the operating system or of the decompressor is an `InputError`.
+A read returns the bytes that are available (`read1`), so a live pipe is read as it is written.
+Memory: one block. Invariant: lines are numbered from 1 as an editor numbers them (\\n, \\r\\n and a
+lone \\r each end a line), and a block is always whole lines. Every failure of the operating system
+or of the decompressor is an `InputError`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from collections.abc import Iterator
 from typing import IO, TypeAlias, cast
 
 from spaseq.errors import InputError, InputUnit
-from spaseq.io.read_options import SYNTAXES, Syntax
+from spaseq.io.formats import STREAM_SYNTAXES, StreamSyntax
+from spaseq.rdf.formats import N_QUADS, TRIG
 
 STDIN = "-"
 _BLOCK = 1 << 16
 _FILE_BLOCK = 3 << 19
-"""Events of a batch share their terms: the more there are, the less is looked up again."""
+"""Bytes. Events of a batch share their terms, so larger blocks need fewer look-ups."""
 _BOM = b"\xef\xbb\xbf"
 _STATEMENT = re.compile(rb"\s*(?:<[^>]*>|_:\S+)\s*<[^>]*>\s*[<_\"].*\.\s*(?:#.*)?")
 _ANNOUNCEMENT = re.compile(rb"\s*(?:VERSION|@version)\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
@@ -33,7 +34,7 @@ _DELIMITER = re.compile(rb"\s*MESSAGE\s*(?:#.*)?", re.IGNORECASE)
 
 
 Piece: TypeAlias = tuple[bytes, int, int]
-"""block[start:end], which is whole lines."""
+"""(block, start, end): the whole lines block[start:end]."""
 
 
 def shown_name(path: str) -> str:
@@ -41,28 +42,37 @@ def shown_name(path: str) -> str:
     return "<stdin>" if path == STDIN else path
 
 
-def syntax_of(path: str) -> Syntax | None:
-    """The syntax a file's extension names; None where it must be told from the content."""
+def syntax_of(path: str) -> StreamSyntax | None:
+    """The syntax that a file's extension names; None for standard input, which has no name.
+
+    Raises:
+        InputError: for another extension.
+    """
     name = os.path.basename(path)
     plain = name[:-3] if name.lower().endswith(".gz") else name
     extension = plain.rpartition(".")[2].lower() if "." in plain else ""
-    for syntax in SYNTAXES:
-        if extension == syntax:
-            return syntax
+    if extension in STREAM_SYNTAXES:
+        return STREAM_SYNTAXES[extension]
     if path == STDIN:
         return None
     raise InputError(
         f"the extension does not tell the RDF syntax; known are "
-        f"{', '.join('.' + known for known in SYNTAXES)} and each of them with .gz "
+        f"{', '.join('.' + known for known in STREAM_SYNTAXES)} and each of them with .gz "
         "(or say which it is: --input-format)",
         path,
     )
 
 
 class Lines:
-    """The lines of one file. `number` is that of the last line handed out.
+    """The lines of one file. `number` is the number of the last line returned.
 
-    `block` says how many bytes of a regular file are read at once.
+    Args:
+        path: the file; `-` is standard input.
+        stream: an open file to read instead of the path.
+        block: how many bytes of a regular file are read at once.
+
+    Raises:
+        InputError: for a file that cannot be opened.
     """
 
     def __init__(self, path: str, stream: IO[bytes] | None = None, block: int | None = None):
@@ -70,15 +80,15 @@ class Lines:
         self._path = path
         self.number = 0
         self.unit: InputUnit = "line"
-        """What `number` counts: lines, or what the reader of a binary format says."""
+        """The unit that `number` counts; readers of binary formats set another one than lines."""
         self._raw: IO[bytes] | None = None
         self._file = self._open(path) if stream is None else stream
         self._ahead: list[bytes] = []
         self._split: deque[bytes] = deque()
-        """Lines that one read of the file gave together."""
+        """Lines that one read of the file returned together."""
         self._fresh = True
         self.is_live = not _is_regular(self._raw or self._file)
-        """Whether a read may have to wait for somebody to write."""
+        """Whether a read may block until more is written."""
         self._block = _BLOCK if self.is_live else block or _FILE_BLOCK
 
     def _open(self, path: str) -> IO[bytes]:
@@ -103,7 +113,7 @@ class Lines:
             self._raw.close()
 
     def base(self) -> str | None:
-        """The IRI that relative ones in the file are relative to: its own; a pipe has none."""
+        """The base IRI of the file: its own IRI. A pipe has none."""
         if self._path == STDIN:
             return None
         from pathlib import Path
@@ -111,7 +121,7 @@ class Lines:
         return Path(self._path).absolute().as_uri()
 
     def position(self) -> int:
-        """How many bytes of the file have been read, compressed ones where it is so."""
+        """How many bytes of the file have been read, before decompression."""
         file = self._raw or self._file
         try:
             return file.tell()
@@ -121,7 +131,7 @@ class Lines:
     def head(self) -> list[bytes]:
         """The lines up to the first that is neither blank, comment nor a directive.
 
-        They are handed out again by `blocks` or `readline`.
+        `blocks`, `pieces` and `readline` return them again.
         """
         if not self._ahead:
             while line := self._read_line():
@@ -132,7 +142,7 @@ class Lines:
         return self._ahead
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """(number of its first line, whole lines), each block as soon as it is there."""
+        """(number of the first line, whole lines) of each block, as soon as it is read."""
         ahead = self._taken_ahead()
         if ahead:
             yield self._numbered(ahead)
@@ -147,9 +157,9 @@ class Lines:
             yield self._numbered(b"".join(rest))
 
     def pieces(self) -> Iterator[list[Piece]]:
-        """Whole lines as they are in the file, as soon as they are there; nothing is counted.
+        """Whole lines as they are in the file, as soon as they are read, without counting them.
 
-        A line that two reads share is a piece of its own, so that blocks need no copy.
+        A line that two reads share is a piece of its own, so blocks are not copied.
         """
         ahead = self._taken_ahead()
         if ahead:
@@ -175,14 +185,14 @@ class Lines:
             yield [(line, 0, len(line))]
 
     def _taken_ahead(self) -> bytes:
-        """The lines that have been read and not been handed out."""
+        """The lines that have been read and not been returned."""
         ahead = b"".join((*self._ahead, *self._split))
         self._ahead = []
         self._split.clear()
         return ahead
 
     def _slices(self, file: io.BytesIO) -> Iterator[list[Piece]]:
-        """The same of what is in memory, which is not copied."""
+        """The pieces of a file in memory, which are not copied."""
         data, start = file.getvalue(), file.tell()
         if self._fresh and data.startswith(_BOM, start):
             start += len(_BOM)
@@ -202,7 +212,7 @@ class Lines:
         return line
 
     def read(self, size: int) -> bytes:
-        """So many bytes of a binary format, fewer only at the end of the file."""
+        """`size` bytes of a binary format, fewer only at the end of the file."""
         try:
             return self._file.read(size)
         except (OSError, EOFError, zlib.error) as error:
@@ -223,7 +233,7 @@ class Lines:
             raise self._failed(error) from error
         line = self._without_mark(line)
         if b"\r" in line and line.count(b"\r") > line.count(b"\r\n"):
-            # Old Mac line ends; bytes know no others than these three.
+            # A lone \r ends a line; `bytes.splitlines` has no other ends than these three.
             self._split.extend(line.splitlines(keepends=True))
             return self._split.popleft()
         return line
@@ -257,7 +267,7 @@ def _is_regular(file: IO[bytes]) -> bool:
 
 
 def normalised(block: bytes) -> bytes:
-    """Whole lines that all end in a line feed."""
+    """Whole lines with each line end replaced by a line feed."""
     if b"\r" in block:
         return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return block
@@ -278,11 +288,12 @@ def announces_messages(head: list[bytes]) -> bool:
     )
 
 
-def syntax_of_content(head: list[bytes]) -> Syntax:
-    """N-Quads where the first statement stands on a line of its own in full, else TriG.
+def syntax_of_content(head: list[bytes]) -> StreamSyntax:
+    """N-Quads if the first statement is one whole line, else TriG.
 
-    Each contains the triples-only syntax beside it, so two answers are enough.
+    N-Quads includes N-Triples and TriG includes Turtle, so two answers suffice.
     """
     if any(_PREAMBLE.match(line) or line.lstrip().startswith(b"@") for line in head):
-        return "trig"
-    return "nq" if head and _STATEMENT.fullmatch(head[-1].strip()) else "trig"
+        return STREAM_SYNTAXES[TRIG.name]
+    is_line = head and _STATEMENT.fullmatch(head[-1].strip())
+    return STREAM_SYNTAXES[(N_QUADS if is_line else TRIG).name]

@@ -1,8 +1,8 @@
-"""Several ordered sources to one sequence of events, in the order of instants.
+"""Several ordered sources → one sequence of events in the order of instants.
 
-Ties go in the order the sources are declared. Constant memory: one event of each source. A
-source that fails is held back until everything that may stand before its failure has come
-out of the others, so what is delivered does not depend on how files are read ahead.
+Events of one instant are in the order in which their sources are declared. Memory: one event of
+each source. The error of a failed source is raised after the events of the other sources that may
+precede it, so the events before an error do not depend on how far files are read ahead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Entry = tuple[int, int, int, Event | SpaseqError]
 
 
 def merge(sources: Sequence[Iterable[Event]]) -> Iterable[Event]:
-    """The events of all sources by (time, ordinal, place of the source); one alone as it is."""
+    """The events of all sources by (time, ordinal, position of the source)."""
     return sources[0] if len(sources) == 1 else _merged(sources)
 
 
@@ -38,7 +38,7 @@ def _merged(sources: Sequence[Iterable[Event]]) -> Iterator[Event]:
         if following is None:
             heapq.heappop(waiting)
         elif isinstance(following, SpaseqError):
-            # The failed event would have been at the next instant of its source at the least.
+            # The failed event is at the next instant of its source or later.
             heapq.heapreplace(waiting, (micros, ordinal + 1, place, following))
         else:
             heapq.heapreplace(waiting, (*following.instant, place, following))

@@ -1,10 +1,9 @@
-"""RDF Message Logs in Turtle and TriG to statements with a mark after each message.
+"""RDF Message Logs in Turtle and TriG → statements, with a mark after each message.
 
-A log is cut at its delimiters (`MESSAGE`, or `@message` and a dot) by a scan that knows
-strings, IRIs, comments and prefixed names and nothing else; each message is then a document
-of its own, parsed with the prefixes and the base that are in force where it begins. A
-delimiter inside an unfinished statement or an open graph block is therefore an error, as it
-should be. Only one message is held in memory.
+A log is cut at its delimiters (`MESSAGE`, or `@message` and a dot) by a scan for strings, IRIs,
+comments and prefixed names. Each message is then a document of its own, parsed with the prefixes
+and the base IRI declared before it. A delimiter inside an unfinished statement or an open graph
+block is therefore an error, as the specification requires. Memory: one message.
 
 Source: W3C RDF Stream Processing Community Group, *RDF Messages*, section 2.1.
 """
@@ -16,15 +15,16 @@ from collections import deque
 from collections.abc import Iterator
 
 from spaseq.io.lines import Lines
-from spaseq.io.read_options import Syntax, Troubles
+from spaseq.io.read_options import Troubles
 from spaseq.io.statements import Document, Statement
-from spaseq.rdf.turtle_strings import TOKEN, long_string_end
+from spaseq.rdf.formats import RdfSyntax
+from spaseq.rdf.turtle_strings import LongStrings
 
 _SUSPECT = re.compile(rb"message|\"\"\"|'''|#", re.IGNORECASE)
 
 
 class Passage:
-    """Some lines of a file, to be read again under the numbers they have there."""
+    """Some lines of a file, to be read again with their numbers in the file."""
 
     def __init__(self, before: int):
         self.number = before
@@ -38,46 +38,36 @@ class Passage:
 
 
 class Scanner:
-    """Where the delimiters are, line by line.
+    """Finds the delimiters, line by line.
 
-    `inside` is the quote of the long string the next line begins in, `after_string` whether
-    the last token was a string (then `@message` is its language tag), `dotless` whether it
-    was an `@message` that still lacks its dot.
+    `after_string`: whether the last token was a string, whose language tag `@message` would be.
+    `dotless`: whether the last token was an `@message` whose dot has not been read.
     """
 
     def __init__(self) -> None:
-        self.inside: bytes | None = None
+        self._strings = LongStrings()
         self.after_string = False
         self.dotless = False
 
     def marks(self, line: bytes) -> list[tuple[int, int, bool]]:
-        """(start, end, whether it ends a message) of all that belongs to a delimiter."""
-        if self.inside is None and not self.dotless and _SUSPECT.search(line) is None:
+        """(start, end, whether it ends a message) of the parts of delimiters."""
+        inside = self._strings.inside is not None
+        if not inside and not self.dotless and _SUSPECT.search(line) is None:
             if line.strip():
                 self.after_string = line.rstrip().endswith((b'"', b"'"))
             return []
         found: list[tuple[int, int, bool]] = []
-        position = self._leave_long_string(line, 0) if self.inside else 0
-        while token := TOKEN.search(line, position):
-            position = token.end()
+        self.after_string |= inside
+        for token in self._strings.tokens(line):
             if token.lastgroup == "long":
-                self.inside = token[0]
-                position = self._leave_long_string(line, position)
+                self.after_string = True
             elif token.lastgroup != "comment":
-                self._take(token, found)
+                self._mark(token, found)
                 self.after_string = token.lastgroup == "string"
         return found
 
-    def _leave_long_string(self, line: bytes, position: int) -> int:
-        end = long_string_end(line, position, self.inside or b'"""')
-        if end < 0:
-            return len(line)
-        self.inside = None
-        self.after_string = True
-        return end
-
-    def _take(self, token: re.Match[bytes], found: list[tuple[int, int, bool]]) -> None:
-        """One token that is neither comment nor long string."""
+    def _mark(self, token: re.Match[bytes], found: list[tuple[int, int, bool]]) -> None:
+        """Append what a token, neither a comment nor a long string, says of delimiters."""
         start, end = token.span()
         if self.dotless:
             self.dotless = False
@@ -92,11 +82,11 @@ class Scanner:
 
 
 class DotlessDelimiter(Exception):
-    """`@message` without the dot it must have."""
+    """`@message` without its dot."""
 
 
-def message_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
-    """The statements of a Turtle or TriG log; `(None, line)` stands for each delimiter."""
+def message_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iterator[Statement]:
+    """The statements of a Turtle or TriG log, with `(None, line)` for each delimiter."""
     scanner = Scanner()
     context = _Context(syntax, lines.name, lines.base(), troubles)
     passage = Passage(lines.number)
@@ -108,7 +98,7 @@ def message_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iter
             marks = []
         start = 0
         for begin, end, ends_message in marks:
-            # Blanks in front of the rest keep its columns what they are in the file.
+            # Blanks before the rest preserve its columns in the file.
             passage.lines.append(b" " * start + line[start:begin])
             start = end
             if ends_message:
@@ -123,9 +113,9 @@ def message_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iter
 
 
 class _Context:
-    """The prefixes and the base in force, which outlive the messages that declare them."""
+    """The prefixes and the base IRI declared so far, which hold for later messages too."""
 
-    def __init__(self, syntax: Syntax, file: str, base: str | None, troubles: Troubles):
+    def __init__(self, syntax: RdfSyntax, file: str, base: str | None, troubles: Troubles):
         self._syntax = syntax
         self._file = file
         self._base = base

@@ -1,17 +1,16 @@
 """Matches as RDF: each a named graph with its time, so that the output is a stream again.
 
-In front of each graph stands, in the default graph, `<graph> prov:generatedAtTime <end>`:
-what the `graph` framing of the readers asks for. Numeric times are written in seconds.
+Each graph follows `<graph> prov:generatedAtTime <end>` in the default graph, as the `graph` framing
+of the readers requires. Numeric times are written in seconds.
 
-* A CONSTRUCT's graph holds what it constructed, and nothing else.
+* A CONSTRUCT's graph contains the constructed triples only.
 * A SELECT's or ASK's graph describes the match in the vocabulary of
   `http://w3id.org/spaseq/ontology#`: a `Match` with `query`, `start`, `end`, one `binding`
   (`variable`, `value`) per bound variable or `boolean`, and one `hasEvent` per witness, an
   `EventMatch` with `position` (from 0, in sequence order), `gpm`, `stream`, `time`,
-  `ordinal`, `graph` where the event has a name, and `binding`s of its own.
+  `ordinal`, `graph` if the event has a name, and `binding`s of its own.
 
-A graph is named after its query and its place among that query's matches:
-`urn:spaseq:NAME:7`.
+A graph is named after its query and the number of the match in that query: `urn:spaseq:NAME:7`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import pyoxigraph as ox
 
 from spaseq.rdf.event import Fact, Term, Timestamp, fact_of
 from spaseq.rdf.time import canonical_literal
-from spaseq.results import Match
+from spaseq.results import Match, triples_text
 
 VOCABULARY = "http://w3id.org/spaseq/ontology#"
 _PROV = "http://www.w3.org/ns/prov#"
@@ -47,7 +46,7 @@ _BINDING, _VARIABLE, _VALUE = _term("binding"), _term("variable"), _term("value"
 
 
 class _Names:
-    """Mints the names of graphs, and of blank nodes beside them."""
+    """Mints the names of graphs and blank nodes."""
 
     def __init__(self) -> None:
         self._matches: dict[str, int] = {}
@@ -71,9 +70,8 @@ class NQuads:
 
     def write(self, match: Match) -> None:
         graph = self._names.graph(match)
-        lines = [f"{graph} {_GENERATED_AT} {_time(match.end)} .\n"]
-        lines += (f"{s} {p} {o} {graph} .\n" for s, p, o in _facts(match, graph, self._names))
-        self._out.write("".join(lines))
+        stamp = triples_text([(graph, _GENERATED_AT, _time(match.end))])
+        self._out.write(stamp + triples_text(_facts(match, graph, self._names), graph))
 
     def close(self) -> None:
         """Nothing follows the last quad."""
@@ -109,7 +107,7 @@ class TriG:
 
 
 def _short(term: Term) -> str:
-    """A term in TriG: `a`, names of our vocabulary and datatypes of XML Schema abbreviated."""
+    """A term in TriG with `a`, and prefixes for the spaseq vocabulary and XSD datatypes."""
     if isinstance(term, ox.NamedNode):
         if term == _TYPE:
             return "a"
@@ -156,7 +154,7 @@ def _facts(match: Match, graph: ox.NamedNode, names: _Names) -> Iterator[Fact]:
 def _bindings(
     subject: Term, bindings: Mapping[str, Term], names: _Names, rest: list[Fact]
 ) -> Iterator[Fact]:
-    """The links to the bindings; what is said of the bindings themselves goes to `rest`."""
+    """The links to the bindings; the triples about the bindings are appended to `rest`."""
     for variable, value in bindings.items():
         node = names.blank()
         yield subject, _BINDING, node

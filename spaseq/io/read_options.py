@@ -1,8 +1,7 @@
-"""How a source is to be read, what was counted while reading it, and where trouble goes.
+"""Options of the readers, counters of a source, and the report of errors.
 
-`Troubles.report` is the single gate of every error a reader meets: it raises, or, under
-`on_error="skip"`, logs and counts and lets the reader go on. So no reader decides by itself
-what an error means, and none can lose one.
+Readers report every error in the input to `Troubles.report`. It raises, or under
+`on_error="skip"` logs and counts the error and returns, and the reader continues.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from spaseq.errors import InputError, InputUnit
+from spaseq.io.formats import stream_syntax
 from spaseq.rdf.event import DATE_TIME, NUMBER
 from spaseq.rdf.time import TimePrecision, TimeUnit
 
-Syntax: TypeAlias = Literal["nq", "nt", "trig", "ttl", "jelly"]
 OnError: TypeAlias = Literal["stop", "skip"]
 
-SYNTAXES: tuple[Syntax, ...] = ("nq", "nt", "trig", "ttl", "jelly")
 GENERATED_AT = "http://www.w3.org/ns/prov#generatedAtTime"
 MESSAGE_TIMES = (
     GENERATED_AT,
@@ -33,20 +31,24 @@ _TRIPLES = re.compile(r"triples:([1-9][0-9]{0,8})")
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How a sequence of statements is cut into events; `size` is the N of `triples:N`."""
+    """How statements are cut into events; `size` is the N of `triples:N`."""
 
     kind: Literal["auto", "graph", "message", "triples"]
     size: int = 0
 
     @staticmethod
     def parse(text: str) -> Framing:
-        """`auto`, `graph`, `message` or `triples:N`; anything else is a ValueError."""
+        """Read `auto`, `graph`, `message` or `triples:N`.
+
+        Raises:
+            ValueError: for any other text.
+        """
         if text in _NAMED_FRAMINGS:
             return _NAMED_FRAMINGS[text]
         triples = _TRIPLES.fullmatch(text)
         if triples is None:
             raise ValueError(
-                f"{text!r} is no way to cut a file into events: "
+                f"{text!r} is no framing of events: "
                 "use auto, graph, message or triples:N (N at least 1)"
             )
         return Framing("triples", int(triples[1]))
@@ -60,18 +62,29 @@ _NAMED_FRAMINGS = {
 
 
 def clock_micros() -> int:
-    """The wall clock, in microseconds of the epoch."""
+    """The wall clock, in microseconds since 1970-01-01T00:00:00Z."""
     return time.time_ns() // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the user says about the sources of one run.
+    """How the sources of one run are read.
 
-    `lateness` (microseconds) is how far back an event may come and still be put in order;
-    None means that sources are in order and one that is not is an error. `syntax` overrides
-    the file extension. `clock` is read under `arrival_time`. `time_precision` is what a time finer
-    than a microsecond becomes.
+    Args:
+        framing: how statements are cut into events.
+        time_predicate: the IRI of the predicate of timestamps; by default
+            prov:generatedAtTime, and for messages the first of `MESSAGE_TIMES` they have.
+        arrival_time: whether the timestamp of an event is its time of arrival, read on `clock`.
+        unit: the unit of timestamps that are plain numbers.
+        on_error: whether a malformed statement or event ends the run or is skipped.
+        lateness: how many microseconds an event may be late and still be put in order; None:
+            sources are in order, and an event that is not is an error.
+        syntax: a name in `spaseq.io.formats.STREAM_SYNTAXES`, instead of the file extension.
+        clock: microseconds since 1970-01-01T00:00:00Z.
+        time_precision: what is done with a time finer than a microsecond.
+
+    Raises:
+        SpaseqError: for an unknown syntax.
     """
 
     framing: Framing = field(default_factory=lambda: Framing("auto"))
@@ -80,42 +93,46 @@ class ReadOptions:
     unit: TimeUnit = "s"
     on_error: OnError = "stop"
     lateness: int | None = None
-    syntax: Syntax | None = None
+    syntax: str | None = None
     clock: Callable[[], int] = clock_micros
     time_precision: TimePrecision = "error"
 
+    def __post_init__(self) -> None:
+        if self.syntax is not None:
+            stream_syntax(self.syntax)
+
     def time_predicates(self) -> tuple[str, ...]:
-        """The predicates of message timestamps, the one to be preferred first."""
+        """The predicates of message timestamps in order of preference."""
         return MESSAGE_TIMES if self.time_predicate is None else (self.time_predicate,)
 
 
 @dataclass(slots=True)
 class Counters:
-    """What one source gave: events delivered, statements read, and all that was left out."""
+    """Counts of one source: events yielded, statements read, and what was left out."""
 
     events: int = 0
     statements: int = 0
     skipped: int = 0
     late: int = 0
     unused: int = 0
-    """Default-graph triples under the `graph` framing that are no timestamp: of no event."""
+    """Triples of no event: under the `graph` framing, in the default graph and no timestamp."""
     pruned: int = 0
     """Triples of events that no query can use."""
 
     def without_use(self) -> int:
-        """Triples that were read for nothing."""
+        """Triples that were read without use."""
         return self.unused + self.pruned
 
 
 @dataclass(slots=True)
 class TimeDomain:
-    """The one domain of time of all sources of a run: that of the first event read."""
+    """The domain of time of all sources of a run, which the first event sets."""
 
     kind: str = ""
     origin: str = ""
 
     def conflict(self, kind: str, origin: str) -> str:
-        """What is wrong with a timestamp of this domain; empty where it is that of the run."""
+        """The complaint about a timestamp of this domain; empty if it is the run's."""
         if not self.kind:
             self.kind, self.origin = kind, origin
         if kind == self.kind:
@@ -128,15 +145,15 @@ class TimeDomain:
 
 
 def log_warning(text: str) -> None:
-    """A line in the log `spaseq.io`."""
-    import logging  # costs more than the rest of this module, and is rarely needed
+    """Write a warning to the log `spaseq.io`."""
+    import logging  # costs more to import than the rest of this module, and is rarely needed
 
     logging.getLogger("spaseq.io").warning(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A line that cannot be read: its text, the next statement's, whether the file ends in it."""
+    """A malformed line: its text, the next statement's text, whether it ends the file."""
 
     text: bytes
     following: bytes
@@ -145,7 +162,7 @@ class Malformed:
 
 @dataclass(slots=True)
 class Troubles:
-    """Where the readers of one source report: raises, or logs and counts."""
+    """Takes the reports of the readers of one source: raises, or logs and counts."""
 
     on_error: OnError
     counters: Counters
@@ -153,10 +170,10 @@ class Troubles:
     malformed: Malformed | None = None
     """The last malformed line of a line-based file."""
     unit: InputUnit = "line"
-    """What the file being read is counted in."""
+    """The unit of positions in the file that is being read."""
 
     def report(self, message: str, file: str, line: int | None) -> None:
-        """Raise an `InputError`, or under "skip" log it, count it and return."""
+        """Raise an `InputError`; under "skip" log and count it instead."""
         error = InputError(message, file, line, self.unit)
         if self.on_error == "stop":
             raise error
@@ -164,6 +181,6 @@ class Troubles:
         self.log(f"skipped: {error}")
 
     def late(self, message: str, file: str, line: int | None) -> None:
-        """Count and log an event that came after its time was closed."""
+        """Count and log an event that is behind the watermark."""
         self.counters.late += 1
         self.log(f"late event left out: {InputError(message, file, line, self.unit)}")

@@ -1,9 +1,8 @@
-"""Where matches go: a format over a file or standard output.
+"""Matches → a file or standard output, in one of the formats of `spaseq.io.formats.SINKS`.
 
-A sink is opened with the shape of the results, takes matches, and is closed also after a
-failure, so that documents are completed and nothing stays in a buffer. Under `live` every
-match is flushed as it is written. Whatever cannot be written is an `OSError` that names the
-file, but for a reader who has left: that is a `BrokenPipeError`.
+A sink is opened with the shapes of the results and closed after a failure too, so that documents
+are complete and buffers empty. Under `live` every match is flushed. A failed write raises an
+`OSError` that names the file; a closed pipe raises a `BrokenPipeError`.
 """
 
 from __future__ import annotations
@@ -12,35 +11,14 @@ import io
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, Protocol, TextIO, TypeAlias, get_args
+from typing import TextIO
 
 from spaseq.errors import SpaseqError
-from spaseq.io.rdf_writer import NQuads, TriG
-from spaseq.io.sparql_results import Csv, ResultsJson, Tsv
+from spaseq.io.formats import Shape, Writer, sink_format
 from spaseq.results import Match
 
-Format: TypeAlias = Literal["jsonl", "csv", "tsv", "srj", "trig", "nquads"]
 STDOUT = "standard output"
-FORMATS: tuple[Format, ...] = get_args(Format)
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What one query's results look like, known before there is any."""
-
-    query: str
-    form: Literal["select", "construct", "ask"]
-    columns: tuple[str, ...] = ()
-
-
-class Writer(Protocol):
-    """One format: `write` one match after the other, then `close` the document once."""
-
-    def write(self, match: Match) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class JsonLines:
@@ -76,7 +54,7 @@ class Sink:
                 self._out.flush()
 
     def close(self) -> None:
-        """Complete the document and let go of the file; standard output stays open."""
+        """Complete the document and close the file; standard output stays open."""
         with self._naming():
             try:
                 if not self._failed:
@@ -90,7 +68,7 @@ class Sink:
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
-        """Failures of the operating system in here name the file."""
+        """Add the name of the file to failures of the operating system."""
         try:
             yield
         except BrokenPipeError:
@@ -113,19 +91,22 @@ class Sink:
 
 
 def unwritable(name: str, error: OSError) -> OSError:
-    """The same failure with the name of the file that cannot be written."""
+    """The failure with the name of the file that cannot be written."""
     return OSError(error.errno, f"cannot be written: {error.strerror or error}", name)
 
 
 def open_sink(
-    format: Format, shapes: Sequence[Shape], path: str | None = None, live: bool = False
+    format: str, shapes: Sequence[Shape], path: str | None = None, live: bool = False
 ) -> Sink:
-    """A sink over a file, or over standard output where there is no path.
+    """A sink over a file, or over standard output if there is no path.
+
+    `format` is a name in `spaseq.io.formats.SINKS`. With `live`, every match is flushed.
 
     Raises:
-        SpaseqError: where the results have no form in this format, or the file no place.
+        SpaseqError: for an unknown format, one that cannot hold results of these shapes, and a
+            file that cannot be opened.
     """
-    _check(format, shapes)
+    known = sink_format(format, shapes)
     if path is None:
         if sys.stdout is None:
             raise SpaseqError(f"{STDOUT} is closed")
@@ -135,31 +116,4 @@ def open_sink(
             out = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 (closed by the sink)
         except OSError as error:
             raise SpaseqError(f"{path}: cannot be written: {error.strerror or error}") from error
-    return Sink(writer(format, shapes, out), out, live, path)
-
-
-def writer(format: Format, shapes: Sequence[Shape], out: TextIO) -> Writer:
-    """The writer of a format; the header, where there is one, is written at once."""
-    if format == "jsonl":
-        return JsonLines(out)
-    if format == "trig":
-        return TriG(out)
-    if format == "nquads":
-        return NQuads(out)
-    columns = shapes[0].columns
-    if format == "csv":
-        return Csv(out, columns)
-    if format == "tsv":
-        return Tsv(out, columns)
-    return ResultsJson(out, columns, ask=shapes[0].form == "ask")
-
-
-def _check(format: Format, shapes: Sequence[Shape]) -> None:
-    if format not in ("csv", "tsv", "srj"):
-        return
-    other = "use --format jsonl, trig or nquads"
-    if len(shapes) != 1:
-        raise SpaseqError(f"{format} is one table and can hold the results of one query; {other}")
-    form = shapes[0].form
-    if form == "construct" or (form == "ask" and format != "srj"):
-        raise SpaseqError(f"{format} has no form for the results of {form.upper()}; {other}")
+    return Sink(known.open(out, shapes), out, live, path)

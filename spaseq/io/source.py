@@ -1,13 +1,13 @@
-"""One stream, from its files to its events, in the order of time.
+"""The files of one stream → its events in the order of time.
 
-Invariant of what comes out: instants strictly increase, the ordinal counts the earlier
-events of the same timestamp, facts are distinct, and no two events of a run share a blank
-node (labels are minted from the numbers of the source and of the event). Memory is that of
-one block of lines and one event, or of the events within the allowed lateness.
+Invariant of the events: instants strictly increase, the ordinal counts the earlier events of the
+same timestamp, facts are distinct, and no two events of a run share a blank node (labels are minted
+from the numbers of the source and of the event). Memory: one block of lines and one event, or the
+events within the allowed lateness.
 
-Events are read in batches (spaseq/rdf/_batch.pyx): N-Quads and N-Triples by a compiled
-reader, the other syntaxes statement by statement. A batch is handed out before a read that
-may have to wait, so a live source is not delayed.
+Events are read in batches (spaseq/rdf/_batch.pyx): line-based syntaxes by a compiled reader, the
+others statement by statement. The reader yields a batch before a read that may block, so a live
+source is not delayed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from spaseq.errors import InputError
+from spaseq.io.formats import StreamSyntax, stream_syntax
 from spaseq.io.framing_errors import Questions
 from spaseq.io.lines import (
     STDIN,
@@ -27,38 +28,36 @@ from spaseq.io.lines import (
     syntax_of,
     syntax_of_content,
 )
-from spaseq.io.messages import message_statements
-from spaseq.io.native._framing import EventReader
-from spaseq.io.native._minting import Minter
+from spaseq.io.native._framing import EventReader, Minter
 from spaseq.io.native._nquads import LineReader
 from spaseq.io.read_options import (
     GENERATED_AT,
     Counters,
     ReadOptions,
-    Syntax,
     TimeDomain,
     Troubles,
     log_warning,
 )
-from spaseq.io.statements import Statement, block_statements, document_statements
+from spaseq.io.statements import block_statements
 from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
+from spaseq.rdf.formats import RdfSyntax
 
 EVENTS_AT_ONCE = 256
-"""Events in a batch of a file that is read statement by statement."""
+"""The most events in a batch of a file that is read statement by statement."""
 STATEMENTS_AT_ONCE = 4096
-"""Statements after which such a batch is looked after, with or without events."""
+"""Statements after which such a batch is yielded or refreshed, with or without events."""
 
 
 @dataclass(slots=True)
 class Source:
-    """A stream read from files, one after the other. `number` is its place in the run.
+    """A stream read from files, one after the other. `number` is its position in the run.
 
-    With `relevance`, events are left encoded, without the triples no query can use.
+    With `relevance`, events stay encoded, without the triples that no query can use.
     """
 
     stream: str
@@ -69,13 +68,13 @@ class Source:
     log: Callable[[str], None] = log_warning
     counters: Counters = field(default_factory=Counters)
     lines: Lines | None = None
-    """The file being read: for progress."""
+    """The file that is being read: progress is measured on it."""
     relevance: Relevance | None = None
     open_lines: Callable[[str], Lines] = Lines
-    """Opens a file; another one reads a part of it."""
+    """Opens a file; Spark passes a function that opens a part of one."""
 
     def __iter__(self) -> Iterator[Event]:
-        """The events in order; an `InputError` ends them when all before it have come out."""
+        """The events in order. An `InputError` is raised after the events before it."""
         for batch in self._batches(self.relevance or Relevance(Dictionary())):
             for index in range(len(batch)):
                 self.counters.events += 1
@@ -86,7 +85,7 @@ class Source:
                     yield _plain(batch, index)
 
     def batches(self) -> Iterator[EventBatch]:
-        """The same events, many at a time; nothing is changed in a batch that came out."""
+        """The same events in batches. A batch does not change after it is yielded."""
         for batch in self._batches(self.relevance or Relevance(Dictionary())):
             total = batch.total()
             self.counters.events += len(batch)
@@ -104,7 +103,7 @@ class Source:
 
     @property
     def live(self) -> bool:
-        """Whether somebody may still be writing what is read here."""
+        """Whether the input may still be growing."""
         return STDIN in self.files or self.options.arrival_time
 
 
@@ -134,16 +133,17 @@ class _Reading:
 
     def batches(self) -> Iterator[EventBatch]:
         """The events of all files, in the order they are read."""
+        named = self._options.syntax
         for path in self._source.files:
-            syntax = self._options.syntax or syntax_of(path)
+            syntax = syntax_of(path) if named is None else stream_syntax(named)
             file = self._source.lines = self._source.open_lines(path)
             try:
                 yield from self._file_batches(file, syntax or syntax_of_content(file.head()))
             finally:
                 file.close()
 
-    def _file_batches(self, file: Lines, syntax: Syntax) -> Iterator[EventBatch]:
-        """The events of one file, also those before the error that ends it."""
+    def _file_batches(self, file: Lines, syntax: StreamSyntax) -> Iterator[EventBatch]:
+        """The events of one file, including those before the error that ends it."""
         events, counters = self._events, self._source.counters
         kind = self._start(file, syntax)
         unused = 0
@@ -167,16 +167,16 @@ class _Reading:
         if failure is not None:
             raise failure
 
-    def _start(self, file: Lines, syntax: Syntax) -> str:
-        """Make ready for a file: how it is cut into events."""
+    def _start(self, file: Lines, syntax: StreamSyntax) -> str:
+        """Prepare for a file. Returns the kind of framing that cuts it into events."""
         options = self._options
         kind: str = options.framing.kind
         if kind == "auto":
-            is_messages = syntax == "jelly" or announces_messages(file.head())
+            is_messages = syntax.has_messages or announces_messages(file.head())
             kind = "message" if is_messages else "graph"
         named = () if options.time_predicate is None else (options.time_predicate,)
         self._questions.file = file.name
-        file.unit = self._troubles.unit = "frame" if syntax == "jelly" else "line"
+        file.unit = self._troubles.unit = syntax.unit
         self._events.start_file(
             file.name,
             kind,
@@ -191,13 +191,13 @@ class _Reading:
         return kind
 
     def _finish(self, file: Lines, kind: str) -> None:
-        """The end of a file."""
+        """Finish the last event of a file."""
         self._events.finish()
         if kind == "graph" and self._events.unused and not self._events.filled:
             self._questions.no_event(file.number)
 
     def _failed(self, error: InputError) -> InputError:
-        """The error that ends a file; the graph before it comes out if it is whole."""
+        """The error that ends a file. The graph before it becomes an event if it is whole."""
         malformed = self._troubles.malformed
         if malformed is None or not self._questions.is_whole_before(
             self._events.whole(), malformed
@@ -211,37 +211,31 @@ class _Reading:
 
     # ------------------------------------------------------------ syntaxes
 
-    def _steps(self, file: Lines, syntax: Syntax, kind: str) -> Iterator[bool]:
-        """Reads the file into events; True each time that a batch may be handed out."""
-        if syntax in ("nq", "nt"):
-            lines = LineReader(self._events, syntax == "nq", file.number + 1)
+    def _steps(self, file: Lines, syntax: StreamSyntax, kind: str) -> Iterator[bool]:
+        """Read the file into events; True each time that a batch may be yielded."""
+        if syntax.read is None:
+            lines = LineReader(self._events, syntax.syntax.named_graphs, file.number + 1)
             for pieces in file.pieces():
-                self._read_pieces(pieces, lines, file, syntax)
+                self._read_pieces(pieces, lines, file, syntax.syntax)
                 yield True
             return
         most = 1 if file.is_live else EVENTS_AT_ONCE
         count = 0
-        for quad, line in self._statements(file, syntax, kind):
+        statements = syntax.read(file, syntax.syntax, self._troubles, kind == "message")
+        for quad, line in statements:
             self._events.statement(quad, line)
             count += 1
             if len(self._events.batch) >= most or count == STATEMENTS_AT_ONCE:
                 count = 0
                 yield True
 
-    def _statements(self, file: Lines, syntax: Syntax, kind: str) -> Iterator[Statement]:
-        """Those of a file that is read statement by statement."""
-        if syntax == "jelly":
-            return _jelly_statements()(file, self._troubles, kind == "message")
-        read = message_statements if kind == "message" else document_statements
-        return read(file, syntax, self._troubles)
-
     def _read_pieces(
-        self, pieces: list[Piece], lines: LineReader, file: Lines, syntax: Syntax
+        self, pieces: list[Piece], lines: LineReader, file: Lines, syntax: RdfSyntax
     ) -> None:
-        """Some lines; those that the compiled reader is not sure of are judged here."""
+        """Read some lines; pyoxigraph parses lines that the compiled reader is not sure of."""
         while pieces:
             block, at, end = pieces.pop(0)
-            is_plain = False  # the block is all there is, and its lines end in line feeds
+            is_plain = False  # whether this block is the last and its lines end in line feeds
             while (at := lines.read(block, at, end)) < end:
                 if not is_plain:
                     is_plain = True
@@ -261,24 +255,13 @@ class _Reading:
             file.number = lines.line - 1
 
 
-def _jelly_statements() -> Callable[[Lines, Troubles, bool], Iterator[Statement]]:
-    """The reader of Jelly, which needs a package that is not always there."""
-    try:
-        from spaseq.io.jelly import jelly_statements
-    except ImportError as error:
-        raise InputError(
-            f"Jelly is read with the package pyjelly: pip install 'spaseq[jelly]' ({error})"
-        ) from error
-    return jelly_statements
-
-
 def _reordered(
     arrivals: Iterator[EventBatch], lateness: int, troubles: Troubles, minter: Minter
 ) -> Iterator[EventBatch]:
-    """The events in order, over a heap of those the watermark has not reached.
+    """The events in order, from a heap of the events that the watermark has not reached.
 
-    The watermark is the greatest timestamp less the lateness. An event at the watermark is in
-    time: it follows those of its timestamp that were already released.
+    The watermark is the greatest timestamp less the lateness. An event at the watermark is not
+    late: it follows the events of its timestamp that were already released.
     """
     waiting: list[tuple[int, int, EventBatch, int]] = []
     watermark: int | None = None
@@ -319,14 +302,14 @@ def _reordered(
 
 
 class _Ready:
-    """Events that have found their order, copied into batches of their own."""
+    """Copies events whose order is final into batches of their own."""
 
     def __init__(self, minter: Minter):
         self._minter = minter
         self._batch: EventBatch | None = None
 
     def add(self, batch: EventBatch, index: int) -> Iterator[EventBatch]:
-        """Take an event; what had to be handed out before it."""
+        """Copy an event. Yields the batch before it if the event needs another one."""
         ready = self._batch
         if ready is not None and (ready.file != batch.file or len(ready) >= EVENTS_AT_ONCE):
             yield from self.rest()
@@ -336,7 +319,7 @@ class _Ready:
         self._minter.copy(batch, index, ready)
 
     def rest(self) -> Iterator[EventBatch]:
-        """What has not been handed out."""
+        """The batch that has not been yielded."""
         ready, self._batch = self._batch, None
         if ready is not None:
             yield ready

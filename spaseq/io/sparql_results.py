@@ -1,8 +1,7 @@
-"""Solutions of a SELECT as tables: SPARQL 1.1 results in CSV, TSV and JSON, streaming.
+"""Solutions of a SELECT as tables: SPARQL 1.1 results in CSV, TSV and JSON, row by row.
 
-What is written is the solution alone, without times and provenance. The header is written
-before the first row, at the latest when the sink is closed, so that no match at all still
-gives a well-formed document.
+A row is the solution alone, without times and witnesses. The header is written when the writer is
+made, so a document without matches is well-formed too.
 
 Source: W3C, *SPARQL 1.1 Query Results CSV and TSV Formats*, *… JSON Format*.
 """
@@ -20,7 +19,7 @@ from spaseq.results import Match, solution_to_json
 
 
 class Csv:
-    """Plain values: the kind of a term is lost, as the format has it."""
+    """Plain values: this format does not record the kinds of terms."""
 
     def __init__(self, out: TextIO, columns: Sequence[str]):
         self._out = out
@@ -52,7 +51,7 @@ class Tsv:
 
 
 class ResultsJson:
-    """One JSON document: the solutions of a SELECT, or whether an ASK was ever true."""
+    """One JSON document: the solutions of a SELECT, or whether an ASK had a match."""
 
     def __init__(self, out: TextIO, columns: Sequence[str], ask: bool):
         self._out = out

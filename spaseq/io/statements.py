@@ -1,14 +1,13 @@
-"""Lines to RDF statements, each with the number of the line it ends on.
+"""Lines → RDF statements, each with the number of the line that completes it.
 
-A statement is `(quad, line)`; `(None, line)` is a message delimiter. The parser is
-pyoxigraph's. It tells lines only in its errors, so they are counted here. In N-Quads and
-N-Triples a block of lines is parsed at once, and as every line holds at most one statement
-the n-th quad is that of the n-th line that is no comment, blank or directive. Turtle and
-TriG are handed to the parser line by line, so that a quad comes out while the line that
-completes it is the last one handed in.
+A statement is `(quad, line)`; `(None, line)` is a message delimiter. pyoxigraph parses the lines.
+It reports line numbers in errors only, so they are counted here. In line-based syntaxes a block of
+lines is parsed at once: every line has at most one statement, so the n-th quad is on the n-th line
+that is no comment, blank or directive. Documents (Turtle, TriG) are passed to the parser line by
+line, and it returns a quad before it reads the line after the quad's last.
 
-After an error that is skipped, N-Quads and N-Triples go on with the next line, and TriG and
-Turtle wherever the parser finds its feet again.
+After an error that is skipped, a line-based syntax is read from the next line, and a document from
+where the parser recovers.
 """
 
 from __future__ import annotations
@@ -21,43 +20,31 @@ from typing import IO, TypeAlias, cast
 import pyoxigraph as ox
 
 from spaseq.io.lines import Lines
-from spaseq.io.read_options import Malformed, Syntax, Troubles
+from spaseq.io.read_options import Malformed, Troubles
+from spaseq.rdf.formats import RdfSyntax, parser_format
 from spaseq.rdf.line_feed import LineFeed, Numbered
 from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_message
 
 Statement: TypeAlias = tuple[ox.Quad | None, int]
 RawTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 RawFact: TypeAlias = tuple[RawTerm, ox.NamedNode, RawTerm]
-"""A triple as the parser gives it: with the blank nodes of the file, maybe triple terms."""
-
-FORMATS: dict[Syntax, ox.RdfFormat] = {
-    "nq": ox.RdfFormat.N_QUADS,
-    "nt": ox.RdfFormat.N_TRIPLES,
-    "trig": ox.RdfFormat.TRIG,
-    "ttl": ox.RdfFormat.TURTLE,
-}
-SYNTAX_NAMES: dict[Syntax, str] = {
-    "nq": "N-Quads",
-    "nt": "N-Triples",
-    "trig": "TriG",
-    "ttl": "Turtle",
-}
+"""A triple of the parser: with the blank nodes of the file, and possibly triple terms."""
 
 _DEFAULT_GRAPH = ox.DefaultGraph()
 _VERSION = re.compile(rb"[ \t]*VERSION[ \t]*(?:\"[^\"]*\"|'[^']*')[ \t]*(?:#.*)?")
 _MESSAGE = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#.*)?")
 
 
-def line_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
+def line_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iterator[Statement]:
     """The statements and message delimiters of an N-Quads or N-Triples file."""
     for first, block in lines.blocks():
         yield from block_statements(first, block, lines.name, syntax, troubles)
 
 
 def block_statements(
-    first: int, block: bytes, file: str, syntax: Syntax, troubles: Troubles
+    first: int, block: bytes, file: str, syntax: RdfSyntax, troubles: Troubles
 ) -> Iterator[Statement]:
-    """Those of some whole lines of such a file; `first` is the number of the first line."""
+    """The same for some whole lines of a file; `first` is the number of the first line."""
     if b"VERSION" not in block and b"MESSAGE" not in block:
         yield from _plain_block(first, block, file, syntax, troubles)
         return
@@ -76,7 +63,7 @@ def block_statements(
 
 
 def _plain_block(
-    first: int, block: bytes, file: str, syntax: Syntax, troubles: Troubles
+    first: int, block: bytes, file: str, syntax: RdfSyntax, troubles: Troubles
 ) -> Iterator[Statement]:
     """A block without directives; `first` is the number of its first line."""
     while block:
@@ -92,15 +79,15 @@ def _plain_block(
         try:
             if b"<<(" in block:
                 _check_nesting(parts)
-            # zip asks the parser first, so after an error `left` begins with the first line
-            # that gave no quad.
-            yield from zip(ox.parse(block, format=FORMATS[syntax]), left, strict=False)
+            # zip calls the parser first, so after an error `left` begins with the first line
+            # without a quad.
+            yield from zip(ox.parse(block, format=parser_format(syntax)), left, strict=False)
             return
         except LimitError as error:
             bad = first + error.args[1]
             failure = str(error.args[0])
         except SyntaxError as error:
-            # A statement without its dot is only missed where the next line begins.
+            # The parser misses the dot of a statement only at the beginning of the next line.
             said = first - 1 + max(error.lineno or 1, 1)
             bad = min(said, next(left, said))
             failure = explained(error, syntax, bad == said)
@@ -130,29 +117,29 @@ def _has_statement(line: bytes) -> bool:
     return bool(text) and not text.startswith(b"#")
 
 
-def explained(error: SyntaxError, syntax: Syntax, placed: bool = True) -> str:
-    """The parser's message without its line, and what was being read."""
+def explained(error: SyntaxError, syntax: RdfSyntax, placed: bool = True) -> str:
+    """The parser's message without its line, with the syntax that was read."""
     said = parser_message(error)
     column = f", column {error.offset}" if error.offset and placed else ""
     hint = ""
     if "version" in said.lower() or "MESSAGE" in said or "@message" in said:
         hint = (
-            "; a message delimiter stands on its own, after whole statements, in a file that "
+            "; a message delimiter follows whole statements, in a file that "
             'begins with VERSION "1.1-messages" or is read with --events message'
         )
-    return f"not {SYNTAX_NAMES[syntax]}{column}: {said}{hint}"
+    return f"not {syntax.title}{column}: {said}{hint}"
 
 
-def document_statements(lines: Lines, syntax: Syntax, troubles: Troubles) -> Iterator[Statement]:
+def document_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iterator[Statement]:
     """The statements of a Turtle or TriG file without message delimiters."""
     yield from Document(lines, lines.name, syntax, lines.base(), troubles).statements()
 
 
 class Document:
-    """A Turtle or TriG document, parsed as its lines come; `base` is that in force at its end."""
+    """A Turtle or TriG document, parsed line by line; `base` is the base IRI at its end."""
 
     def __init__(
-        self, lines: Numbered, file: str, syntax: Syntax, base: str | None, troubles: Troubles
+        self, lines: Numbered, file: str, syntax: RdfSyntax, base: str | None, troubles: Troubles
     ):
         self._lines = lines
         self._file = file
@@ -162,14 +149,14 @@ class Document:
         self._in_block = False
         self.base = base
         self.preamble = b""
-        """The prefixes in force at the end, on one line."""
+        """The prefixes at the end, on one line."""
 
     def statements(self) -> Iterator[Statement]:
-        """The statements; errors are reported, and the rest is read where the parser can go on."""
+        """The statements. After an error, which is reported, reading resumes behind it."""
         while True:
             self._feed = LineFeed(self._lines, remembers=self._troubles.on_error == "skip")
             parser = ox.parse(
-                cast(IO[bytes], self._feed), format=FORMATS[self._syntax], base_iri=self.base
+                cast(IO[bytes], self._feed), format=parser_format(self._syntax), base_iri=self.base
             )
             behind: list[bytes] = []
             try:
@@ -188,7 +175,7 @@ class Document:
                 self.base = parser.base_iri or self.base
                 prefixes = (f"@prefix {name}: <{iri}> ." for name, iri in parser.prefixes.items())
                 self.preamble = " ".join(prefixes).encode() + b"\n" if parser.prefixes else b""
-            # This parser gives nothing more that is right: the next line is another's first.
+            # This parser cannot recover: the next line is the first one of another parser.
             if not isinstance(self._lines, _Resumed):
                 self._lines = _Resumed(self._lines)
             self._lines.read_again(self.preamble, behind, self._in_block)
@@ -198,10 +185,10 @@ class Document:
         self._troubles.report(message, self._file, self._feed.began)
 
     def _parsed(self, parser: ox.QuadParser) -> Generator[Statement, None, list[bytes] | None]:
-        """The statements of a parser that draws from the lines, errors in syntax reported.
+        """The statements of a parser that reads the lines. Syntax errors are reported.
 
-        Returns the lines behind an error that the parser would not recover from, as far as they
-        have been read; None at the end. `_in_block` says whether a graph's block is open there.
+        Returns the lines read behind an error that the parser does not recover from; None at the
+        end. `_in_block` says whether the block of a graph is open there.
         """
         lines, feed = self._lines, self._feed
         before = lines.number - bool(self.preamble)
@@ -210,7 +197,7 @@ class Document:
         while True:
             try:
                 for quad in parser:
-                    # The number is that of the line that completed the statement.
+                    # The last line read completed the statement.
                     feed.statement_ended()
                     in_graph = quad.graph_name != _DEFAULT_GRAPH
                     yield feed.restored(quad), lines.number
@@ -232,7 +219,7 @@ class Document:
 
 
 class _Resumed:
-    """Lines of which some are read again, behind the prefixes in force."""
+    """Lines of which some are read again, after the prefixes declared so far."""
 
     def __init__(self, lines: Numbered):
         self._lines = lines
@@ -242,9 +229,9 @@ class _Resumed:
         self.number = lines.number
 
     def read_again(self, preamble: bytes, read: list[bytes], in_block: bool) -> None:
-        """Hand out the preamble, which has no number, and the last lines read.
+        """Return the preamble, which has no number, and the last lines read again.
 
-        `in_block`: what is left of a graph's block is passed over, as its graph is not known.
+        `in_block`: the rest of the block of a graph is skipped, since its graph is not known.
         """
         self._preamble = preamble
         self._is_passing = in_block

@@ -15,6 +15,7 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from spaseq.errors import KbError
+from spaseq.rdf.formats import SYNTAXES, RdfSyntax, one_of, parser_format, syntax_of_extension
 from spaseq.rdf.line_feed import LineFeed
 from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_message
 
@@ -66,21 +67,22 @@ def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
     """
     packed = path.suffix == ".gz"
     extension = (path.with_suffix("") if packed else path).suffix.removeprefix(".")
-    form = ox.RdfFormat.from_extension(extension)
-    if form is None:
+    syntax = syntax_of_extension(extension)
+    if syntax is None:
         raise KbError(
             f"{path}: no RDF format has the extension {extension!r}; the extensions are "
-            ".ttl, .nt, .nq, .trig, .rdf, .jsonld and .n3, followed by .gz if compressed"
+            f"{one_of(SYNTAXES, '.')}, followed by .gz if compressed"
         )
     lines: NumberedLines | None = None
     feed: LineFeed | None = None
     try:
         with _open(path, packed) as file:
-            if line_by_line or form == ox.RdfFormat.RDF_XML:
+            if line_by_line or syntax.line_feeding == "always":
                 lines = NumberedLines(file)
-                feed = LineFeed(lines, form in _LINE_BASED)
+                feed = LineFeed(lines, syntax.line_based)
             opened = cast(IO[bytes], feed or _Checked(file))
-            for quad in ox.parse(opened, format=form, base_iri=path.resolve().as_uri()):
+            base = path.resolve().as_uri()
+            for quad in ox.parse(opened, format=parser_format(syntax), base_iri=base):
                 if feed is None:
                     yield quad
                 else:
@@ -88,26 +90,22 @@ def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
                     yield feed.restored(quad)
     except SyntaxError as error:
         number = error.lineno or (lines.number if lines else 0)
-        raise KbError(f"{_place(path, number)}: {_explained(error, form)}") from None
+        raise KbError(f"{_place(path, number)}: {_explained(error, syntax)}") from None
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise KbError(f"{path}: cannot be read: {reason}") from None
     except LimitError as error:
-        raise _failed(path, feed, form, str(error)) from None
+        raise _failed(path, feed, syntax, str(error)) from None
     except BaseException as error:
         failure = parser_failure(error)
         if failure is None:
             raise
-        raise _failed(path, feed, form, failure) from None
+        raise _failed(path, feed, syntax, failure) from None
 
 
-_LINE_BASED = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
-_DOCUMENTS = (ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG, ox.RdfFormat.N3, *_LINE_BASED)
-
-
-def _failed(path: Path, feed: LineFeed | None, form: ox.RdfFormat, reason: str) -> KbError:
+def _failed(path: Path, feed: LineFeed | None, syntax: RdfSyntax, reason: str) -> KbError:
     """The error for a parser that aborted."""
-    if feed is None and form in _DOCUMENTS:
+    if feed is None and syntax.line_feeding == "on failure":
         return NeedsCareError(f"{path}: {reason}")
     return KbError(f"{_place(path, feed.began if feed else 0)}: {reason}")
 
@@ -116,13 +114,13 @@ def _place(path: Path, number: int) -> str:
     return f"{path}:{number}" if number else str(path)
 
 
-def _explained(error: SyntaxError, form: ox.RdfFormat) -> str:
+def _explained(error: SyntaxError, syntax: RdfSyntax) -> str:
     """The format and the parser's message, without the position."""
     said = parser_message(error)
     if "LoadDocumentCallback" in said:
         said = "its @context is remote; write the context into the file"
     column = f", column {error.offset}" if error.offset else ""
-    return f"not {form.name}{column}: {said}"
+    return f"not {syntax.title}{column}: {said}"
 
 
 def _open(path: Path, packed: bool) -> IO[bytes]:

@@ -197,10 +197,10 @@ class Kb:
 def open_kb(sources: Mapping[str, Source]) -> Kb:
     """Open a KB with one graph for each IRI.
 
-    The extension of a path determines its format (`.ttl`, `.nt`, `.nq`, `.trig`, `.rdf`,
-    `.jsonld`, `.n3`, each optionally with `.gz`). All triples of a source go into its one graph,
-    whatever graph of the source they are in. The folder of a pyoxigraph store, a URL and an
-    `Endpoint` are not read but queried, once the patterns are known.
+    The extension of a path determines its format: one of `spaseq.rdf.formats.SYNTAXES`,
+    optionally with `.gz`. All triples of a source go into its one graph, whatever
+    graph of the source they are in. The folder of a pyoxigraph store, a URL and an `Endpoint` are
+    not read but queried, once the patterns are known.
 
     Raises:
         KbError: if a source cannot be read; names file and line.

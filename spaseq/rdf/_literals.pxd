@@ -89,6 +89,11 @@ cdef double ratio_of(uint128 number, uint64_t divisor) noexcept nogil
 cdef bint scaled_real(uint64_t number, int exponent, double* to) noexcept nogil
 cdef int64_t days_before(int64_t year, int month, int day) noexcept nogil
 cdef int days_in_month(int64_t year, int month) noexcept nogil
+cdef void civil(int64_t days, int64_t* year, int* month, int* day) noexcept nogil
+cdef bint timestamp_of(
+    const char* text, uint32_t size, uint32_t lexical, int64_t factor,
+    int64_t* micros, uint8_t* dated,
+) noexcept nogil
 cdef object form_name(uint8_t form)
 cdef uint8_t form_of(str name)
 

@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Lexical forms of literals → the numbers in their records, without the GIL.
+"""Lexical forms of literals → the numbers in their records, and timestamps, without the GIL.
+
+The native calendar (proleptic Gregorian, as XML Schema has it) is here, and nowhere else.
 
 A record's typed literal is decoded once, when its value is first needed. This module parses
 numbers, booleans, dates and dateTimes; rare forms (durations, calendar fields, years of ten digits,
@@ -37,8 +39,49 @@ cdef extern from *:
         return number >> 64 ? __builtin_clzll((uint64_t)(number >> 64))
                             : 64 + __builtin_clzll((uint64_t)number);
     }
+    /* `YYYY-MM-DDThh:mm:ss` as numbers; 0 where the text is anything else. Eight bytes are read at
+       once. Each is xor-ed with what a text of zeros has there: a digit is then its value, a
+       separator 0. */
+    static inline int spaseq_date_time(
+            const char *text, int *year, int *month, int *day, int *hour, int *minute,
+            int *second) {
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        const uint64_t sixes = 0x0606060606060606ULL, high = 0xF0F0F0F0F0F0F0F0ULL;
+        uint64_t date, time, last = 0;
+        memcpy(&date, text, 8);
+        memcpy(&time, text + 8, 8);
+        memcpy(&last, text + 16, 3);
+        date ^= 0x2D30302D30303030ULL;      /* 0000-00- */
+        time ^= 0x30303A3030543030ULL;      /* 00T00:00 */
+        last ^= 0x30303AULL;                /* :00 */
+        if (((date | (date + sixes) | time | (time + sixes) | last | (last + sixes)) & high)
+                || (date & 0xFF0000FF00000000ULL) || (time & 0x0000FF0000FF0000ULL)
+                || (last & 0xFF))
+            return 0;
+        date = 10 * date + (date >> 8);     /* in the place of the first digit of each pair */
+        time = 10 * time + (time >> 8);
+        last = 10 * last + (last >> 8);
+        *year = 100 * (int)(date & 0xFF) + (int)(date >> 16 & 0xFF);
+        *month = (int)(date >> 40 & 0xFF);
+        *day = (int)(time & 0xFF);
+        *hour = (int)(time >> 24 & 0xFF);
+        *minute = (int)(time >> 48 & 0xFF);
+        *second = (int)(last >> 8 & 0xFF);
+        return 1;
+    #else
+        return 0;
+    #endif
+    }
+    #define spaseq_times(a, b, out) __builtin_mul_overflow(a, b, out)
+    #define spaseq_plus(a, b, out) __builtin_add_overflow(a, b, out)
     """
     const uint64_t[20] TENS "spaseq_tens"
+    bint overflows_times "spaseq_times"(int64_t a, int64_t b, int64_t* out) noexcept nogil
+    bint plain_date_time "spaseq_date_time"(
+        const char* text, int* year, int* month, int* day, int* hour, int* minute, int* second
+    ) noexcept nogil
+    const uint64_t MICROSECOND "1000000000000ULL"   # in atto-seconds
+    bint overflows_plus "spaseq_plus"(int64_t a, int64_t b, int64_t* out) noexcept nogil
     int leading_zeros "spaseq_leading_zeros"(uint64_t number) noexcept nogil
     int zeros_before "spaseq_zeros_before"(uint128 number) noexcept nogil
 
@@ -50,6 +93,11 @@ cdef enum:
     EXACT_DIGITS = 15           # digits of an integer that is always an exact double
     PLAIN_YEAR = 9              # maximum digits of the years that are parsed here
     DECIMAL_DIGITS = 21         # integer digits of the greatest decimal
+    DAYS_OF_ERA = 146097        # in 400 years
+    EPOCH_DAY = 719162          # days from 0001-01-01 to 1970-01-01
+    LAST_DAY = 3652059          # days from 0001-01-01 to 10000-01-01
+    STAMP_SIZE = 13             # characters of `dateTimeStamp`
+    DATE_TIME_SIZE = 41         # bytes of the IRI of xsd:dateTime
 
 cdef uint64_t EXACT_DOUBLE = <uint64_t>1 << 53     # every integer up to this one is a double
 
@@ -474,28 +522,72 @@ cdef bint scaled_real(uint64_t number, int exponent, double* to) noexcept nogil:
     return True
 
 
-# ------------------------------------------------------------------ dates
+# ------------------------------------------------------------------ calendar
+
+
+cdef inline bint _is_leap(int64_t year) noexcept nogil:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
 cdef int days_in_month(int64_t year, int month) noexcept nogil:
+    """The days of a month of the proleptic Gregorian calendar."""
     if month == 2:
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+        return 29 if _is_leap(year) else 28
     return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
 
 
 cdef int64_t days_before(int64_t year, int month, int day) noexcept nogil:
     """Days from 0001-01-01 to a date; the year has at most 17 digits."""
+    return _days_before(year, month, day)
+
+
+cdef inline int64_t _days_before(int64_t year, int month, int day) noexcept nogil:
     cdef int64_t past = year - 1
     cdef int64_t eras = past // 400
     cdef int64_t days
-    cdef int earlier
     if past % 400 < 0:
         eras -= 1
     past -= 400 * eras
-    days = 146097 * eras + 365 * past + past // 4 - past // 100
-    for earlier in range(1, month):
-        days += days_in_month(year, earlier)
+    days = DAYS_OF_ERA * eras + 365 * past + past // 4 - past // 100
+    days += (367 * month - 362) // 12   # the days of the earlier months if February had 30
+    if month > 2:
+        days -= 1 if _is_leap(year) else 2
     return days + day - 1
+
+
+cdef void civil(int64_t days, int64_t* year, int* month, int* day) noexcept nogil:
+    """The date `days` after 0001-01-01: the inverse of `days_before`."""
+    cdef int64_t era = days // DAYS_OF_ERA, rest = days % DAYS_OF_ERA
+    cdef int64_t century, four, single
+    if rest < 0:
+        rest += DAYS_OF_ERA
+        era -= 1
+    century = rest // 36524
+    if century > 3:
+        century = 3
+    rest -= century * 36524
+    four = rest // 1461
+    rest -= four * 1461
+    single = rest // 365
+    if single > 3:
+        single = 3
+    rest -= single * 365
+    year[0] = 400 * era + 100 * century + 4 * four + single + 1
+    month[0] = 1
+    while rest >= days_in_month(year[0], month[0]):
+        rest -= days_in_month(year[0], month[0])
+        month[0] += 1
+    day[0] = <int>rest + 1
+
+
+# ------------------------------------------------------------------ dates and times
+
+
+cdef struct DateTime:
+    int64_t days        # from 0001-01-01 to the date
+    int seconds         # of the day: 86400 at 24:00:00
+    uint64_t fraction   # of a second, in atto-seconds
+    int16_t zone        # in minutes; NO_ZONE without one
 
 
 cdef bint _long_year(const char* text) noexcept nogil:
@@ -509,23 +601,49 @@ cdef bint _long_year(const char* text) noexcept nogil:
     return True
 
 
-cdef inline int _two(const char* text, const char* end) noexcept nogil:
-    """The value of two digits, or -1."""
-    if end - text < 2 or not _digit(text[0]) or not _digit(text[1]):
+cdef inline int _two(const char* text) noexcept nogil:
+    """The value of two characters; -1 if one is no digit."""
+    if not _digit(text[0]) or not _digit(text[1]):
         return -1
     return 10 * (text[0] - c'0') + text[1] - c'0'
 
 
-cdef bint read_point(
-    TermRecord* to, const Datatype* datatype, const char* text, uint32_t size
+cdef inline bint _scan(
+    const char* text, const char* end, bint timed, DateTime* to
 ) noexcept nogil:
-    """A dateTime or date whose year has at most PLAIN_YEAR digits."""
-    cdef const char* end = text + size
+    """Read a date, or with `timed` a dateTime, whose year has at most PLAIN_YEAR digits."""
+    cdef const char* rest = _scan_plain(text, end, to) if timed else NULL
+    if rest == NULL:
+        return _scan_any(text, end, timed, to)
+    return _scan_zone(rest, end, &to.zone)
+
+
+cdef inline const char* _scan_plain(
+    const char* text, const char* end, DateTime* to
+) noexcept nogil:
+    """Read `YYYY-MM-DDThh:mm:ss[.s+]`: its end, NULL if `_scan_any` decides."""
+    cdef int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0
+    if end - text < 19 or not plain_date_time(
+        text, &year, &month, &day, &hour, &minute, &second
+    ):
+        return NULL
+    if (
+        month < 1 or month > 12 or day < 1 or hour > 23 or minute > 59 or second > 59
+        or day > 28 and day > days_in_month(year, month)
+    ):
+        return NULL
+    to.days = _days_before(year, month, day)
+    to.seconds = 3600 * hour + 60 * minute + second
+    return _scan_fraction(text + 19, end, &to.fraction)
+
+
+cdef bint _scan_any(
+    const char* text, const char* end, bint timed, DateTime* to
+) noexcept nogil:
     cdef const char* start
-    cdef bint negative = text[0] == c'-'
+    cdef bint negative = text < end and text[0] == c'-'
     cdef int64_t year = 0
     cdef int month, day
-    cdef int128 clock = 0
     if negative:
         text += 1
     start = text
@@ -540,53 +658,63 @@ cdef bint read_point(
         year = -year
     if end - text < 6 or text[0] != c'-' or text[3] != c'-':
         return False
-    month = _two(text + 1, end)
-    day = _two(text + 4, end)
-    text += 6
+    month = _two(text + 1)
+    day = _two(text + 4)
     if month < 1 or month > 12 or day < 1 or day > days_in_month(year, month):
         return False
-    if datatype.form == Form.DATE_TIME:
-        text = _read_clock(text, end, &clock)
-    if text == NULL or not _read_zone(text, end, &to.zone):
-        return False
-    to.exact = days_before(year, month, day) * DAY + clock
-    if to.zone != NO_ZONE:
-        to.exact -= to.zone * MINUTE
-    return True
+    to.days = _days_before(year, month, day)
+    to.seconds = 0
+    to.fraction = 0
+    text += 6
+    if timed:
+        text = _scan_clock(text, end, to)
+    return text != NULL and _scan_zone(text, end, &to.zone)
 
 
-cdef const char* _read_clock(const char* text, const char* end, int128* to) noexcept nogil:
-    """Parse `Thh:mm:ss[.s+]` to attoseconds; returns its end, or NULL."""
-    cdef int hour, minute, second, i, places = 0
-    cdef const char* start
-    cdef uint64_t fraction = 0
+cdef inline const char* _scan_clock(
+    const char* text, const char* end, DateTime* to
+) noexcept nogil:
+    """Parse `Thh:mm:ss[.s+]`; returns its end, or NULL if it is ill-formed or below 10⁻¹⁸ s."""
+    cdef int hour, minute, second
     if end - text < 9 or text[0] != c'T' or text[3] != c':' or text[6] != c':':
         return NULL
-    hour = _two(text + 1, end)
-    minute = _two(text + 4, end)
-    second = _two(text + 7, end)
+    hour = _two(text + 1)
+    minute = _two(text + 4)
+    second = _two(text + 7)
     if not (0 <= hour <= 24 and 0 <= minute < 60 and 0 <= second < 60):
         return NULL
-    text += 9
-    if text < end and text[0] == c'.':
-        text += 1
-        start = text
-        while text < end and _digit(text[0]):
-            if text[0] != c'0':
-                places = <int>(text - start) + 1
-            text += 1
-        if text == start or places > 18:
-            return NULL
-        for i in range(places):
-            fraction = 10 * fraction + <uint64_t>(start[i] - c'0')
-        fraction *= TENS[18 - places]
-    if hour == 24 and (minute or second or fraction):
+    text = _scan_fraction(text + 9, end, &to.fraction)
+    if hour == 24 and (minute or second or to.fraction):
         return NULL
-    to[0] = (3600 * hour + 60 * minute + second) * SECOND + fraction
+    to.seconds = 3600 * hour + 60 * minute + second
     return text
 
 
-cdef bint _read_zone(const char* text, const char* end, int16_t* to) noexcept nogil:
+cdef inline const char* _scan_fraction(
+    const char* text, const char* end, uint64_t* to
+) noexcept nogil:
+    """Read `.s+` or nothing: its end, NULL if there is no digit or it is finer than 10⁻¹⁸ s."""
+    cdef const char* start
+    cdef int places
+    to[0] = 0
+    if text == end or text[0] != c'.':
+        return text
+    text += 1
+    start = text
+    while text < end and _digit(text[0]):
+        if text - start < 18:
+            to[0] = 10 * to[0] + <uint64_t>(text[0] - c'0')
+        elif text[0] != c'0':
+            return NULL
+        text += 1
+    if text == start:
+        return NULL
+    places = <int>(text - start) if text - start < 18 else 18
+    to[0] *= TENS[18 - places]
+    return text
+
+
+cdef inline bint _scan_zone(const char* text, const char* end, int16_t* to) noexcept nogil:
     """Parse the rest of a text as `Z`, `+hh:mm`, `-hh:mm` or nothing."""
     cdef int hour, minute
     if text == end:
@@ -597,8 +725,8 @@ cdef bint _read_zone(const char* text, const char* end, int16_t* to) noexcept no
         return True
     if end - text != 6 or text[3] != c':' or (text[0] != c'+' and text[0] != c'-'):
         return False
-    hour = _two(text + 1, end)
-    minute = _two(text + 4, end)
+    hour = _two(text + 1)
+    minute = _two(text + 4)
     if hour < 0 or minute < 0 or minute > 59 or 60 * hour + minute > 14 * 60:
         return False
     to[0] = <int16_t>(60 * hour + minute)
@@ -607,7 +735,137 @@ cdef bint _read_zone(const char* text, const char* end, int16_t* to) noexcept no
     return True
 
 
+cdef bint read_point(
+    TermRecord* to, const Datatype* datatype, const char* text, uint32_t size
+) noexcept nogil:
+    """A dateTime or date whose year has at most PLAIN_YEAR digits."""
+    cdef DateTime found
+    if not _scan(text, text + size, datatype.form == Form.DATE_TIME, &found):
+        return False
+    to.exact = found.days * DAY + found.seconds * SECOND + found.fraction
+    to.zone = found.zone
+    if to.zone != NO_ZONE:
+        to.exact -= to.zone * MINUTE
+    return True
+
+
+# ------------------------------------------------------------------ timestamps
+
+
+cdef bint timestamp_of(
+    const char* text, uint32_t size, uint32_t lexical, int64_t factor,
+    int64_t* micros, uint8_t* dated,
+) noexcept nogil:
+    """The microseconds that a literal gives as a timestamp, as `time.from_literal` reads it.
+
+    `text` is the whole literal, its lexical form of `lexical` bytes. A number counts units of
+    `factor` microseconds from zero, a dateTime is relative to 1970-01-01T00:00:00Z. False where
+    `time` decides: white space, exponents, years outside of 1 to 9999, times finer than a
+    microsecond, numbers beyond 64 bits, and whatever is no timestamp. Cost: linear in the text.
+    """
+    cdef const Datatype* datatype
+    cdef const char* end = text + 1 + lexical
+    if text[0] != c'"' or size < lexical + 6 or end[1] != c'^':
+        return False
+    if size == lexical + DATE_TIME_SIZE + 6 and memcmp(
+        end + 4, b"http://www.w3.org/2001/XMLSchema#dateTime", DATE_TIME_SIZE
+    ) == 0:
+        dated[0] = True
+        return _date_micros(text + 1, end, False, micros)
+    datatype = known_datatype(end + 4, size - lexical - 6)
+    if datatype == NULL:
+        return False
+    dated[0] = datatype.form == Form.DATE_TIME
+    if dated[0]:
+        return _date_micros(text + 1, end, datatype.size == STAMP_SIZE, micros)
+    if datatype.kind == Kind.INTEGER:
+        return _number_micros(text + 1, end, False, factor, micros)
+    if Kind.DECIMAL <= datatype.kind <= Kind.DOUBLE:
+        return _number_micros(text + 1, end, True, factor, micros)
+    return False
+
+
+cdef bint _date_micros(
+    const char* text, const char* end, bint needs_zone, int64_t* micros
+) noexcept nogil:
+    cdef DateTime found
+    cdef int zone = 0
+    if not _scan(text, end, True, &found):
+        return False
+    if not 0 <= found.days < LAST_DAY or found.fraction % MICROSECOND:
+        return False
+    if found.zone != NO_ZONE:
+        zone = found.zone
+    elif needs_zone:
+        return False
+    micros[0] = (
+        ((found.days - EPOCH_DAY) * 86400 + found.seconds - 60 * zone) * 1000000
+        + <int64_t>(found.fraction // MICROSECOND)
+    )
+    return True
+
+
+cdef bint _number_micros(
+    const char* at, const char* end, bint broken, int64_t factor, int64_t* micros
+) noexcept nogil:
+    """`broken`: the number may have a fraction."""
+    cdef bint negative = False
+    cdef int64_t whole = 0, part = 0, scale = 1
+    cdef const char* begin
+    if at < end and (at[0] == c'-' or at[0] == c'+'):
+        negative = at[0] == c'-'
+        at += 1
+    begin = at
+    while at < end and _digit(at[0]):
+        if at - begin == NARROW:
+            return False
+        whole = 10 * whole + (at[0] - c'0')
+        at += 1
+    if at == begin:
+        return False
+    if broken and at < end and at[0] == c'.':
+        at += 1
+        begin = at
+        while at < end and _digit(at[0]):
+            if at - begin == NARROW:
+                return False
+            part = 10 * part + (at[0] - c'0')
+            scale *= 10
+            at += 1
+    if at != end:
+        return False
+    if overflows_times(part, factor, &part) or part % scale != 0:
+        return False
+    part //= scale
+    if overflows_times(whole, factor, &whole) or overflows_plus(whole, part, &whole):
+        return False
+    micros[0] = -whole if negative else whole
+    return True
+
+
 # ------------------------------------------------------------------ for tests
+
+
+def py_timestamp(bytes text not None, uint32_t lexical, int64_t factor=1000000):
+    """`timestamp_of`: (microseconds, whether of a date), None where `time` decides."""
+    cdef int64_t micros = 0
+    cdef uint8_t dated = 0
+    if not timestamp_of(text, <uint32_t>len(text), lexical, factor, &micros, &dated):
+        return None
+    return micros, bool(dated)
+
+
+def py_days(int64_t year, int month, int day):
+    """`days_before`."""
+    return days_before(year, month, day)
+
+
+def py_civil(int64_t days):
+    """`civil`: (year, month, day)."""
+    cdef int64_t year
+    cdef int month, day
+    civil(days, &year, &month, &day)
+    return year, month, day
 
 
 def decoded(EventBatch batch not None, term_t term):

@@ -55,11 +55,14 @@ class LongStrings:
 
     def read(self, line: bytes) -> None:
         """Process the next line."""
+        if self.inside is not None or b'"""' in line or b"'''" in line:
+            for _ in self.tokens(line):
+                pass
+
+    def tokens(self, line: bytes) -> Iterator[re.Match[bytes]]:
+        """Process the next line and yield its tokens; of a long string, its opening quotes."""
         position = 0
-        if self.inside is None:
-            if b'"""' not in line and b"'''" not in line:
-                return
-        else:
+        if self.inside is not None:
             position = long_string_end(line, 0, self.inside)
             if position < 0:
                 return
@@ -67,11 +70,12 @@ class LongStrings:
         while token := TOKEN.search(line, position):
             position = token.end()
             if token.lastgroup == "long":
-                end = long_string_end(line, position, token[0])
-                if end < 0:
+                position = long_string_end(line, position, token[0])
+                if position < 0:
                     self.inside = token[0]
-                    return
-                position = end
+            yield token
+            if self.inside is not None:
+                return
 
 
 COMMENT, WORD = 0, -1

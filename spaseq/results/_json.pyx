@@ -9,7 +9,7 @@ from libc.stdint cimport uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
-from spaseq.gpm.native._calendar cimport civil
+from spaseq.rdf._literals cimport civil
 from spaseq.rdf._memory cimport resized
 
 from spaseq.rdf.time_text import EPOCH_DAY, date_time_text

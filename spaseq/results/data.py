@@ -79,6 +79,7 @@ def term_to_json(term: Term) -> dict[str, str]:
     return result
 
 
-def triples_text(triples: Iterable[Fact | ox.Triple]) -> str:
-    """Triples in N-Triples."""
-    return "".join(f"{subject} {predicate} {value} .\n" for subject, predicate, value in triples)
+def triples_text(triples: Iterable[Fact | ox.Triple], graph: ox.NamedNode | None = None) -> str:
+    """Triples in N-Triples, or in N-Quads if they are of a named graph."""
+    end = " .\n" if graph is None else f" {graph} .\n"
+    return "".join([f"{subject} {predicate} {value}{end}" for subject, predicate, value in triples])

@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 import pyoxigraph as ox
 
 from spaseq.errors import EventError
-from spaseq.io.native._framing import EventReader
-from spaseq.io.native._minting import Minter
+from spaseq.io.native._framing import EventReader, Minter
 from spaseq.io.native._nquads import LineReader
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance

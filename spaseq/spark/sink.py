@@ -29,11 +29,13 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from spaseq.errors import SpaseqError
+from spaseq.rdf.formats import N_QUADS, N_TRIPLES, one_of
 
 _SUBJECT = re.compile(r"<[^<>\s]*>|_:\S+")
 _PREDICATE = re.compile(r"<[^<>\s]*>")
 _OBJECT = re.compile(r'<[^<>\s]*>|_:\S+|"[^\n\r]*"(?:@[\w-]+|\^\^<[^<>\s]*>)?')
-_SUFFIXES = (".nq", ".nt", ".nq.gz", ".nt.gz")
+_FORMATS = {"nquads": N_QUADS, "ntriples": N_TRIPLES}
+_SUFFIXES = tuple(f".{syntax.name}{gz}" for syntax in _FORMATS.values() for gz in ("", ".gz"))
 _KNOWN = ("path", "format", "compression", "checkpointLocation")
 
 
@@ -174,8 +176,9 @@ def _target(options: Mapping[str, Any], schema: StructType) -> Target:
     if not path:
         raise SpaseqError("rdf needs a folder to write to: .save(folder)")
     form = values.get("format", "nquads")
-    if form not in ("nquads", "ntriples"):
-        raise SpaseqError(f"rdf: format is nquads or ntriples, not {form!r}")
+    if form not in _FORMATS:
+        raise SpaseqError(f"rdf: format is {one_of(_FORMATS)}, not {form!r}")
+    syntax = _FORMATS[form]
     compression = values.get("compression", "none")
     if compression not in ("none", "gzip"):
         raise SpaseqError(f"rdf: compression is none or gzip, not {compression!r}")
@@ -185,8 +188,8 @@ def _target(options: Mapping[str, Any], schema: StructType) -> Target:
             f"rdf writes the columns s, p, o and g; there is no {absent[0]}. "
             "spaseq.spark.quads makes them of the matches of a CONSTRUCT"
         )
-    has_graph = form == "nquads" and "g" in schema.names
-    suffix = (".nq" if form == "nquads" else ".nt") + (".gz" if compression == "gzip" else "")
+    has_graph = syntax.named_graphs and "g" in schema.names
+    suffix = f".{syntax.name}" + (".gz" if compression == "gzip" else "")
     return Target(
         path.removeprefix("file:"), suffix, ("s", "p", "o", "g") if has_graph else ("s", "p", "o")
     )

@@ -35,8 +35,9 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from spaseq.errors import InputError, SpaseqError
+from spaseq.io.formats import stream_syntax
 from spaseq.io.lines import syntax_of
-from spaseq.io.read_options import Framing, OnError, ReadOptions, Syntax
+from spaseq.io.read_options import Framing, OnError, ReadOptions
 from spaseq.io.source import Source
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
@@ -91,7 +92,6 @@ class EventOptions:
         )
         mode = _one_of("mode", values.get("mode", "FAILFAST").upper(), tuple(_MODES))
         lateness = values.get("lateness")
-        syntax = values.get("syntax")
         try:
             read = ReadOptions(
                 framing=Framing.parse(values.get("events", "auto")),
@@ -101,7 +101,7 @@ class EventOptions:
                 ),
                 on_error=_MODES[mode],
                 lateness=None if lateness is None else duration_micros(lateness),
-                syntax=cast(Syntax, syntax) if syntax else None,
+                syntax=values.get("syntax") or None,
             )
             split = int(values.get("splitsize", _SPLIT))
             most = values.get("maxfilespertrigger")
@@ -247,8 +247,9 @@ def stretches(path: str, options: EventOptions) -> list[Stretch]:
 
 def is_divisible(path: str, options: EventOptions) -> bool:
     """Whether parts of a file can be read apart."""
-    syntax = options.read.syntax or syntax_of(path)
-    return syntax is not None and splits.is_divisible(path, syntax, options.read)
+    named = options.read.syntax
+    known = syntax_of(path) if named is None else stream_syntax(named)
+    return known is not None and splits.is_divisible(path, known.syntax, options.read)
 
 
 def rows(part: Stretch, options: EventOptions) -> Iterator[pa.RecordBatch]:

@@ -17,8 +17,9 @@ import pyoxigraph as ox
 
 from spaseq.errors import InputError
 from spaseq.io.lines import Lines, announces_messages
-from spaseq.io.read_options import Framing, ReadOptions, Syntax, TimeDomain
+from spaseq.io.read_options import Framing, ReadOptions, TimeDomain
 from spaseq.io.source import Source
+from spaseq.rdf.formats import N_QUADS, RdfSyntax
 
 _AROUND = 1 << 16
 _BLOCK = 3 << 17
@@ -71,9 +72,9 @@ def stretch(start: int, end: int | None) -> Callable[[str], Lines]:
     return opened
 
 
-def is_divisible(path: str, syntax: Syntax, options: ReadOptions) -> bool:
+def is_divisible(path: str, syntax: RdfSyntax, options: ReadOptions) -> bool:
     """Whether the events of a file can be found from its middle: graphs in plain N-Quads."""
-    if syntax != "nq" or path.lower().endswith(".gz") or options.lateness is not None:
+    if syntax != N_QUADS or path.lower().endswith(".gz") or options.lateness is not None:
         return False
     if options.framing.kind == "auto":
         lines = Lines(path)
@@ -191,7 +192,7 @@ def _events(text: bytes, low: int, is_end: bool, options: ReadOptions) -> list[t
     source = Source(
         "",
         [""],
-        replace(options, on_error="skip", syntax="nq", framing=Framing("graph")),
+        replace(options, on_error="skip", syntax=N_QUADS.name, framing=Framing("graph")),
         domain=TimeDomain(),
         log=lambda text: None,
         open_lines=lambda path: Lines(path, io.BytesIO(text)),

@@ -1,7 +1,5 @@
 """Calendar arithmetic: fields of points in time, and points plus durations; see _calendar.pyx."""
 
-from libc.stdint cimport int64_t
-
 from spaseq.gpm.native._operand cimport Operand
 
 cdef enum Field:
@@ -12,6 +10,5 @@ cdef enum Field:
     MINUTES
     SECONDS
 
-cdef void civil(int64_t days, int64_t* year, int* month, int* day) noexcept nogil
 cdef int shift(Operand* to, const Operand* moved, const Operand* by, int sign) except -2 nogil
 cdef int calendar_field(Operand* a, Field field) noexcept nogil

@@ -17,6 +17,7 @@ from spaseq.rdf._literals cimport (
     MINUTE,
     SECOND,
     Form,
+    civil,
     days_before,
     days_in_month,
 )
@@ -57,31 +58,6 @@ cdef inline int64_t _days(int128 instant) noexcept nogil:
     """The day of an instant, counted from 0001-01-01."""
     cdef int64_t days = <int64_t>(instant // DAY)
     return days - 1 if instant % DAY < 0 else days
-
-
-cdef void civil(int64_t days, int64_t* year, int* month, int* day) noexcept nogil:
-    """The date `days` after 0001-01-01."""
-    cdef int64_t era = days // 146097, rest = days % 146097
-    cdef int64_t century, four, single
-    if rest < 0:
-        rest += 146097
-        era -= 1
-    century = rest // 36524
-    if century > 3:
-        century = 3
-    rest -= century * 36524
-    four = rest // 1461
-    rest -= four * 1461
-    single = rest // 365
-    if single > 3:
-        single = 3
-    rest -= single * 365
-    year[0] = 400 * era + 100 * century + 4 * four + single + 1
-    month[0] = 1
-    while rest >= days_in_month(year[0], month[0]):
-        rest -= days_in_month(year[0], month[0])
-        month[0] += 1
-    day[0] = <int>rest + 1
 
 
 cdef int calendar_field(Operand* a, Field field) noexcept nogil:

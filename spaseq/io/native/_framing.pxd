@@ -1,11 +1,10 @@
-"""Statements to events; see _framing.pyx."""
+"""Statements → events; see _framing.pyx."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from spaseq.io.native._closed cimport ClosedNames, Entry
-from spaseq.io.native._minting cimport Minter
-from spaseq.rdf._batch cimport EventBatch
+from spaseq.io.native._closed_graphs cimport ClosedNames, Entry
+from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._relevance cimport Relevance
 from spaseq.rdf._terms cimport term_t
 
@@ -16,70 +15,91 @@ cdef enum Cut:
 
 # Blank nodes have the file's labels here.
 cdef struct Quad:
-    term_t subject      # 0 where nobody will ask for it
+    term_t subject      # 0 if no query can use it
     term_t predicate
-    term_t object       # likewise
+    term_t object       # 0 if no query can use it
     term_t graph        # 0: the default graph
     uint64_t line
-    bint kept           # some query can use it
+    bint kept           # a query can use it
     bint timing         # its predicate is one of timestamps
     bint blank_subject
     bint blank_object
     uint32_t strange    # the object is a triple term, number `strange` - 1 of them
 
 cdef struct Stamp:
-    term_t term         # what is said to be the time; 0: a triple term
-    uint32_t strange    # which one
-    uint32_t rank       # of the predicate that says it
+    term_t term         # the object of the timestamp triple; 0: a triple term
+    uint32_t strange    # the number of that triple term
+    uint32_t rank       # of the predicate in the order of preference
     uint64_t line
+
+
+cdef struct Own:
+    term_t label        # a blank node of the file; 0: an empty slot
+    term_t node         # the blank node of the event
+
+
+@cython.final
+cdef class Minter:
+    cdef uint32_t number        # of the source in its run
+    cdef uint64_t made          # events so far
+    cdef int64_t last           # the time of the last event
+    cdef uint32_t ordinal
+    cdef Own* owns              # the blank nodes of the open event: a hash table
+    cdef uint32_t mask, known
+
+    cdef void forget(self) noexcept nogil
+    cdef term_t own(self, EventBatch batch, term_t label) except 0 nogil
+    cdef int _widen(self) except -1 nogil
+    cdef void number_event(self, EventRecord* event) noexcept nogil
+    cdef int move(self, EventBatch source, EventBatch target) except -1 nogil
 
 
 @cython.final
 cdef class EventReader:
-    cdef readonly EventBatch batch      # being filled
+    cdef readonly EventBatch batch      # the batch that is being filled
     cdef Relevance relevance
     cdef object questions
     cdef ClosedNames closed         # graphs with an IRI, of all files
-    cdef ClosedNames closed_blanks  # those with a label, of this file
-    cdef list files                 # read so far; this one is files[file_number]
+    cdef ClosedNames closed_blanks  # graphs with a label, of this file
+    cdef list files                 # the files so far; this one is files[file_number]
     cdef uint32_t file_number
     cdef Minter minter
     cdef Cut cut
     cdef uint32_t size          # of `triples:N`, its timestamp included
-    cdef bint timed             # timestamps are read; else the clock tells the time
+    cdef bint timed             # timestamps are read; else the time is that of the clock
     cdef bint inside            # a graph's timestamp may be one of its own triples
-    cdef bint sorted            # events leave here in the order of time
+    cdef bint sorted            # events are yielded in the order of time
     cdef int64_t factor         # microseconds in a unit of numeric times
-    cdef tuple predicates       # those of timestamps, the one to be preferred first
-    cdef term_t about[3]        # their numbers in the batch; 0 where there are fewer
+    cdef tuple predicates       # of timestamps, in order of preference
+    cdef term_t about[3]        # their terms in the batch; 0 if there are fewer
     cdef list strange           # the triple terms that are the event's timestamps
     cdef uint32_t generation    # counts the batches
     cdef uint32_t patience      # buffers a batch without events may hold
 
-    # The event at hand.
+    # The open event.
     cdef bint is_open
     cdef uint64_t line
-    cdef term_t name            # 0 where it has none
-    cdef uint32_t first         # its triples are those of the batch from here on
-    cdef uint32_t statements    # its facts, kept or not
+    cdef term_t name            # 0 if it has none
+    cdef uint32_t first         # its triples are the triples of the batch from here on
+    cdef uint32_t statements    # its facts, stored or not
     cdef bint about_inside      # one of them has the predicate of timestamps
     cdef bint is_strange        # one of them has a triple term
     cdef Stamp* stamps          # beside the graph
     cdef uint32_t stamp_count, stamp_room
     cdef Stamp* inner           # among its facts
     cdef uint32_t inner_count, inner_room
-    cdef term_t refused         # a complete graph whose quads are being left out, or 0
+    cdef term_t refused         # a complete graph whose further quads are left out, or 0
 
     # The events before it.
     cdef uint64_t place         # how many were read
-    cdef int known_domain       # that of the run's times; -1: not known yet
-    cdef bint begun             # there is a last one:
+    cdef int known_domain       # of the run's times; -1: not known yet
+    cdef bint begun             # there is a last event:
     cdef int64_t last_micros
     cdef term_t last_stamp
     cdef readonly uint64_t unused       # statements of no event
-    cdef readonly bint filled           # the file has given an event with statements
+    cdef readonly bint filled           # the file had an event with statements
 
-    cdef int take(self, const Quad* quad) except -1 nogil
+    cdef int read_statement(self, const Quad* quad) except -1 nogil
     cdef int add(self, const Quad* quad) except -1 nogil
     cdef void open(self, uint64_t line, term_t name) noexcept nogil
     cdef int end(

@@ -1,9 +1,12 @@
 import pyoxigraph as ox
 
-from spaseq.io.native._minting import Minter
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import Term
+
+class Minter:
+    def __init__(self, number: int) -> None: ...
+    def copy(self, source: EventBatch, index: int, target: EventBatch) -> None: ...
 
 class EventReader:
     def __init__(

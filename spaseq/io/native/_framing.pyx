@@ -1,19 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Statements to events in a batch: which belong together, and what tells their time.
+"""Statements → events in a batch: their facts, time, ordinal and blank nodes.
 
-Three ways to cut a file:
+Three ways to cut a file into events:
 
-* GRAPHS: a named graph is an event; its timestamp is a default-graph triple about it that
-  stands immediately before its first quad or after its last (else, under a predicate of the
-  user's choice, a triple inside it). A timestamp without a graph is an event without facts.
-* MESSAGES: what stands between two delimiters is an event, whatever its graphs.
-* TRIPLES: N triples are an event, one more where a timestamp predicate is named.
+* GRAPHS: a named graph is an event. Its timestamp is a default-graph triple about it, immediately
+  before its first quad or after its last (else, under a predicate that the user names, a triple
+  inside it). A timestamp without a graph is an event without facts.
+* MESSAGES: the statements between two delimiters are an event, whatever their graphs.
+* TRIPLES: N triples are an event, and one more if a timestamp predicate is named.
 
-What comes out obeys the invariant of spaseq/io/source.py. Whatever needs words or rarer
-knowledge (what is wrong, times in unusual forms) is a question to a `Questions` object
-(spaseq/io/framing_errors.py), which may end the reading by raising. Triples that no query can use
-count as facts and are not kept. Cost: constant per statement, and as much again for those
-of an event that is still open when its batch is handed out.
+A blank node becomes `s{source}e{event}b{node}`: numbers in the order in which sources are declared,
+events are read and nodes occur among the distinct facts that are stored, so equal input has equal
+labels. The name of the graph has the last number.
+
+Events obey the invariant of spaseq/io/source.py. Errors and unusual timestamps are passed to a
+`Questions` object (spaseq/io/framing_errors.py), which may raise. Triples that no query can use
+are counted as facts and not stored. Cost: constant per statement, and the same again for the
+statements of an event that is open when its batch is yielded.
 
 Source: RSP-QL data model and RDF Messages, W3C RDF Stream Processing Community Group.
 """
@@ -21,13 +24,15 @@ Source: RSP-QL data model and RDF Messages, W3C RDF Stream Processing Community 
 import pyoxigraph as ox
 
 cimport cython
-from spaseq.io.native._minting cimport is_blank, moved
-from spaseq.io._moments cimport moment_of
-from spaseq.rdf._batch cimport EventRecord, record_of, written_record
-from spaseq.rdf._memory cimport give_back, resized
-from spaseq.rdf._numerals cimport Numeral
+from libc.stdio cimport snprintf
+from libc.string cimport memset
+
+from spaseq.rdf._batch cimport Triple, known_term, record_of, written_record
+from spaseq.rdf._literals cimport timestamp_of
+from spaseq.rdf._memory cimport give_back, resized, take
+from spaseq.rdf._numerals cimport Numeral, is_numeral
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
-from spaseq.rdf._terms cimport TermRecord
+from spaseq.rdf._terms cimport LOCAL, TermRecord, hash_of
 
 cdef object TripleTerm = ox.Triple
 cdef object BlankNode = ox.BlankNode
@@ -35,8 +40,8 @@ cdef object DefaultGraph = ox.DefaultGraph
 cdef dict CUTS = {"graph": Cut.GRAPHS, "message": Cut.MESSAGES, "triples": Cut.TRIPLES}
 
 cdef enum:
-    PATIENCE = 4
-    NAMELESS = 0xFFFFFFFFu      # a triple term that nobody will ask for
+    PATIENCE = 4                # buffers that a batch without events may hold before a new one
+    NAMELESS = 0xFFFFFFFFu      # a triple term that is no timestamp
 
 
 cdef int push(
@@ -59,14 +64,170 @@ cdef int push(
     return 0
 
 
+# ------------------------------------------------------------------ identity
+
+
+cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 nogil:
+    """The number in `target` of a term of `source`; 0 for 0."""
+    cdef const TermRecord* record
+    cdef Numeral numeral
+    cdef term_t number
+    # A numeral may have become a permanent term of the dictionary.
+    if not term & LOCAL and (not is_numeral(term) or source.version == target.version):
+        return term
+    record = written_record(source, term, &numeral)
+    number = known_term(target, record.hash, record.text, record.size)
+    return number if number else target.enter(record.hash, record.text, record.size, True)
+
+
+cdef bint is_blank(EventBatch batch, term_t term) noexcept nogil:
+    return not is_numeral(term) and record_of(batch, term).text[0] == c"_"
+
+
+@cython.final
+cdef class Minter:
+    """Numbers the events of one stream and names their blank nodes."""
+
+    def __cinit__(self, uint32_t number):
+        self.number = number
+        self.mask = 15
+        self.owns = <Own*>take(16 * sizeof(Own))
+        if self.owns == NULL:
+            raise MemoryError
+        self.known = 1
+        self.forget()
+
+    def __dealloc__(self):
+        give_back(self.owns)
+
+    cdef void forget(self) noexcept nogil:
+        """Prepare for another event."""
+        if self.known:
+            memset(self.owns, 0, (<size_t>self.mask + 1) * sizeof(Own))
+            self.known = 0
+
+    cdef term_t own(self, EventBatch batch, term_t label) except 0 nogil:
+        """The node of the event for a blank node of the file; both are terms of `batch`."""
+        cdef uint32_t place = (label * 0x9E3779B1u) >> 8 & self.mask
+        cdef char text[64]
+        cdef int size
+        cdef uint64_t hash
+        cdef term_t node
+        while self.owns[place].label:
+            if self.owns[place].label == label:
+                return self.owns[place].node
+            place = (place + 1) & self.mask
+        size = snprintf(
+            text, 64, b"_:s%ue%llub%u",
+            self.number, <unsigned long long>self.made + 1, self.known,
+        )
+        hash = hash_of(text, size)
+        node = known_term(batch, hash, text, size)
+        if node == 0:
+            node = batch.enter(hash, text, size, True)
+        self.owns[place].label = label
+        self.owns[place].node = node
+        self.known += 1
+        if 2 * self.known > self.mask:
+            self._widen()
+        return node
+
+    cdef int _widen(self) except -1 nogil:
+        cdef Own* old = self.owns
+        cdef uint32_t i, place, count = self.mask + 1
+        cdef Own* owns = <Own*>take(2 * <size_t>count * sizeof(Own))
+        if owns == NULL:
+            with gil:
+                raise MemoryError
+        memset(owns, 0, 2 * <size_t>count * sizeof(Own))
+        self.owns = owns
+        self.mask = 2 * count - 1
+        for i in range(count):
+            if old[i].label:
+                place = (old[i].label * 0x9E3779B1u) >> 8 & self.mask
+                while owns[place].label:
+                    place = (place + 1) & self.mask
+                owns[place] = old[i]
+        give_back(old)
+        return 0
+
+    cdef int move(self, EventBatch source, EventBatch target) except -1 nogil:
+        """Continue the open event in another batch."""
+        cdef Own* old = self.owns
+        cdef uint32_t i, place, count = self.mask + 1
+        cdef Own own
+        if self.known == 0:
+            return 0
+        self.owns = <Own*>take(<size_t>count * sizeof(Own))
+        if self.owns == NULL:
+            self.owns = old
+            with gil:
+                raise MemoryError
+        memset(self.owns, 0, <size_t>count * sizeof(Own))
+        try:
+            for i in range(count):
+                if old[i].label == 0:
+                    continue
+                own.label = moved(source, old[i].label, target)
+                own.node = moved(source, old[i].node, target)
+                place = (own.label * 0x9E3779B1u) >> 8 & self.mask
+                while self.owns[place].label:
+                    place = (place + 1) & self.mask
+                self.owns[place] = own
+        finally:
+            give_back(old)
+        return 0
+
+    cdef void number_event(self, EventRecord* event) noexcept nogil:
+        """Set the ordinal of the next event, whose time is known."""
+        if self.made and event.micros == self.last:
+            self.ordinal += 1
+        else:
+            self.ordinal = 0
+        self.last = event.micros
+        self.made += 1
+        event.ordinal = self.ordinal
+
+    def copy(self, EventBatch source not None, int index, EventBatch target not None):
+        """Append an event of `source`, whose blank nodes are the file's, to `target`."""
+        cdef EventRecord event = source.events[index]
+        cdef EventRecord* copied
+        cdef Triple triple
+        cdef uint32_t i, first = target.triple_count
+        self.forget()
+        for i in range(event.first, event.end):
+            triple = source.triples[i]
+            triple.subject = moved(source, triple.subject, target)
+            if is_blank(target, triple.subject):
+                triple.subject = self.own(target, triple.subject)
+            triple.predicate = moved(source, triple.predicate, target)
+            triple.object = moved(source, triple.object, target)
+            if is_blank(target, triple.object):
+                triple.object = self.own(target, triple.object)
+            target.add_triple(triple.subject, triple.predicate, triple.object)
+        event.name = moved(source, event.name, target)
+        if event.name and is_blank(target, event.name):
+            event.name = self.own(target, event.name)
+        event.stamp = moved(source, event.stamp, target)
+        event.moment = 0
+        event.first = first
+        event.end = target.triple_count
+        copied = target.add_event()
+        copied[0] = event
+        self.number_event(copied)
+
+
+# ------------------------------------------------------------------ framing
+
+
 @cython.final
 cdef class EventReader:
-    """The events of one stream, put into batches that are handed out one by one."""
+    """Builds the events of one stream, a batch at a time."""
 
     def __cinit__(
         self, Relevance relevance not None, questions, str stream, Minter minter, int64_t factor
     ):
-        """`minter`: None where events leave here unsorted, with the file's blank nodes."""
+        """`minter`: None if the events are unsorted and retain the blank nodes of the file."""
         self.relevance = relevance
         self.questions = questions
         self.minter = minter
@@ -88,9 +249,10 @@ cdef class EventReader:
     def start_file(
         self, str file, str kind, uint32_t size, tuple predicates, bint timed, bint inside
     ):
-        """Go on with another file; what was filled before has been handed out.
+        """Continue with another file; the batch so far has been yielded.
 
-        `size`: of `triples:N`; `predicates`: of timestamps; `timed`: whether they are read.
+        `size`: the N of `triples:N`; `predicates`: of timestamps; `timed`: whether timestamps are
+        read; `inside`: whether the timestamp of a graph may be one of its own triples.
         """
         self.cut = CUTS[kind]
         self.size = size
@@ -104,12 +266,12 @@ cdef class EventReader:
         self.file_number = len(self.files)
         self.files.append(file)
         if len(self.closed_blanks):
-            # Labels are scoped to their file.
+            # The scope of a label is its file.
             self.closed_blanks = ClosedNames()
         self.fresh(file)
 
     cdef int begin(self, EventBatch batch) except -1:
-        """Fill another batch from now on; nothing of the old one is needed."""
+        """Fill another batch from now on."""
         cdef int i
         self.batch = batch
         self.generation += 1
@@ -118,7 +280,7 @@ cdef class EventReader:
         return 0
 
     def fresh(self, str file=None):
-        """Leave the batch, which is given back, and go on in a new one with the open event."""
+        """Return the batch, and continue the open event in a new one."""
         cdef EventBatch old = self.batch
         cdef EventBatch new = EventBatch(
             self.relevance.dictionary, old.stream, old.file if file is None else file
@@ -148,10 +310,10 @@ cdef class EventReader:
         return old
 
     def refresh(self):
-        """Between two blocks: drop what is needed no more, notice permanent terms.
+        """Between two blocks: free what is not needed, and notice new permanent terms.
 
-        A batch without events is kept while the event at hand may be the reason why it
-        grows; to copy that event costs no more than what was read since the last time.
+        A batch without events is replaced once it holds so many buffers that copying the open
+        event costs no more than reading them did.
         """
         cdef EventBatch batch = self.batch
         self.known_domain = self.questions.known_domain()
@@ -162,7 +324,7 @@ cdef class EventReader:
             self.fresh()
 
     def finish(self):
-        """The end of the file: nothing can be added to the event at hand."""
+        """The end of the file: close the open event."""
         if self.cut == Cut.GRAPHS:
             self.close()
         elif self.cut == Cut.MESSAGES:
@@ -175,9 +337,9 @@ cdef class EventReader:
     cdef int end(
         self, int64_t micros, uint32_t ordinal, term_t name, term_t stamp, bint dated
     ) except -1:
-        """The end of an event that was opened by others: what they know beside its facts.
+        """Close an event that the caller opened, with everything but its facts given.
 
-        Its blank nodes are named by its place among the events of this reader.
+        Its blank nodes are named by its number among the events of this reader.
         """
         cdef EventRecord* event
         self.is_open = False
@@ -195,7 +357,7 @@ cdef class EventReader:
         return 0
 
     def whole(self):
-        """The name of the open graph if it has all it needs, else None: something may follow."""
+        """The name of the open graph if it has facts and, unless untimed, a timestamp; else None."""
         if self.cut != Cut.GRAPHS or not self.is_open or self.statements == 0:
             return None
         if self.timed and self.stamp_count == 0:
@@ -205,7 +367,7 @@ cdef class EventReader:
     # ------------------------------------------------------------ statements
 
     def statement(self, quad, uint64_t line):
-        """A quad of pyoxigraph, None for a message delimiter."""
+        """Read a quad of pyoxigraph; None is a message delimiter."""
         cdef Quad given
         cdef EventBatch batch = self.batch
         if quad is None:
@@ -235,10 +397,10 @@ cdef class EventReader:
                 keep_of(self.relevance, given.predicate) == Keep.SOME
                 and keeps_object(self.relevance, given.predicate, given.object)
             )
-        self.take(&given)
+        self.read_statement(&given)
 
-    cdef int take(self, const Quad* quad) except -1 nogil:
-        """The next statement of the file."""
+    cdef int read_statement(self, const Quad* quad) except -1 nogil:
+        """Read the next statement of the file."""
         if self.cut == Cut.GRAPHS:
             if quad.graph:
                 if not self.is_open or quad.graph != self.name:
@@ -262,7 +424,7 @@ cdef class EventReader:
         return 0
 
     cdef int add(self, const Quad* quad) except -1 nogil:
-        """A fact of the event at hand."""
+        """Add a fact to the open event."""
         cdef term_t subject, value
         cdef uint32_t rank
         self.statements += 1
@@ -301,18 +463,18 @@ cdef class EventReader:
             self.minter.forget()
 
     cdef const Entry* closed_as(self, term_t name) noexcept nogil:
-        """What is known of a graph that is complete; NULL: it is not."""
+        """The entry of a complete graph; NULL: the graph is not complete."""
         cdef TermRecord* record = record_of(self.batch, name)
         if record.text[0] == c"_":
             return self.closed_blanks.find(record.hash, record.text, record.size)
         return self.closed.find(record.hash, record.text, record.size)
 
     cdef object begin_of(self, const Entry* entry):
-        """Where a graph that is complete began: its file, and the line."""
+        """The file and the line where a complete graph began."""
         return self.files[entry.file], entry.line
 
     cdef int enter(self, term_t name, uint64_t line) except -1 nogil:
-        """A quad of a graph that is not the open one."""
+        """Open the graph of a quad, after closing the open one."""
         cdef const Entry* closed
         if name == self.refused:
             return 0
@@ -328,7 +490,7 @@ cdef class EventReader:
         return 0
 
     cdef int time(self, const Quad* quad) except -1 nogil:
-        """A default-graph triple that gives a graph its timestamp."""
+        """Read a default-graph triple that is the timestamp of a graph."""
         cdef const Entry* closed
         if self.is_open and self.name == quad.subject:
             push(&self.stamps, &self.stamp_count, &self.stamp_room, quad, quad.line, 0)
@@ -350,7 +512,7 @@ cdef class EventReader:
     # ------------------------------------------------------------ ends of events
 
     cdef int close(self) except -1 nogil:
-        """Nothing can be added to the graph at hand, if there is one."""
+        """Close the open graph, if there is one."""
         cdef TermRecord* record
         cdef Stamp* stamps = self.stamps
         cdef uint32_t count = self.stamp_count
@@ -377,7 +539,7 @@ cdef class EventReader:
         return self.emit(stamps, count)
 
     cdef int delimit(self, uint64_t line) except -1 nogil:
-        """A message delimiter, or the end of a file of messages."""
+        """Read a message delimiter, or the end of a file of messages."""
         cdef Stamp* stamps
         cdef uint32_t count
         if self.cut != Cut.MESSAGES:
@@ -411,7 +573,7 @@ cdef class EventReader:
         return self.emit(stamps, count)
 
     cdef Stamp* preferred(self, uint32_t* count) noexcept nogil:
-        """The timestamps among the facts that the first of the predicates gives."""
+        """The timestamps among the facts that have the most preferred predicate."""
         cdef uint32_t i, best = 3
         count[0] = 0
         for i in range(self.inner_count):
@@ -424,7 +586,7 @@ cdef class EventReader:
         return self.inner
 
     cdef int emit(self, Stamp* stamps, uint32_t count) except -1 nogil:
-        """Make the event at hand one of the batch, unless something is wrong with it."""
+        """Add the closed event to the batch, unless it is malformed."""
         cdef EventRecord* event
         cdef int64_t micros = 0
         cdef uint8_t domain = 0
@@ -463,7 +625,7 @@ cdef class EventReader:
     cdef bint when(
         self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
     ) except -1 nogil:
-        """Whether the event has a time, and which."""
+        """Compute the time of the event; False if it has no valid one."""
         cdef const TermRecord* record
         cdef Numeral numeral
         cdef int64_t other
@@ -481,7 +643,7 @@ cdef class EventReader:
             if stamps[i].term == 0:
                 break
             record = written_record(self.batch, stamps[i].term, &numeral)
-            if not moment_of(
+            if not timestamp_of(
                 record.text, record.size, record.lexical, self.factor, &other, &its
             ):
                 break
@@ -498,7 +660,7 @@ cdef class EventReader:
     cdef bint asked_time(
         self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
     ) except -1:
-        """The same for times whose form is not one of the usual."""
+        """The same for times of an unusual form, which Python reads."""
         cdef uint32_t i
         said = []
         for i in range(count):
@@ -513,7 +675,7 @@ cdef class EventReader:
         return self.batch.term(stamp.term) if stamp.term else self.strange[stamp.strange - 1]
 
     cdef bint is_usable(self, int64_t micros, uint8_t domain, term_t stamp) except -1:
-        """Whether an event with this time may follow; asked where that is not plain."""
+        """Whether an event with this time may follow; errors are reported."""
         if not self.questions.is_usable(domain, self.is_strange, self.line):
             return False
         self.known_domain = domain

@@ -1,4 +1,4 @@
-"""Lines of N-Quads to statements; see _nquads.pyx."""
+"""Lines of N-Quads → statements; see _nquads.pyx."""
 
 cimport cython
 from libc.stddef cimport size_t
@@ -9,27 +9,27 @@ from spaseq.io.native._nquads_terms cimport Column, TermReader, Token, Usual
 from spaseq.rdf._terms cimport term_t
 
 cdef enum Found:
-    NOTHING         # an empty line, or one of comments
+    NOTHING         # a blank line or a comment
     STATEMENT
     DELIMITER
-    UNKNOWN         # something to be judged by others
+    UNKNOWN         # a line for pyoxigraph
 
 cdef enum:
     COLUMNS = 64        # slots for predicates
-    TRIED = 8           # of them, from the one the hash says, before one is given up
+    TRIED = 8           # slots probed from that of the hash on, before one is reused
 
 
 @cython.final
 cdef class LineReader(TermReader):
     cdef bint quads             # N-Quads, not N-Triples
     cdef readonly uint64_t line     # the number of the next line
-    cdef uint32_t generation    # of the batch that the tokens below are in
-    cdef Usual usual            # its subject: that of the last line
-    cdef term_t tail_graph      # the graph in its tail, 0: the default graph
+    cdef uint32_t generation    # of the batch of the tokens below
+    cdef Usual usual            # the prediction; its subject is the last line's
+    cdef term_t tail_graph      # the graph in its tail; 0: the default graph
     cdef bint blank_subject
-    cdef Token graph            # the last one that was named
+    cdef Token graph            # the last graph name
     cdef Column columns[COLUMNS]
-    cdef object sound_block     # this one is UTF-8 up to:
+    cdef object sound_block     # a block that is valid UTF-8 up to `sound`
     cdef const char* sound
 
     cpdef Py_ssize_t read(self, bytes block, Py_ssize_t start, Py_ssize_t end) except -1

@@ -1,18 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Blocks of N-Quads or N-Triples lines to statements of an `EventReader`.
+"""Blocks of N-Quads or N-Triples lines → statements of an `EventReader`.
 
-Certain or ask: a line is taken only where everything about it is known to be right. `read`
-stops in front of any other, and whoever called it has that line judged by the parser of the
-rest of the package (spaseq/io/statements.py) and goes on behind it; so no wording of an
-error is known here.
+The reader accepts a line only if it is certainly right. `read` stops before any other line; the
+caller parses that line with pyoxigraph (spaseq/io/statements.py) and continues after it. So this
+module never reports an error.
 
-What makes it fast: a subject and a graph are mostly those of the line before, and are
-compared with them before anything else; the predicate is guessed from the one that
-followed its predecessor last time, the end of a line from the line before; terms are checked
-once, and those of triples that no query can use are not entered
-(spaseq/io/native/_nquads_terms.pyx).
-Lines of which all that is guessed is so are passed over in a loop of their own, up to one that
-some query may use (spaseq/io/native/_nquads_terms.pxd).
+A line is compared with a prediction first: the subject and the graph of the line before, the
+predicate that followed the last predicate last time, the end of the line before. Terms are
+validated once, and terms of triples that no query can use are not entered
+(spaseq/io/native/_nquads_terms.pyx). A separate loop skips lines that match the prediction entirely,
+up to one that some query may use (spaseq/io/native/_nquads_terms.pxd).
 
 Cost: linear in the bytes. Source: RDF 1.2 N-Quads and N-Triples, section on grammar.
 """
@@ -21,8 +18,10 @@ cimport cython
 from libc.string cimport memchr, memcmp, memset
 
 from spaseq.io.native._framing cimport EventReader
-from spaseq.io.native._nquads_terms cimport MOST, Column, Token, usual_lines
-from spaseq.io.native._tokens cimport (
+from spaseq.io.native._nquads_terms cimport (
+    MOST,
+    Column,
+    Token,
     behind_space,
     iri_close,
     iri_end,
@@ -33,6 +32,7 @@ from spaseq.io.native._tokens cimport (
     quote,
     rest_of_line,
     same,
+    usual_lines,
 )
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
@@ -40,9 +40,9 @@ from spaseq.rdf._terms cimport hash_of
 
 
 cdef inline bint _continues(const Token* token, const char* at, const char* end) noexcept nogil:
-    """Whether the same IRI or blank node as `token` stands at `at`; if unsure, not.
+    """Whether the text at `at` is certainly the same IRI or blank node as `token`.
 
-    An IRI ends where it ends; a blank node's label may go on.
+    An IRI ends with `>`; the label of a blank node may continue.
     """
     if token.text == NULL or <size_t>(end - at) <= token.size:
         return False
@@ -53,7 +53,7 @@ cdef inline bint _continues(const Token* token, const char* at, const char* end)
 
 @cython.final
 cdef class LineReader(TermReader):
-    """Reads the lines of one file; `line` is the number of the next one."""
+    """Reads the lines of one file; `line` is the number of the next line."""
 
     def __cinit__(self, EventReader events not None, bint quads, uint64_t line=1):
         self.quads = quads
@@ -65,7 +65,7 @@ cdef class LineReader(TermReader):
     cpdef Py_ssize_t read(
         self, bytes block, Py_ssize_t start, Py_ssize_t end
     ) except -1:
-        """Read block[start:end], whole lines; the position of the first not read."""
+        """Read block[start:end], whole lines. Returns the position of the first line not read."""
         cdef const char* begin = block
         cdef const char* at = begin + start
         cdef const char* stop = begin + end
@@ -75,12 +75,12 @@ cdef class LineReader(TermReader):
         self.attach(block)
         if self.sound_block is not block or self.sound <= at:
             if self.sound_block is block:
-                # Another piece of it: the batch counts how much it holds by its buffers.
+                # Another piece of the same block: the batch counts it as a buffer again.
                 self.events.batch.buffers.append(block)
             self.sound = not_utf8(at, stop)
             self.sound_block = block
         if self.sound < stop:
-            # Up to the line that is not UTF-8.
+            # Up to the first line that is not UTF-8.
             stop = self.sound
             while stop > at and (stop - 1)[0] != c"\n":
                 stop -= 1
@@ -95,7 +95,7 @@ cdef class LineReader(TermReader):
                 found = <Found>self.statement(at, stop, &next, &quad)
                 if found == Found.STATEMENT:
                     quad.line = self.line
-                    self.events.take(&quad)
+                    self.events.read_statement(&quad)
                 elif found == Found.DELIMITER:
                     self.events.delimit(self.line)
                 elif found == Found.UNKNOWN:
@@ -105,10 +105,10 @@ cdef class LineReader(TermReader):
         return at - begin
 
     def behind_sure(self, bytes block not None, Py_ssize_t start, Py_ssize_t end):
-        """Where the first line ends that is sure again, behind the one at `start`.
+        """The end of the first line after that at `start` that is certainly right.
 
-        What is said of a string without end depends on whether another quote follows, so
-        lines with quotes are to be judged together with one that closes a string.
+        pyoxigraph parses the lines up to there at once: its error for a string without end depends
+        on whether another quote follows, so a line with a quote needs the next one with a quote.
         """
         cdef const char* begin = block
         cdef const char* stop = begin + end
@@ -133,9 +133,9 @@ cdef class LineReader(TermReader):
         return end
 
     def sure(self, bytes line not None):
-        """The terms of the statement on a line of its own; () where there is none.
+        """The terms of the statement on one line; () if there is none.
 
-        None where the reader is not sure. The graph is None for the default graph.
+        None if the reader is not sure. The graph is None for the default graph.
         """
         cdef const char* begin = line
         cdef const char* stop = begin + len(line)
@@ -155,11 +155,11 @@ cdef class LineReader(TermReader):
         return tuple([batch.term(number) if number else None for number in numbers])
 
     def skip(self, uint64_t lines):
-        """Some lines were read elsewhere."""
+        """Count lines that the caller has read."""
         self.line += lines
 
     cdef int attach(self, block) except -1:
-        """Let the batch keep the block; forget tokens that lie in the buffers of another."""
+        """Let the batch hold the block; drop tokens in the buffers of an earlier batch."""
         cdef EventBatch batch = self.events.batch
         cdef Py_ssize_t count = len(batch.buffers)
         cdef int i
@@ -180,7 +180,7 @@ cdef class LineReader(TermReader):
     # ------------------------------------------------------------ lines
 
     cdef inline bint is_steady(self) noexcept nogil:
-        """Whether a line that is like the one before is one more fact of the open graph."""
+        """Whether a line that matches the prediction is one more fact of the open graph."""
         return (
             self.usual.column.next.usual and self.tail_graph != 0
             and self.tail_graph == self.events.name and self.events.is_open
@@ -190,7 +190,7 @@ cdef class LineReader(TermReader):
     cdef const char* behind_usual(
         self, const char* at, const char* end, Quad* quad
     ) except NULL nogil:
-        """Behind the usual lines at `at`, up to one that may be of use, which is taken."""
+        """The end of the usual lines at `at`, and of one that a query may use, which is read."""
         cdef const char* next = usual_lines(at, end, &self.usual, &self.beginning)
         self.events.statements += self.usual.count
         self.line += self.usual.count
@@ -202,7 +202,7 @@ cdef class LineReader(TermReader):
         return next
 
     cdef bint fact(self, Quad* quad) except -1 nogil:
-        """Take the usual line that may be of use; False where it is not surely right."""
+        """Read the usual line that a query may use; False if it is not certainly right."""
         cdef Column* column = self.usual.column
         cdef Token* subject = &self.usual.subject
         cdef Token value
@@ -219,7 +219,7 @@ cdef class LineReader(TermReader):
                 self.enter_valid(&value, hash_of(value.text, value.size))
             elif not self.name_or_label(value.text, value.size, True, &value.term):
                 return False
-            # One by one: what was just written in parts is slow to read as a whole.
+            # Field by field: reading the struct whole would stall on its recent partial writes.
             column.value.text = value.text
             column.value.size = value.size
             column.value.term = value.term
@@ -229,7 +229,7 @@ cdef class LineReader(TermReader):
             self.events.statements += 1
             return True
         if subject.term == 0:
-            # Whatever pyoxigraph was asked about has been entered.
+            # A term that pyoxigraph validated has been entered.
             self.enter_valid(subject, hash_of(subject.text, subject.size))
         quad.subject = subject.term
         quad.predicate = column.predicate.term
@@ -244,7 +244,7 @@ cdef class LineReader(TermReader):
     cdef int statement(
         self, const char* at, const char* end, const char** next, Quad* quad
     ) except -1 nogil:
-        """Read one line: a `Found`. `next` is behind it unless it is unknown."""
+        """Read one line: a `Found`. `next` is its end, unless it is UNKNOWN."""
         cdef const char* close
         cdef Column* column = self.usual.column.next
         cdef bint wanted, checked = False
@@ -258,7 +258,7 @@ cdef class LineReader(TermReader):
                 return Found.UNKNOWN
             next[0] = close
             return Found.NOTHING
-        # The subject, which is looked at below: not all are needed.
+        # The subject, which is validated below only if it is needed.
         if _continues(&self.usual.subject, at, end):
             at += self.usual.subject.size
         else:
@@ -310,7 +310,7 @@ cdef class LineReader(TermReader):
         quad.predicate = column.predicate.term
         quad.timing = column.timing
         if column.timing and subject.text != NULL:
-            # Mostly the next event's graph: by the end of the line, what is asked is at hand.
+            # Mostly the next event's graph: its entry is prefetched by the end of the line.
             hash = hash_of(subject.text, subject.size)
             self.events.closed.expect(hash)
         # The object.
@@ -326,7 +326,7 @@ cdef class LineReader(TermReader):
             column.keep == Keep.SOME
             and keeps_object(self.events.relevance, quad.predicate, quad.object)
         )
-        # The rest is mostly that of the line before.
+        # The rest is mostly equal to the rest of the line before.
         if end - at >= 3 and at[0] == c" " and at[1] == c"." and at[2] == c"\n":
             quad.graph = self.tail_graph = 0
             self.usual.tail = at
@@ -358,7 +358,7 @@ cdef class LineReader(TermReader):
             self.usual.subject.term = subject.term
             self.blank_subject = subject.text[0] == c"_"
         elif wanted and self.usual.subject.term == 0:
-            # Whatever pyoxigraph was asked about has been entered.
+            # A term that pyoxigraph validated has been entered.
             hash = hash_of(self.usual.subject.text, self.usual.subject.size)
             self.enter_valid(&self.usual.subject, hash)
         quad.subject = self.usual.subject.term
@@ -369,10 +369,10 @@ cdef class LineReader(TermReader):
     cdef inline const char* object_of(
         self, const char* at, const char* end, Column* column, bint wanted, Quad* quad
     ) except? NULL nogil:
-        """Behind the object at `at`; NULL where it is not sure.
+        """The end of the object at `at`; NULL if it is not certainly right.
 
-        The usual ones are looked at here: the IRI of the last time, one that nobody wants, a
-        literal without escapes of the datatype of the last time.
+        The usual objects are read here: the IRI of the last triple of the predicate, an unused
+        IRI, a literal without escapes of the datatype of that triple.
         """
         cdef const char* close
         cdef Token value
@@ -419,9 +419,9 @@ cdef class LineReader(TermReader):
     cdef const char* rest(
         self, const char* at, const char* end, Quad* quad
     ) except? NULL nogil:
-        """Behind the line, of which the graph, the dot and maybe a comment are left.
+        """The end of the line, of which the graph, the dot and possibly a comment remain.
 
-        NULL where it is not sure.
+        NULL if it is not certainly right.
         """
         cdef const char* begin = at
         cdef const char* close
@@ -432,7 +432,7 @@ cdef class LineReader(TermReader):
             if not self.quads:
                 return NULL
             if self.usual.subject.term and _continues(&self.usual.subject, at, end):
-                # Mostly the first fact of an event, whose graph had its timestamp before it.
+                # Mostly the first fact of an event, after the timestamp of its graph.
                 self.graph = self.usual.subject
                 at += self.graph.size
             elif _continues(&self.graph, at, end):
@@ -464,7 +464,7 @@ cdef class LineReader(TermReader):
         return close
 
     cdef Column* predicate_column(self, const char* text, size_t size) except? NULL nogil:
-        """The column of a predicate that was not the one expected; NULL: not a sure one."""
+        """The column of a predicate that was not predicted; NULL: not certainly an IRI."""
         cdef uint64_t hash = hash_of(text, size)
         cdef uint32_t first = hash & (COLUMNS - 1)
         cdef Column* column = &self.columns[first]

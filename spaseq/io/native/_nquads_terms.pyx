@@ -1,30 +1,20 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Terms of N-Quads and N-Triples, from the places where they stand in a buffer to numbers.
+"""Tokens and terms of N-Triples and N-Quads: where they end in a buffer, and their numbers.
 
-Certain or ask: a term is accepted where it is known to be right, or where pyoxigraph, which
-is asked about what looks unusual (an IRI in brackets, a rare language tag), says so; once
-per batch and term. Nothing else is refused here: the answer is only "not sure". A term is
-checked only where the table of the batch does not know it, and entered only where it is
-wanted. It stays where it is in the buffer, which the batch keeps, unless it has escapes.
+A token or term is accepted only if it is certainly right. An unusual term (an IRI with brackets, a
+rare language tag) is checked by pyoxigraph, once per batch and term. Otherwise the answer is "not
+sure", and pyoxigraph reads the line: nothing is an error here. A term is checked only if the table
+of the batch does not have it, and entered only if some query can use it. Its text stays in the
+buffer, which the batch holds, unless the text has escapes. Texts are valid UTF-8.
 
-Cost: linear in the bytes. Source: RDF 1.2 N-Quads and N-Triples, section on grammar.
+Cost: linear in the bytes; IRIs and strings are scanned 16 bytes at a time.
+Source: RDF 1.2 N-Triples and N-Quads (grammars); RFC 3987 (IRIs); RFC 5646 (language tags).
 """
 
 import pyoxigraph as ox
 
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memcmp, memcpy
 
-from spaseq.io.native._tokens cimport (
-    behind_space,
-    iri_end,
-    is_iri,
-    is_tag,
-    label_end,
-    quote,
-    same,
-    tag_end,
-    unescaped,
-)
 from spaseq.rdf._batch cimport known_term
 from spaseq.rdf._memory cimport give_back, resized
 from spaseq.rdf._terms cimport hash_of
@@ -33,7 +23,7 @@ cdef object NamedNode = ox.NamedNode
 cdef object Literal = ox.Literal
 
 cdef enum:
-    MOST_TAGS = 10000
+    MOST_TAGS = 10000       # language tags that are remembered
 
 cdef const char* XSD_STRING = b"<http://www.w3.org/2001/XMLSchema#string>"
 cdef const char* RDF_TAGGED = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -42,8 +32,207 @@ cdef enum:
     RDF_TAGGED_SIZE = 44
 
 
+# ------------------------------------------------------------------ tokens
+
+
+cdef inline uint32_t _character(const char* at, int* width) noexcept nogil:
+    """The character at `at`, and its width in bytes; the text is UTF-8."""
+    cdef uint8_t lead = <uint8_t>at[0]
+    if lead < 0x80:
+        width[0] = 1
+        return lead
+    if lead < 0xE0:
+        width[0] = 2
+        return <uint32_t>(lead & 0x1F) << 6 | (<uint8_t>at[1] & 0x3F)
+    if lead < 0xF0:
+        width[0] = 3
+        return (
+            <uint32_t>(lead & 0x0F) << 12 | <uint32_t>(<uint8_t>at[1] & 0x3F) << 6
+            | (<uint8_t>at[2] & 0x3F)
+        )
+    width[0] = 4
+    return (
+        <uint32_t>(lead & 0x07) << 18 | <uint32_t>(<uint8_t>at[1] & 0x3F) << 12
+        | <uint32_t>(<uint8_t>at[2] & 0x3F) << 6 | (<uint8_t>at[3] & 0x3F)
+    )
+
+
+cdef inline bint _is_letter(uint32_t c) noexcept nogil:
+    return c"a" <= c <= c"z" or c"A" <= c <= c"Z"
+
+
+cdef inline bint _is_digit(uint32_t c) noexcept nogil:
+    return c"0" <= c <= c"9"
+
+
+cdef bint _begins_name(uint32_t c) noexcept nogil:
+    """PN_CHARS_U."""
+    return (
+        _is_letter(c) or c == c"_" or 0xC0 <= c <= 0xD6 or 0xD8 <= c <= 0xF6
+        or 0xF8 <= c <= 0x2FF or 0x370 <= c <= 0x37D or 0x37F <= c <= 0x1FFF
+        or 0x200C <= c <= 0x200D or 0x2070 <= c <= 0x218F or 0x2C00 <= c <= 0x2FEF
+        or 0x3001 <= c <= 0xD7FF or 0xF900 <= c <= 0xFDCF or 0xFDF0 <= c <= 0xFFFD
+        or 0x10000 <= c <= 0xEFFFF
+    )
+
+
+cdef bint _continues_name(uint32_t c) noexcept nogil:
+    """PN_CHARS."""
+    return (
+        _begins_name(c) or _is_digit(c) or c == c"-" or c == 0xB7
+        or 0x300 <= c <= 0x36F or 0x203F <= c <= 0x2040
+    )
+
+
+cdef const char* label_end(const char* at, const char* end) noexcept nogil:
+    """The end of the blank node whose `_:` is at `at`; NULL if it has no label."""
+    cdef int width
+    cdef uint32_t c
+    cdef const char* last
+    at += 2
+    if at >= end:
+        return NULL
+    c = _character(at, &width)
+    if not (_begins_name(c) or _is_digit(c)):
+        return NULL
+    at += width
+    last = at  # a label does not end in a dot
+    while at < end:
+        c = <uint8_t>at[0]
+        if _is_letter(c) or _is_digit(c) or c == c"_" or c == c"-":
+            at += 1
+            last = at
+            continue
+        if c == c".":
+            at += 1
+            continue
+        if c < 0x80:
+            break
+        c = _character(at, &width)
+        if not _continues_name(c):
+            break
+        at += width
+        last = at
+    return last
+
+
+cdef const char* tag_end(const char* at, const char* end) noexcept nogil:
+    """The end of the letters, digits and hyphens at `at`."""
+    while at < end and (
+        _is_letter(<uint8_t>at[0]) or _is_digit(<uint8_t>at[0]) or at[0] == c"-"
+    ):
+        at += 1
+    return at
+
+
+cdef bint is_tag(const char* text, size_t size) noexcept nogil:
+    """Whether this is certainly a language tag: a language, maybe with a region."""
+    cdef size_t i, language = size
+    if size >= 5 and text[size - 3] == c"-":
+        language = size - 3
+    if not 2 <= language <= 3:
+        return False
+    for i in range(size):
+        if i != language and not _is_letter(<uint8_t>text[i]):
+            return False
+    return True
+
+
+cdef inline int _hexadecimal(char c) noexcept nogil:
+    if c"0" <= c <= c"9":
+        return c - c"0"
+    if c"a" <= c <= c"f":
+        return c - c"a" + 10
+    if c"A" <= c <= c"F":
+        return c - c"A" + 10
+    return -1
+
+
+cdef int _encoded(uint32_t c, char* out) noexcept nogil:
+    """Write a character as UTF-8. Returns the number of bytes."""
+    if c < 0x80:
+        out[0] = <char>c
+        return 1
+    if c < 0x800:
+        out[0] = <char>(0xC0 | c >> 6)
+        out[1] = <char>(0x80 | c & 0x3F)
+        return 2
+    if c < 0x10000:
+        out[0] = <char>(0xE0 | c >> 12)
+        out[1] = <char>(0x80 | c >> 6 & 0x3F)
+        out[2] = <char>(0x80 | c & 0x3F)
+        return 3
+    out[0] = <char>(0xF0 | c >> 18)
+    out[1] = <char>(0x80 | c >> 12 & 0x3F)
+    out[2] = <char>(0x80 | c >> 6 & 0x3F)
+    out[3] = <char>(0x80 | c & 0x3F)
+    return 4
+
+
+cdef inline char _control(char c) noexcept nogil:
+    """The character of an escaped letter; 0 for a letter that is no escape."""
+    if c == c"t":
+        return c"\t"
+    if c == c"b":
+        return c"\b"
+    if c == c"n":
+        return c"\n"
+    if c == c"r":
+        return c"\r"
+    if c == c"f":
+        return c"\f"
+    return c if c == c'"' or c == c"'" or c == c"\\" else 0
+
+
+cdef Py_ssize_t unescaped(
+    const char* at, const char* end, char* out, bint letters
+) noexcept nogil:
+    """Write a text with its escapes resolved. Returns the number of bytes, -1 for a bad escape.
+
+    `letters`: whether escapes of single letters are allowed (in strings, not in IRIs). The output
+    is never longer than the input.
+    """
+    cdef char* begin = out
+    cdef uint32_t c
+    cdef int i, digits, digit
+    while at < end:
+        if at[0] != c"\\":
+            out[0] = at[0]
+            out += 1
+            at += 1
+            continue
+        at += 1
+        if at >= end:
+            return -1
+        if at[0] == c"u" or at[0] == c"U":
+            digits = 4 if at[0] == c"u" else 8
+            at += 1
+            if end - at < digits:
+                return -1
+            c = 0
+            for i in range(digits):
+                digit = _hexadecimal(at[i])
+                if digit < 0:
+                    return -1
+                c = c << 4 | <uint32_t>digit
+            if c > 0x10FFFF or 0xD800 <= c <= 0xDFFF:
+                return -1
+            out += _encoded(c, out)
+            at += digits
+        else:
+            if not letters or _control(at[0]) == 0:
+                return -1
+            out[0] = _control(at[0])
+            out += 1
+            at += 1
+    return out - begin
+
+
+# ------------------------------------------------------------------ terms
+
+
 cdef class TermReader:
-    """What is known of the terms of a batch, and room to build some."""
+    """Validates terms and enters them into the batch."""
 
     def __cinit__(self, EventReader events not None, *_):
         self.events = events
@@ -52,14 +241,12 @@ cdef class TermReader:
     def __dealloc__(self):
         give_back(self.scratch)
 
-    # ------------------------------------------------------------ terms
-
     cdef bint name_or_label(
         self, const char* text, size_t size, bint wanted, term_t* term
     ) except -1 nogil:
-        """Whether an IRI or a blank node is certainly valid; its number where it is `wanted`.
+        """Whether an IRI or a blank node is certainly valid; its number if it is `wanted`.
 
-        A label comes here only in its full length, and needs no check.
+        The caller has validated the label of a blank node.
         """
         cdef uint64_t hash
         cdef Py_ssize_t length
@@ -89,12 +276,12 @@ cdef class TermReader:
                     return True
             elif not self.asked_iri(text + 1, size - 2):
                 return False
-        # What had to be asked is entered even if nobody wants it, not to be asked again.
+        # A term that pyoxigraph validated is entered even if unwanted, to validate it once only.
         term[0] = self.events.batch.enter(hash, text, <uint32_t>size, copied)
         return True
 
     cdef int enter_valid(self, Token* token, uint64_t hash) except -1 nogil:
-        """Give a token its number that is known to be valid and has no escapes."""
+        """Set the number of a valid token without escapes."""
         token.term = known_term(self.events.batch, hash, token.text, <uint32_t>token.size)
         if token.term == 0:
             token.term = self.events.batch.enter(hash, token.text, <uint32_t>token.size, False)
@@ -103,7 +290,7 @@ cdef class TermReader:
     cdef const char* object_token(
         self, const char* at, const char* end, Column* column, bint wanted, Quad* quad
     ) except? NULL nogil:
-        """Behind the object at `at`; NULL where it is not sure."""
+        """The end of the object at `at`; NULL if it is not certainly right."""
         cdef const char* close
         quad.blank_object = False
         if at[0] == c'"':
@@ -135,14 +322,14 @@ cdef class TermReader:
     cdef const char* literal_token(
         self, const char* at, const char* end, Column* column, bint wanted, term_t* term
     ) except? NULL nogil:
-        """Behind the literal at `at`; NULL where it is not sure."""
+        """The end of the literal at `at`; NULL if it is not certainly right."""
         cdef const char* text = at
         cdef const char* close = at + 1
         cdef const char* suffix
         cdef size_t size
         cdef uint64_t hash
         cdef Py_ssize_t length
-        cdef bint as_is = True      # its text is that of the buffer, up to `at`
+        cdef bint as_is = True      # its text is the text of the buffer, up to `at`
         while True:
             close = quote(close, end)
             if close == end:
@@ -238,7 +425,7 @@ cdef class TermReader:
     cdef const char* language(
         self, const char* at, const char* end, bint* is_plain
     ) except? NULL nogil:
-        """Behind the tag whose `@` is at `at`; NULL where it is not sure."""
+        """The end of the tag whose `@` is at `at`; NULL if it is not certainly right."""
         cdef const char* close = tag_end(at + 1, end)
         cdef const char* stop = at + 1
         cdef const char* letter = at + 1
@@ -260,7 +447,7 @@ cdef class TermReader:
     cdef const char* datatype(
         self, const char* at, const char* end, Column* column
     ) except? NULL nogil:
-        """Behind the datatype whose `<` is at `at`; NULL where it is not sure."""
+        """The end of the datatype whose `<` is at `at`; NULL if it is not certainly right."""
         cdef const char* close
         cdef size_t size = column.datatype_size
         cdef term_t ignored = 0
@@ -274,7 +461,7 @@ cdef class TermReader:
             return NULL
         size = close - at
         if size > RDF_TAGGED_SIZE and memcmp(at, RDF_TAGGED, RDF_TAGGED_SIZE) == 0:
-            return NULL  # rdf:langString and the like are errors, which others explain
+            return NULL  # rdf:langString and the like are errors, which pyoxigraph reports
         if memchr(at, c"\\", size) != NULL:
             return NULL
         if not is_iri(at + 1, size - 2, &self.beginning) and not self.name_or_label(
@@ -288,7 +475,7 @@ cdef class TermReader:
         return close
 
     cdef int reserve(self, size_t size) except -1 nogil:
-        """See to it that `scratch` holds so many bytes."""
+        """Grow `scratch` to at least `size` bytes."""
         cdef char* grown
         if size > self.scratch_room:
             grown = <char*>resized(self.scratch, 2 * size)
@@ -299,10 +486,10 @@ cdef class TermReader:
             self.scratch_room = 2 * size
         return 0
 
-    # ------------------------------------------------------------ questions
+    # ------------------------------------------------------------ pyoxigraph
 
     cdef bint asked_iri(self, const char* text, size_t size) except -1 nogil:
-        """Whether pyoxigraph takes a text for an absolute IRI."""
+        """Whether a text is an absolute IRI for pyoxigraph."""
         with gil:
             try:
                 NamedNode(text[:size].decode())
@@ -311,7 +498,7 @@ cdef class TermReader:
             return True
 
     cdef bint asked_tag(self, const char* text, size_t size) except -1 nogil:
-        """Whether pyoxigraph takes a text for a language tag."""
+        """Whether a text is a language tag for pyoxigraph."""
         with gil:
             tag = text[:size]
             if tag not in self.tags:

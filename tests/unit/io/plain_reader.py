@@ -17,9 +17,10 @@ from typing import TypeAlias, cast
 import pyoxigraph as ox
 
 from spaseq.errors import EventError, InputError
+from spaseq.io.formats import StreamSyntax, stream_syntax
 from spaseq.io.lines import Lines, announces_messages, syntax_of, syntax_of_content
 from spaseq.io.messages import message_statements
-from spaseq.io.read_options import GENERATED_AT, Counters, Malformed, ReadOptions, Syntax, Troubles
+from spaseq.io.read_options import GENERATED_AT, Counters, Malformed, ReadOptions, Troubles
 from spaseq.io.source import Source
 from spaseq.io.statements import (
     RawFact,
@@ -40,7 +41,7 @@ Name: TypeAlias = ox.NamedNode | ox.BlankNode
 Stamp: TypeAlias = tuple[RawTerm, int]
 """A term that is said to be the time, and the line that says so."""
 
-_TOGETHER = "; the statements of a graph and its timestamp stand together"
+_TOGETHER = "; the statements of a graph and its timestamp must be consecutive"
 _MESSAGES_HINT = (
     '; such a file begins with VERSION "1.1-messages", or is read with --events message'
 )
@@ -207,7 +208,7 @@ class GraphFraming:
             )
         return (
             f"{text} immediately before its first quad or after its last "
-            "(--time-predicate names another one, --arrival-time takes the clock)"
+            "(--time-predicate names another one, --arrival-time uses the clock)"
         )
 
     def _report(self, line: int, message: str) -> None:
@@ -312,7 +313,8 @@ class _Reading:
         """The events of all files, in the order they are read."""
         place = 0
         for path in self._source.files:
-            syntax = self._options.syntax or syntax_of(path)
+            said = self._options.syntax
+            syntax = syntax_of(path) if said is None else stream_syntax(said)
             self._file = self._source.lines = Lines(path)
             self._closed.start_file()
             try:
@@ -324,13 +326,14 @@ class _Reading:
             finally:
                 self._file.close()
 
-    def _raw_events(self, syntax: Syntax) -> Iterator[RawEvent]:
+    def _raw_events(self, known: StreamSyntax) -> Iterator[RawEvent]:
         file, options, troubles = self._file, self._options, self._troubles
         kind = options.framing.kind
         if kind == "auto":
             kind = "message" if announces_messages(file.head()) else "graph"
         statements: Iterator[Statement]
-        if syntax in ("nq", "nt"):
+        syntax = known.syntax
+        if syntax.line_based:
             statements = line_statements(file, syntax, troubles)
         elif kind == "message":
             statements = message_statements(file, syntax, troubles)

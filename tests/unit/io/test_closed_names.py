@@ -7,7 +7,7 @@ from collections import deque
 
 import pytest
 
-from spaseq.io.native._closed import ClosedNames
+from spaseq.io.native._closed_graphs import ClosedNames
 
 REMEMBERED = 1 << 16
 

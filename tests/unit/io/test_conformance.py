@@ -19,7 +19,8 @@ from spaseq.io.lines import Lines, syntax_of
 from spaseq.io.messages import message_statements
 from spaseq.io.read_options import Counters, Troubles
 from spaseq.io.source import Source
-from spaseq.io.statements import FORMATS, Statement, document_statements, line_statements
+from spaseq.io.statements import Statement, document_statements, line_statements
+from spaseq.rdf.formats import parser_format
 
 DATA = os.environ.get("SPASEQ_DATA")
 pytestmark = pytest.mark.skipif(DATA is None, reason="SPASEQ_DATA does not name the data sets")
@@ -47,14 +48,14 @@ def suite_files(suite: str) -> Iterator[tuple[Path, bool]]:
 
 
 def statements(path: Path, messages: bool = False) -> list[Statement]:
-    syntax = syntax_of(str(path))
-    assert syntax is not None
+    known = syntax_of(str(path))
+    assert known is not None
     troubles = Troubles("stop", Counters())
     with closing(Lines(str(path))) as lines:
-        if syntax in ("nt", "nq"):
-            return list(line_statements(lines, syntax, troubles))
+        if known.syntax.line_based:
+            return list(line_statements(lines, known.syntax, troubles))
         read = message_statements if messages else document_statements
-        return list(read(lines, syntax, troubles))
+        return list(read(lines, known.syntax, troubles))
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -75,12 +76,12 @@ def test_w3c_syntax(suite: str) -> None:
 
 
 def _parsed(path: Path) -> list[ox.Quad]:
-    syntax = syntax_of(str(path))
-    assert syntax is not None
+    known = syntax_of(str(path))
+    assert known is not None
     data = b"\n".join(
         b"" if line.startswith(b"VERSION") else line for line in path.read_bytes().split(b"\n")
     )
-    return list(ox.parse(data, format=FORMATS[syntax], base_iri=path.as_uri()))
+    return list(ox.parse(data, format=parser_format(known.syntax), base_iri=path.as_uri()))
 
 
 def _named(quads: list[ox.Quad | None]) -> list[str]:

@@ -21,7 +21,8 @@ from spaseq.io.source import Source
      ("a.jelly", "jelly"), ("a.jelly.gz", "jelly"), ("-", None)],
 )  # fmt: skip
 def test_syntax_by_extension(name: str, syntax: str | None) -> None:
-    assert syntax_of(name) == syntax
+    known = syntax_of(name)
+    assert (known and known.syntax.name) == syntax
 
 
 @pytest.mark.parametrize("name", ["a.csv", "nq", "a.gz", "a.n3"])
@@ -50,7 +51,7 @@ def test_the_syntax_can_be_said(tmp_path: Path) -> None:
 )
 def test_syntax_by_content(text: str, syntax: str) -> None:
     head = Lines("-", io.BytesIO(text.encode())).head()
-    assert syntax_of_content(head) == syntax
+    assert syntax_of_content(head).syntax.name == syntax
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import pytest
 from reading import options, shown
 
 from spaseq.errors import SpaseqError
-from spaseq.io.sinks import Format, Shape, open_sink, writer
+from spaseq.io.formats import Shape, sink_format
+from spaseq.io.sinks import open_sink
 from spaseq.io.source import Source
 from spaseq.rdf.event import DATE_TIME, NUMBER
 from spaseq.rdf.time import from_micros
@@ -44,10 +45,10 @@ def timed(start: float, end: float) -> dict[str, object]:
     }
 
 
-def written(format: Format, matches: Sequence[Match], form: str = "select") -> str:
+def written(format: str, matches: Sequence[Match], form: str = "select") -> str:
     out = io.StringIO(newline="")
-    shape = Shape("q", form, ("company", "p1", "p2"))  # type: ignore[arg-type]
-    opened = writer(format, [shape], out)
+    shapes = [Shape("q", form, ("company", "p1", "p2"))]  # type: ignore[arg-type]
+    opened = sink_format(format, shapes).open(out, shapes)
     for one in matches:
         opened.write(one)
     opened.close()
@@ -148,7 +149,7 @@ GRAPH = (
 @pytest.mark.parametrize(("format", "suffix"), [("trig", "trig"), ("nquads", "nq")])
 @pytest.mark.parametrize("numeric", [False, True])
 def test_constructed_graphs_are_a_stream_again(
-    tmp_path: Path, format: Format, suffix: str, numeric: bool
+    tmp_path: Path, format: str, suffix: str, numeric: bool
 ) -> None:
     changes = timed(0, 1.5) if numeric else {}
     one = match(graph=GRAPH, bindings={}, **changes)
@@ -164,7 +165,7 @@ def test_constructed_graphs_are_a_stream_again(
 
 
 @pytest.mark.parametrize(("format", "suffix"), [("trig", "trig"), ("nquads", "nq")])
-def test_selected_matches_are_described(tmp_path: Path, format: Format, suffix: str) -> None:
+def test_selected_matches_are_described(tmp_path: Path, format: str, suffix: str) -> None:
     path = tmp_path / f"out.{suffix}"
     again = match(query="found")
     path.write_text(written(format, [match(), again]))
@@ -200,7 +201,7 @@ def test_an_ask_is_described_too() -> None:
         ("csv", [Shape("q", "select")] * 2, "the results of one query"),
     ],
 )
-def test_formats_that_do_not_fit(format: Format, shapes: list[Shape], said: str) -> None:
+def test_formats_that_do_not_fit(format: str, shapes: list[Shape], said: str) -> None:
     with pytest.raises(SpaseqError, match=said):
         open_sink(format, shapes)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Counters, Troubles
 from spaseq.io.statements import LineFeed, line_statements
+from spaseq.rdf.formats import N_QUADS
 
 LINES = st.sampled_from(
     [
@@ -57,7 +58,7 @@ def test_blocks_change_nothing(lines: list[bytes], ending: bytes, size: int) -> 
     log: list[str] = []
     troubles = Troubles("skip", Counters(), log.append)
     source = Lines("-", Dribble(ending.join(lines), size))
-    read = [(str(quad), line) for quad, line in line_statements(source, "nq", troubles)]
+    read = [(str(quad), line) for quad, line in line_statements(source, N_QUADS, troubles)]
     good, bad = one_by_one(lines)
     assert read == good
     assert [int(text.split(":")[2]) for text in log] == bad

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.io.native._minting import Minter
+from spaseq.io.native._framing import Minter
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._memory import requests

@@ -1,4 +1,4 @@
-"""The names of the graphs closed last; see _closed.pyx."""
+"""The names of the last graphs that were closed; see _closed_graphs.pyx."""
 
 cimport cython
 from libc.stddef cimport size_t
@@ -7,25 +7,25 @@ from libc.stdint cimport uint32_t, uint64_t
 cdef struct Entry:
     uint32_t tag        # the lower half of the hash
     uint32_t offset     # of the text in `bytes`
-    uint32_t size       # of it; SHORTENED where the name is `beginning` and the text
-    uint32_t before     # the position of an older name in the same chain
-    uint32_t line       # where its graph began, at most 2**32 - 1, and the number of the file
-    uint32_t file
+    uint32_t size       # of it; with the flag SHORTENED the name is `beginning` and the text
+    uint32_t before     # the position of the next older name of the chain
+    uint32_t line       # the line where the graph began, at most 2**32 - 1
+    uint32_t file       # the number of its file
 
 
 @cython.final
 cdef class ClosedNames:
-    cdef Entry* entries     # a ring of `capacity`: that of position p is at p - 1
+    cdef Entry* entries     # a ring of `capacity`; position p is at index p - 1
     cdef uint32_t* heads    # 2 * capacity chains by hash: the position of the newest name, or 0
     cdef uint32_t next      # the position of the next name
     cdef uint32_t capacity, count
-    cdef uint64_t* recent   # a bit per hash of the names that came since the last turn, and
-    cdef uint64_t* older    # of the REMEMBERED before those: where neither is set, none is held
-    cdef uint32_t turn      # how many came since the last turn
-    cdef char* bytes        # a ring of `room`: texts from that of the oldest entry to `write`
+    cdef uint64_t* recent   # a bit per hash of the names since the last turn, and
+    cdef uint64_t* older    # of the REMEMBERED names before them: no bit in either, no such name
+    cdef uint32_t turn      # how many names were inserted since the last turn
+    cdef char* bytes        # a ring of `room`: texts from the oldest entry's to `write`
     cdef size_t room, write
     cdef size_t held        # bytes of texts
-    cdef char* beginning    # that of the first name, which others have too; NULL: no name yet
+    cdef char* beginning    # the common prefix, of the first name; NULL before a first name
     cdef uint32_t beginning_size
 
     cdef void expect(self, uint64_t hash) noexcept nogil

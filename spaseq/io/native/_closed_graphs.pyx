@@ -1,18 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Which graphs are complete: the names of the last 65,536 that were closed, and no more.
+"""The complete graphs of a stream: the names of the last 65,536 that were closed.
 
-Memory must not grow with the stream, so the oldest name is forgotten for the newest. Names
-are told apart by their texts, which lie in a ring of bytes in the order they came, without
-the beginning that most names of a stream share. A table of chains finds them by hash, as a
-Lempel-Ziv compressor finds earlier texts: a chain leads from newer names to older ones and
-ends at the first that is forgotten, so forgetting touches no chain. Nearly every name that
-is asked for is new, so two small maps of bits, which stay in the processor's cache, answer
-first.
+The set is bounded, since memory must not grow with the stream: the newest name evicts the oldest.
+Names are compared by their texts. The texts are in a ring of bytes in the order of insertion,
+without the prefix that most names of a stream share. Hash chains find them, as in a Lempel-Ziv
+compressor: a chain leads from newer names to older ones and ends at the first evicted name, so an
+eviction changes no chain. Nearly every name looked up is new, so two small bit maps, which stay in
+the processor's cache, answer first.
 
-Invariant: the names held are those of the positions `next - count` to `next - 1`, modulo
-2**32; a chain that has outlived that many names may lead to another one, never past one
-that is held. Cost: constant per name; memory grows with the names held, to two megabytes and
-what is left of the texts, of which 4 GiB are held at most.
+Invariant: the names in the set have the positions `next - count` to `next - 1`, modulo 2**32. A
+chain entry of an evicted name may lead to a name of another chain, and never skips a name of its
+own that is in the set. Cost: constant per name. Memory grows with the names in the set, up to two
+megabytes and the texts, which are limited to 4 GiB.
 """
 
 cimport cython
@@ -23,16 +22,16 @@ from spaseq.rdf._terms cimport hash_of
 
 cdef enum:
     FEWEST = 256
-    TIMES = 16              # the capacity when it grows: what is not used yet costs no pages
-    REMEMBERED = 65536
-    WORDS = 8192            # of a map: 8 bits per name
-    SHORTENED = 0x80000000u     # in the size of an entry: its text lacks the beginning
+    TIMES = 16              # growth of the capacity; untouched memory has no pages
+    REMEMBERED = 65536      # names: the greatest capacity
+    WORDS = 8192            # of a bit map: 8 bits per name
+    SHORTENED = 0x80000000u     # flag in the size of an entry: its text lacks the prefix
     MOST_BYTES = 0xFFFFFFFFu
 
 
 @cython.final
 cdef class ClosedNames:
-    """A set of names that forgets the oldest."""
+    """A set of names that evicts the oldest."""
 
     def __cinit__(self):
         self.capacity = FEWEST
@@ -64,22 +63,22 @@ cdef class ClosedNames:
         return self.count
 
     def py_holds(self, bytes name not None):
-        """Whether a name is held; for tests."""
+        """Whether a name is in the set; for tests."""
         return self.find(hash_of(name, len(name)), name, <uint32_t>len(name)) != NULL
 
     def py_add(self, bytes name not None):
-        """Enter a name that is not held; for tests."""
+        """Insert a name that is not in the set; for tests."""
         self.add(hash_of(name, len(name)), name, <uint32_t>len(name), 0, 0)
 
     cdef void expect(self, uint64_t hash) noexcept nogil:
-        """A name with this hash will be asked for and then entered: fetch what is needed."""
+        """Prefetch what `find` and `add` will read for a name with this hash."""
         cdef uint32_t word = <uint32_t>(hash >> 38) & (WORDS - 1)
         prefetch(&self.recent[word])
         prefetch(&self.older[word])
         prefetch(&self.heads[<uint32_t>hash & (2 * self.capacity - 1)])
 
     cdef const Entry* find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
-        """The entry of a name; NULL: it is not held. Good until a name is entered."""
+        """The entry of a name, valid until the next `add`; NULL: the name is not in the set."""
         cdef uint32_t word = <uint32_t>(hash >> 38) & (WORDS - 1)
         cdef uint64_t bit = <uint64_t>1 << (hash >> 32 & 63)
         cdef uint32_t position, age, last = 0
@@ -102,7 +101,7 @@ cdef class ClosedNames:
             position = entry.before
 
     cdef bint _begins(self, const char* text, uint32_t size) noexcept nogil:
-        """Whether the name has the common beginning, and more."""
+        """Whether the name has the common prefix, and more."""
         return (
             self.beginning_size != 0 and size > self.beginning_size
             and memcmp(text, self.beginning, self.beginning_size) == 0
@@ -111,7 +110,7 @@ cdef class ClosedNames:
     cdef int add(
         self, uint64_t hash, const char* text, uint32_t size, uint64_t line, uint32_t file
     ) except -1 nogil:
-        """Enter a name that is not held, and where its graph began."""
+        """Insert a name that is not in the set, and where its graph began."""
         cdef uint32_t chain, shortened = 0
         cdef Entry* entry
         if self.beginning == NULL:
@@ -146,7 +145,7 @@ cdef class ClosedNames:
         return 0
 
     cdef int _begin(self, const char* text, uint32_t size) except -1 nogil:
-        """Take the common beginning from the first name: up to its last `/`, `#` or `:`."""
+        """Set the common prefix: the first name up to its last `/`, `#` or `:`."""
         cdef uint32_t end = size
         while end and text[end - 1] != c"/" and text[end - 1] != c"#" and text[end - 1] != c":":
             end -= 1
@@ -159,7 +158,7 @@ cdef class ClosedNames:
         return 0
 
     cdef void _mark(self, uint64_t hash) noexcept nogil:
-        """Note a name in the map of the recent ones."""
+        """Set the bit of a name in the map of recent names."""
         if self.turn == REMEMBERED:
             self.turn = 0
             self.recent, self.older = self.older, self.recent
@@ -168,16 +167,16 @@ cdef class ClosedNames:
         self.recent[<uint32_t>(hash >> 38) & (WORDS - 1)] |= <uint64_t>1 << (hash >> 32 & 63)
 
     cdef void _forget(self) noexcept nogil:
-        """Drop the oldest name."""
+        """Evict the oldest name."""
         self.held -= self._oldest(0).size & ~SHORTENED
         self.count -= 1
 
     cdef Entry* _oldest(self, uint32_t i) noexcept nogil:
-        """The entry that comes `i` names after the oldest."""
+        """The entry of the `i`-th name after the oldest."""
         return &self.entries[(self.next - self.count + i - 1) & (self.capacity - 1)]
 
     cdef int _widen(self) except -1 nogil:
-        """More capacity; nothing has been forgotten so far, so positions begin at 1."""
+        """Grow the capacity. No name has been evicted so far, so positions begin at 1."""
         cdef uint32_t position, chain
         cdef Entry* entries = <Entry*>resized(
             self.entries, TIMES * <size_t>self.capacity * sizeof(Entry)
@@ -201,7 +200,7 @@ cdef class ClosedNames:
         return 0
 
     cdef int _make_room(self, uint32_t size) except -1 nogil:
-        """See to it that `size` bytes can be written at `write`."""
+        """Make room for `size` bytes at `write`."""
         cdef size_t tail, room, filled = 0
         cdef uint32_t i
         cdef Entry* entry
@@ -210,7 +209,7 @@ cdef class ClosedNames:
             self.write = 0
         tail = self._oldest(0).offset if self.count else 0
         if self.count == 0 or self.write > tail:
-            # The texts are in one piece, tail to write.
+            # The texts are one piece, from `tail` to `write`.
             if self.room - self.write >= size:
                 return 0
             if size < tail:
@@ -220,11 +219,11 @@ cdef class ClosedNames:
             return 0
         room = 2 * self.room + size
         if self.count >= FEWEST:
-            # What the others will need if they are like those so far.
+            # Room for REMEMBERED names of the average size so far.
             room = max(room, self.held // self.count * (REMEMBERED + REMEMBERED // 8))
         room = min(room, <size_t>MOST_BYTES)
         if self.write > tail == 0:
-            # Nothing needs to move within the ring, and pages that are there stay there.
+            # No text moves within the ring, so it is grown in place.
             moved = <char*>resized(self.bytes, room)
             filled = self.write
         else:

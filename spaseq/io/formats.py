@@ -1,0 +1,195 @@
+"""The formats of streams and of results: one entry of `STREAM_SYNTAXES` or `SINKS` each.
+
+The readers, the sinks and the command line derive their choices from these two tables. A new
+syntax of streams is one entry, and a reader if pyoxigraph does not parse the syntax. A new format
+of results is one entry and its writer. The syntaxes that pyoxigraph parses are in
+spaseq/rdf/formats.py, since knowledge bases use them as well.
+
+Readers and writers are imported when they are first used: the command line names the formats
+without their cost, and the reader of Jelly needs a package that is optional.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TextIO, TypeAlias
+
+from spaseq.errors import InputError, InputUnit, SpaseqError
+from spaseq.rdf.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, RdfSyntax, entry, one_of
+
+if TYPE_CHECKING:
+    from spaseq.io.lines import Lines
+    from spaseq.io.read_options import Troubles
+    from spaseq.io.statements import Statement
+    from spaseq.results import Match
+
+# ------------------------------------------------------------------ streams
+
+StatementReader: TypeAlias = "Callable[[Lines, RdfSyntax, Troubles, bool], Iterator[Statement]]"
+"""Reads (file, syntax, where errors are reported, whether it is cut into messages): the statements,
+each with its line or frame, and `(None, line)` for each end of a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSyntax:
+    """How the files of a stream in one syntax are read."""
+
+    syntax: RdfSyntax
+    read: StatementReader | None
+    """None: by the compiled reader of lines, spaseq/io/native/_nquads.pyx."""
+    unit: InputUnit = "line"
+    """What error messages count."""
+    has_messages: bool = False
+    """Whether every file is cut into messages; a file in another syntax announces them."""
+
+
+def _documents(
+    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
+) -> Iterator[Statement]:
+    from spaseq.io.messages import message_statements
+    from spaseq.io.statements import document_statements
+
+    return (message_statements if messages else document_statements)(file, syntax, troubles)
+
+
+def _jelly(
+    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
+) -> Iterator[Statement]:
+    try:
+        from spaseq.io.jelly import jelly_statements
+    except ImportError as error:
+        raise InputError(
+            f"Jelly is read with the package pyjelly: pip install 'spaseq[jelly]' ({error})"
+        ) from error
+    return jelly_statements(file, troubles, messages)
+
+
+JELLY = RdfSyntax("jelly", "Jelly", "application/x-jelly-rdf", named_graphs=True)
+
+STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
+    known.syntax.name: known
+    for known in (
+        StreamSyntax(N_QUADS, None),
+        StreamSyntax(N_TRIPLES, None),
+        StreamSyntax(TRIG, _documents),
+        StreamSyntax(TURTLE, _documents),
+        StreamSyntax(JELLY, _jelly, "frame", has_messages=True),
+    )
+}
+
+
+def stream_syntax(name: str) -> StreamSyntax:
+    """The entry of `STREAM_SYNTAXES`.
+
+    Raises:
+        SpaseqError: for a name that is not in it.
+    """
+    return entry(STREAM_SYNTAXES, name, "syntax of streams")
+
+
+# ------------------------------------------------------------------ results
+
+Form: TypeAlias = Literal["select", "construct", "ask"]
+_ALL_FORMS: tuple[Form, ...] = ("select", "construct", "ask")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one query's results look like, known before there is any."""
+
+    query: str
+    form: Form
+    columns: tuple[str, ...] = ()
+
+
+class Writer(Protocol):
+    """One format: `write` one match after the other, then `close` the document once."""
+
+    def write(self, match: Match) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SinkFormat:
+    """How results are written in one format."""
+
+    name: str
+    open: Callable[[TextIO, Sequence[Shape]], Writer]
+    """Makes the writer; a header is written at once."""
+    forms: tuple[Form, ...] = _ALL_FORMS
+    """The forms of queries whose results can be written."""
+    one_query: bool = False
+    """Whether a document holds the results of one query only."""
+
+
+def _json_lines(out: TextIO, shapes: Sequence[Shape]) -> Writer:
+    from spaseq.io.sinks import JsonLines
+
+    return JsonLines(out)
+
+
+def _csv(out: TextIO, shapes: Sequence[Shape]) -> Writer:
+    from spaseq.io.sparql_results import Csv
+
+    return Csv(out, shapes[0].columns)
+
+
+def _tsv(out: TextIO, shapes: Sequence[Shape]) -> Writer:
+    from spaseq.io.sparql_results import Tsv
+
+    return Tsv(out, shapes[0].columns)
+
+
+def _results_json(out: TextIO, shapes: Sequence[Shape]) -> Writer:
+    from spaseq.io.sparql_results import ResultsJson
+
+    return ResultsJson(out, shapes[0].columns, ask=shapes[0].form == "ask")
+
+
+def _trig(out: TextIO, shapes: Sequence[Shape]) -> Writer:
+    from spaseq.io.rdf_writer import TriG
+
+    return TriG(out)
+
+
+def _nquads(out: TextIO, shapes: Sequence[Shape]) -> Writer:
+    from spaseq.io.rdf_writer import NQuads
+
+    return NQuads(out)
+
+
+SINKS: Mapping[str, SinkFormat] = {
+    known.name: known
+    for known in (
+        SinkFormat("jsonl", _json_lines),
+        SinkFormat("csv", _csv, ("select",), one_query=True),
+        SinkFormat("tsv", _tsv, ("select",), one_query=True),
+        SinkFormat("srj", _results_json, ("select", "ask"), one_query=True),
+        SinkFormat("trig", _trig),
+        SinkFormat("nquads", _nquads),
+    )
+}
+
+
+def sink_format(name: str, shapes: Sequence[Shape]) -> SinkFormat:
+    """The entry of `SINKS` for results of these shapes.
+
+    Raises:
+        SpaseqError: for a name that is not in it, and where the format cannot hold the results.
+    """
+    known = entry(SINKS, name, "format of results")
+    general = [other.name for other in SINKS.values() if not other.one_query]
+    if known.one_query and len(shapes) != 1:
+        raise SpaseqError(
+            f"{name} is one table and can hold the results of one query; "
+            f"use --format {one_of(general)}"
+        )
+    for shape in shapes:
+        if shape.form not in known.forms:
+            raise SpaseqError(
+                f"{name} has no form for the results of {shape.form.upper()}; "
+                f"use --format {one_of(general)}"
+            )
+    return known

@@ -1,0 +1,103 @@
+"""The tables of formats: unknown names, what is derived from an entry, an entry that is added."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+
+from spaseq.errors import SpaseqError
+from spaseq.io import formats
+from spaseq.io.formats import SINKS, STREAM_SYNTAXES, Shape, SinkFormat, StreamSyntax, sink_format
+from spaseq.io.read_options import Framing, ReadOptions
+from spaseq.io.sinks import open_sink
+from spaseq.io.source import Source
+from spaseq.rdf.formats import N_TRIPLES, SYNTAXES, RdfSyntax, parser_format, syntax_of_extension
+from spaseq.results import Match
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (lambda: ReadOptions(syntax="n5"), "'n5' is no syntax of streams; use nq, nt, .* or jelly"),
+        (
+            lambda: open_sink("xls", [Shape("q", "select")]),
+            "'xls' is no format of results; use jsonl, csv, .* or nquads",
+        ),
+    ],
+)
+def test_an_unknown_name_lists_the_known(use: Callable[[], object], said: str) -> None:
+    with pytest.raises(SpaseqError, match=said):
+        use()
+
+
+@pytest.mark.parametrize("syntax", SYNTAXES.values(), ids=lambda syntax: syntax.name)
+def test_entries_agree_with_the_parser(syntax: RdfSyntax) -> None:
+    known = parser_format(syntax)
+    assert (known.name, known.supports_datasets) == (syntax.title, syntax.named_graphs)
+    for extension in (syntax.name, *syntax.other_extensions):
+        assert ox.RdfFormat.from_extension(extension) == known
+        assert syntax_of_extension(extension.upper()) == syntax
+
+
+@pytest.mark.parametrize("form", ["select", "construct", "ask"])
+@pytest.mark.parametrize("known", SINKS.values(), ids=lambda known: known.name)
+def test_each_format_writes_a_document_without_matches(known: SinkFormat, form: str) -> None:
+    shapes = [Shape("q", form, ("v",))]  # type: ignore[arg-type]
+    if form not in known.forms:
+        with pytest.raises(SpaseqError, match=f"{known.name} has no form .* {form.upper()}"):
+            sink_format(known.name, shapes)
+        return
+    out = io.StringIO()
+    sink_format(known.name, shapes).open(out, shapes).close()
+    assert bool(out.getvalue()) == (known.name not in ("jsonl", "nquads"))
+
+
+def test_a_syntax_is_added_by_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Extension, option and reader are derived from the entry."""
+
+    def read(file, syntax, troubles, messages) -> Iterator[tuple[ox.Quad, int]]:  # type: ignore[no-untyped-def]
+        while line := file.readline():
+            named = [ox.NamedNode(f"urn:{word}") for word in line.decode().split()]
+            yield ox.Quad(*named, ox.DefaultGraph()), file.number  # type: ignore[arg-type]
+
+    words = StreamSyntax(replace(N_TRIPLES, name="words", title="Words"), read, "frame")
+    monkeypatch.setitem(STREAM_SYNTAXES, "words", words)  # type: ignore[arg-type]
+    (tmp_path / "a.words").write_text("a b c\na b d\n")
+    (tmp_path / "b.data").write_text("a b c\n")
+    for name, syntax, count in (("a.words", None, 2), ("b.data", "words", 1)):
+        options = ReadOptions(Framing.parse("triples:1"), syntax=syntax)
+        events = list(Source("urn:s", [str(tmp_path / name)], options))
+        assert len(events) == count
+        assert str(events[0].facts[0][0]) == "<urn:a>"
+
+
+def test_a_sink_is_added_by_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Count:
+        def __init__(self, out: io.TextIOBase) -> None:
+            self.out, self.matches = out, 0
+
+        def write(self, match: Match) -> None:
+            self.matches += 1
+
+        def close(self) -> None:
+            self.out.write(str(self.matches))
+
+    counting = SinkFormat("count", lambda out, shapes: Count(out), ("ask",))  # type: ignore[arg-type]
+    monkeypatch.setitem(formats.SINKS, "count", counting)  # type: ignore[arg-type]
+    path = tmp_path / "n"
+    with open_sink("count", [Shape("q", "ask")], str(path)) as sink:
+        sink.write(None)  # type: ignore[arg-type]
+    assert path.read_text() == "1"
+
+
+def test_the_command_line_names_the_formats_without_reading_the_parser() -> None:
+    code = "import sys, spaseq.cli; print([m for m in sys.modules if 'oxigraph' in m])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"
