@@ -90,7 +90,7 @@ def test_a_comparison_across_steps_visits_the_groups_it_may_hit_as_explain_says(
 def test_a_filter_across_steps_visits_every_group_as_explain_says() -> None:
     compared = {**APART, "B": "{ [] :b ?y FILTER(?y < ?x + 0) }"}
     program = spaseq.compile(query("A : B", compared, "1 HOUR"))
-    assert "linear in the groups that wait in place 2" in program.explain()
+    assert "linear in the groups waiting in place 2" in program.explain()
     run = fed(query("A : B", compared, "1 HOUR"), "a" * 100 + "b" * 10)
     assert visited(run) == 100 + 10 * 100
 
