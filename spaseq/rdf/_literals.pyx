@@ -47,26 +47,28 @@ cdef extern from *:
             int *second) {
     #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
         const uint64_t sixes = 0x0606060606060606ULL, high = 0xF0F0F0F0F0F0F0F0ULL;
-        uint64_t date, time, last = 0;
+        uint64_t date, time;
+        uint32_t middle;
         memcpy(&date, text, 8);
-        memcpy(&time, text + 8, 8);
-        memcpy(&last, text + 16, 3);
+        memcpy(&middle, text + 7, 4);
+        memcpy(&time, text + 11, 8);
         date ^= 0x2D30302D30303030ULL;      /* 0000-00- */
-        time ^= 0x30303A3030543030ULL;      /* 00T00:00 */
-        last ^= 0x30303AULL;                /* :00 */
-        if (((date | (date + sixes) | time | (time + sixes) | last | (last + sixes)) & high)
-                || (date & 0xFF0000FF00000000ULL) || (time & 0x0000FF0000FF0000ULL)
-                || (last & 0xFF))
+        middle ^= 0x5430302DU;              /* -00T */
+        time ^= 0x30303A30303A3030ULL;      /* 00:00:00 */
+        if (((date | (date + sixes) | time | (time + sixes)) & high)
+                || ((middle | (middle + (uint32_t)sixes)) & (uint32_t)high)
+                || (date & 0xFF0000FF00000000ULL) || (middle & 0xFF0000FFU)
+                || (time & 0x0000FF0000FF0000ULL))
             return 0;
         date = 10 * date + (date >> 8);     /* in the place of the first digit of each pair */
+        middle = 10 * middle + (middle >> 8);
         time = 10 * time + (time >> 8);
-        last = 10 * last + (last >> 8);
         *year = 100 * (int)(date & 0xFF) + (int)(date >> 16 & 0xFF);
         *month = (int)(date >> 40 & 0xFF);
-        *day = (int)(time & 0xFF);
-        *hour = (int)(time >> 24 & 0xFF);
-        *minute = (int)(time >> 48 & 0xFF);
-        *second = (int)(last >> 8 & 0xFF);
+        *day = (int)(middle >> 8 & 0xFF);
+        *hour = (int)(time & 0xFF);
+        *minute = (int)(time >> 24 & 0xFF);
+        *second = (int)(time >> 48 & 0xFF);
         return 1;
     #else
         return 0;
