@@ -5,6 +5,9 @@ from __future__ import annotations
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.nfa.native import tables
 
+_CHOOSES_BY_SHARING = frozenset(("ANY", "NEXT", "LAST", "MAX"))
+"""The modes of EMIT that the compiled core computes from the parts that matches share."""
+
 
 def choosing(query: CompiledQuery) -> str:
     """What chooses among the matches of an instant by what they share: of EMIT, or `LIMIT`.
@@ -18,8 +21,10 @@ def choosing(query: CompiledQuery) -> str:
     conjoined = any(atom.kind != "single" for atom in query.automaton.atoms)
     if query.automaton.waits or conjoined:
         return ""
-    if plan.emit not in ("ALL", "STRICT"):
+    if plan.emit in _CHOOSES_BY_SHARING:
         return plan.emit
+    if plan.emit not in ("ALL", "STRICT"):
+        return ""
     if plan.emit == "STRICT" and not tables.joins_strictly(plan, query.automaton):
         return ""
     output = plan.output

@@ -200,9 +200,13 @@ class FromKb:
     span: Span = no_span()
 
 
+EmitMode: TypeAlias = OneOf["ALL", "ANY", "NEXT", "LAST", "MAX", "STRICT"]
+"""The modes of EMIT; `spaseq.nfa.selection` defines what each selects."""
+
+
 @dataclass(frozen=True, slots=True)
 class Emit:
-    mode: OneOf["ALL", "ANY", "NEXT", "LAST", "MAX", "STRICT"]
+    mode: EmitMode
     span: Span = no_span()
 
 

@@ -6,6 +6,9 @@ built-in and a unit of time); the lexer chooses by context.
 
 from __future__ import annotations
 
+from typing import get_args
+
+from spaseq.parser.ast import EmitMode
 from spaseq.sparql.builtins import AGGREGATES, BUILTINS, SYNONYMS
 
 MICROSECONDS = {
@@ -16,12 +19,10 @@ MICROSECONDS = {
     "DAY": 86_400_000_000,
 }
 
-EMIT_MODES = ("ALL", "ANY", "NEXT", "LAST", "MAX", "STRICT")
-
 FAMILIES: dict[str, frozenset[str]] = {
     "AGGREGATE": frozenset(AGGREGATES),
     "BOOLEAN": frozenset(("TRUE", "FALSE")),
     "BUILTIN": frozenset((*BUILTINS, *SYNONYMS)),
-    "EMIT_MODE": frozenset(EMIT_MODES),
+    "EMIT_MODE": frozenset(get_args(EmitMode)),
     "TIME_UNIT": frozenset((*MICROSECONDS, *(f"{unit}S" for unit in MICROSECONDS))),
 }

@@ -166,7 +166,7 @@ class QueryPlan:
     partition: tuple[str, ...]
     sequence: ast.Sequence
     window: Window
-    emit: Literal["ALL", "ANY", "NEXT", "LAST", "MAX", "STRICT"]
+    emit: ast.EmitMode
     skip_past_last: bool
     output: Output
     registers_stream: str | None
