@@ -357,7 +357,7 @@ cdef class EventReader:
         return 0
 
     def whole(self):
-        """The name of the open graph if it has facts and, unless untimed, a timestamp; else None."""
+        """The name of the open graph if it has facts and, if timed, a timestamp; else None."""
         if self.cut != Cut.GRAPHS or not self.is_open or self.statements == 0:
             return None
         if self.timed and self.stamp_count == 0:

@@ -369,11 +369,11 @@ cdef inline const char* rest_of_line(const char* at, const char* end) noexcept n
 
 # ------------------------------------------------------------------ usual lines
 
-# A usual line is a fact of the open graph with the predicted subject (of the line before), predicate
-# (the one that followed last time) and graph, and an object of the usual form. Most lines of most
-# streams are usual, and a few comparisons validate one. The loop over them is compiled twice if the
-# compiler supports it: for any processor, and for processors with AVX2, which compare 32 bytes at
-# once. The choice is made at run time.
+# A usual line is a fact of the open graph with the predicted subject (of the line before),
+# predicate (the one that followed last time) and graph, and an object of the usual form. Most lines
+# of most streams are usual, and a few comparisons validate one. The loop over them is compiled
+# twice if the compiler supports it: for any processor, and for processors with AVX2, which compare
+# 32 bytes at once. The choice is made at run time.
 cdef extern from *:
     """
     /* A term in the buffer, and its number; 0 if it is valid and not entered. */
