@@ -287,11 +287,15 @@ class PartProcessor(StatefulProcessor):
 
 
 def _set_timer(handle: StatefulProcessorHandle, wake: int | None, watermark: int) -> None:
-    """Wake a group when the watermark has passed a time in microseconds, and at no other time."""
+    """Wake a group when the watermark has passed a time in microseconds, and at no other time.
+
+    A timer expires when the watermark reaches it. So all buckets release the events of a time in
+    the same batch, and no part passes a time before it has these events.
+    """
     for timer in list(handle.listTimers()):
         handle.deleteTimer(timer)
     if wake is not None:
-        handle.registerTimer(max(watermark + 1, wake // 1000))
+        handle.registerTimer(max(watermark, wake // 1000) + 1)
 
 
 class Unpacking:

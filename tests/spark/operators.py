@@ -84,7 +84,7 @@ class Operator:
         for key, times in list(self.timers.items()):
             self.key = key
             for time in sorted(times):
-                if time < watermark and time in times:
+                if time <= watermark and time in times:
                     times.discard(time)
                     given += processor.handleExpiredTimer((key,), self, None)
         return given
