@@ -16,13 +16,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.limit_errors import exceeded
-from spaseq.engine.linking import linked
 from spaseq.engine.native._matches import Matches
 from spaseq.engine.native.query_run import NativeRun, native_run
 from spaseq.engine.native.snapshot import count_on, put_back, taken_out
 from spaseq.engine.output import OutputStage
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.place_names import Notation
+from spaseq.engine.residual_filters import linked
 from spaseq.errors import LimitExceeded
 from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import CurrentGraphs

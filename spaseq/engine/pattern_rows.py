@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from spaseq.engine.compiled import CompiledQueries, CompiledQuery
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery, counts_events
 from spaseq.engine.entailment import Closure, Entailed, Seen
-from spaseq.engine.fitness import counts_events
 from spaseq.engine.kb_prefetch import Holder, look_ahead
 from spaseq.errors import KbError
 from spaseq.gpm.bind_join import BindJoin

@@ -279,7 +279,7 @@ cdef class NativeStep(Readers):
             elif term:
                 values[cell] = self.batch.term(term)
         event = None
-        if question.looks:
+        if question.reads_event:
             if self.conditions.instant < 0:
                 event = self._event()
             else:

@@ -13,10 +13,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from spaseq.engine.native.cells import CellCheck
 from spaseq.engine.native.graph_check import GraphCheck
 from spaseq.engine.native.query_run import NativeRun
-from spaseq.engine.native.snapshot import LiveRegisters
+from spaseq.engine.native.snapshot import CellCheck, LiveRegisters
 from spaseq.nfa.automaton import ACCEPT
 from spaseq.nfa.native.conjunction_tables import DATED
 from spaseq.nfa.state import (

@@ -10,8 +10,8 @@ that of all, so that walks take no longer than the matches they find. Cost: line
 
 from __future__ import annotations
 
-from spaseq.engine.native.cells import CellCheck
 from spaseq.engine.native.query_run import NativeRun
+from spaseq.engine.native.snapshot import CellCheck
 from spaseq.nfa.automaton import ACCEPT, Atom, Edge
 from spaseq.nfa.state import NOTHING, AutomatonState, LabelState, NodeState, UnionState
 from spaseq.rdf.checked import GREATEST, LEAST, MOST_ORDINAL, refuse, whole

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from spaseq.engine.compiled import CompiledQuery
-from spaseq.engine.fitness import choosing
+from spaseq.engine.compiled import CompiledQuery, shared_selection
 from spaseq.engine.native._aggregates import NativeAggregates
 from spaseq.engine.native._decode import Reading
 from spaseq.engine.native._driver import NativeStep
 from spaseq.engine.native._matches import Matches, MatchMaker
 from spaseq.engine.native._push import Pushing
-from spaseq.engine.residual_filters import looks, tests, valuations
+from spaseq.engine.residual_filters import reads_event, tests, valuations
 from spaseq.engine.stream_clock import Admission
 from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
@@ -60,7 +59,7 @@ def native_run(
     matchers: Matchers,
     limits: Limits = NO_LIMITS,
 ) -> NativeRun:
-    """The compiled run of a query that is fit for it (`spaseq.engine.fitness`)."""
+    """The compiled run of a query."""
     plan = compiled.plan
     slots = registers.slots()
     filters = [
@@ -72,7 +71,7 @@ def native_run(
     looking = {
         occurrence.gpm
         for occurrence, *some in zip(occurrences, filters, assigned, strict=True)
-        if any(map(looks, chain(*some)))
+        if any(map(reads_event, chain(*some)))
     }
     recalled = [
         gpm in looking and columns is not None for gpm, columns in enumerate(tables.search.kept)
@@ -155,7 +154,7 @@ class NativeRun:
         self._projected = _projected(compiled, registers)
         order = compiled.plan.output.order
         self._order = [(name, registers.number[register]) for name, register in order]
-        self.best = self._chooser(choosing(compiled))
+        self.best = self._chooser(shared_selection(compiled))
         """What chooses among the matches of an instant without listing them, where it may."""
         self._earliest = self.best if isinstance(self.best, Earliest) else None
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
@@ -368,7 +367,7 @@ def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[s
     output = plan.output
     if output.form != "select" or output.distinct:
         return None
-    if output.limit is not None and (plan.skip_past_last or choosing(compiled) != "LIMIT"):
+    if output.limit is not None and (plan.skip_past_last or shared_selection(compiled) != "LIMIT"):
         return None
     if (
         compiled.automaton.waits

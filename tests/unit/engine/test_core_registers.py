@@ -18,7 +18,7 @@ from test_core_campaign import CHUNK, EXAMPLES, SEED, WAYS, failed, objections, 
 import spaseq
 from spaseq.engine import compaction
 from spaseq.engine.aggregates import RunningAggregates, heeds_distinct
-from spaseq.engine.native.cells import Numbers, Terms, cell_of, number_of
+from spaseq.engine.native.snapshot import Numbers, Terms, cell_of, number_of
 from spaseq.errors import LimitExceeded
 from spaseq.gpm.python.aggregates import aggregate
 from spaseq.nfa.native.register_tables import FAILED, NEVER_BOUND, OPENED
