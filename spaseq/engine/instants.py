@@ -243,28 +243,37 @@ class QueryRun:
         whose time or ordinal does not follow from the last one's.
         """
         self.domain = self.domain or batch.time(first).domain
-        after = self.native.run(batch, first, position)
+        numbers = self.native.numbers_of(batch.stream, batch.file)
+        after = self.native.step.run(batch, first, *numbers, position)
         if after > first:
-            time = self.taken(batch, after)
+            time = self.advance_to(batch, after)
             return after, self._completed(time)
         return after, ()
 
     def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches | None:
-        """As `run`, the matches of one event after the other; None where that cannot be.
+        """As `run`, as an iterator over the matches of all events; None if there is no maker.
 
-        `taken` must hear how far it came, before anything else is done with the run.
+        The caller calls `advance_to` with the progress of the iterator before any other method.
         """
-        if self.native.matches is None:
+        maker = self.native.matches
+        if maker is None:
             return None
         self.domain = self.domain or batch.time(first).domain
-        return self.native.stream(batch, first, position, kb)
+        return maker.run(
+            batch,
+            first,
+            *self.native.numbers_of(batch.stream, batch.file),
+            position,
+            self.plan.skip_past_last,
+            kb,
+        )
 
-    def told(self, error: BaseException) -> BaseException:
-        """An error that stopped what `stream` gave, in words where it is a bound."""
+    def reported(self, error: BaseException) -> BaseException:
+        """The error to raise for an error of the core: a limit becomes `LimitExceeded`."""
         return self.exceeded(error) if isinstance(error, LimitReached) else error
 
-    def taken(self, batch: EventBatch, after: int) -> Timestamp:
-        """The events of a batch before `after` have been taken; the time that it is."""
+    def advance_to(self, batch: EventBatch, after: int) -> Timestamp:
+        """Advance over the events of a batch before `after`; returns the present time."""
         self.time = batch.time(after - 1)
         self.domain = self.time.domain
         self.ordinal = self.delivered[batch.stream] = batch.ordinal(after - 1) + 1

@@ -74,8 +74,8 @@ class Ahead:
             yield known.popitem()[0]
 
 
-def look_ahead(queries: Sequence[Holder], joins: Callable[[int], Sequence[BindJoin]]) -> None:
-    """Have the joins of each task ask for what partial matches hold, too."""
+def add_sources(queries: Sequence[Holder], joins: Callable[[int], Sequence[BindJoin]]) -> None:
+    """Let the joins of each task also request keys that partial matches hold."""
     for query in queries:
         for place, registers, join in _held(query.compiled, joins):
             if not isinstance(join.ahead, Ahead):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, counts_events
 from spaseq.engine.entailment import Closure, Entailed, Seen
-from spaseq.engine.kb_prefetch import Holder, look_ahead
+from spaseq.engine.kb_prefetch import Holder, add_sources
 from spaseq.errors import KbError
 from spaseq.gpm.bind_join import BindJoin
 from spaseq.gpm.matchers import Matchers
@@ -72,10 +72,10 @@ class EventRows:
                             some.append(join)
         return joins
 
-    def look_ahead(self, queries: Sequence[Holder]) -> None:
-        """Have the KB asked for what the partial matches of queries hold, too."""
+    def prefetch(self, queries: Sequence[Holder]) -> None:
+        """Add the keys that partial matches of queries hold to the requests of the KB."""
         self._holders = queries
-        look_ahead(queries, self.matchers.joins)
+        add_sources(queries, self.matchers.joins)
 
     def renew(self, closures: Mapping[Seen, Closure]) -> None:
         """Enter the KB as it is now; with other closures there are other matchers then.
@@ -95,7 +95,7 @@ class EventRows:
         else:
             self.matchers.fill()
         self._joins = self._by_stream()
-        look_ahead(self._holders, self.matchers.joins)
+        add_sources(self._holders, self.matchers.joins)
 
     def _take(self, closures: Mapping[Seen, tuple[NamedGraphs, Rules]]) -> None:
         for seen, (closed, rules) in closures.items():

@@ -34,6 +34,7 @@ from spaseq.runs import Run
 def run_plainly(run: Run, limits: Limits = NO_LIMITS) -> Run:
     """Let a new run go without the compiled core."""
     run.queries = [PlainQueryRun(query, run, limits) for query in run.queries]
+    run.evaluation.queries = run.queries
     return run
 
 

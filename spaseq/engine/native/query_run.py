@@ -10,14 +10,15 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
+from spaseq.engine._alone import Alone
 from spaseq.engine.compiled import CompiledQuery, shared_selection
 from spaseq.engine.native._aggregates import NativeAggregates
 from spaseq.engine.native._decode import Reading
 from spaseq.engine.native._driver import NativeStep
-from spaseq.engine.native._matches import Matches, MatchMaker
+from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._push import Pushing
 from spaseq.engine.residual_filters import reads_event, tests, valuations
-from spaseq.engine.stream_clock import Admission
+from spaseq.engine.stream_clock import StreamClock
 from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.automaton import Link
@@ -177,54 +178,39 @@ class NativeRun:
     def feed(self, event: Event) -> None:
         """One event of the open instant."""
         batch, index = self.matchers.encoded(event)
-        self.step.feed(batch, index, *self._place(event.stream, batch.file))
-
-    def run(self, batch: EventBatch, first: int, position: int) -> int:
-        """The events of a batch from `first` on, until one completes a match; the next one.
-
-        `position` is how many events the run had before.
-        """
-        return self.step.run(batch, first, *self._place(batch.stream, batch.file), position)
+        self.step.feed(batch, index, *self.numbers_of(event.stream, batch.file))
 
     def tally(self, batch: EventBatch, position: int, most: int) -> tuple[int, int, int]:
         """A whole batch: events, matches (`most` of each event), witnesses; no object is made."""
-        place, skip = self._place(batch.stream, batch.file), self._plan.skip_past_last
+        place, skip = self.numbers_of(batch.stream, batch.file), self._plan.skip_past_last
         earliest = None if self.matches is None else self._earliest
         return self.step.tally(batch, 0, *place, position, skip, earliest, most)
 
-    def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches:
-        """The matches of the events of a batch, for a run that makes them one by one.
-
-        It goes on from event to event as they are asked for, while the `kb` stays as it is.
-        """
-        assert self.matches is not None
-        skip = self._plan.skip_past_last
-        return self.matches.run(
-            batch, first, *self._place(batch.stream, batch.file), position, skip, kb
-        )
-
-    def pushing(self, at: Admission, relevance: Relevance, kb: Knowledge) -> Pushing | None:
-        """What takes the events after `at` one by one, for a run that makes matches so."""
-        if self.matches is None or at.time is None or at.closed is None:
+    def pushing(
+        self, alone: Alone, clock: StreamClock, relevance: Relevance, kb: Knowledge
+    ) -> Pushing | None:
+        """A batch that pushed events are appended to; None if the query has no match maker."""
+        if self.matches is None or clock.time is None or clock.closed is None:
             return None
         (stream,) = self._plan.streams
         return Pushing(
-            at.alone,
+            alone,
             self.matches,
             EventBatch(self.matchers.dictionary, stream),
             relevance,
             kb,
             self._plan.skip_past_last,
-            *self._place(stream, ""),
-            at.events,
-            at.domain == DATE_TIME,
-            at.time.micros,
-            at.ordinals.get(stream, 0),
-            at.closed,
-            at.time_precision,
+            *self.numbers_of(stream, ""),
+            clock.events,
+            clock.domain == DATE_TIME,
+            clock.time.micros,
+            clock.ordinals.get(stream, 0),
+            clock.closed,
+            clock.time_precision,
         )
 
-    def _place(self, stream: str, file: str) -> tuple[int, int]:
+    def numbers_of(self, stream: str, file: str) -> tuple[int, int]:
+        """The numbers by which the core identifies a stream and a file."""
         return self.streams[stream], self.file_number(file)
 
     def close_instant(self) -> None:
