@@ -1,12 +1,12 @@
 """`Run.save` and `Program.resume`: the state of a run as a versioned, compressed blob.
 
 The blob holds what the window still needs: live groups and their part of the tECS, rows,
-registers, buffers, counters; never the KB, which is given again on resuming. Fingerprints of the
-queries guard against resuming another program. A resumed run gives the same matches as
-one that never stopped.
+registers, buffers and counters. It does not hold the KB, which the caller passes to `resume`.
+Fingerprints of the queries prevent resuming another program. A resumed run returns the same matches
+as a run without interruption.
 
-A blob is data from outside: nothing is built from it before all of it has been checked, its shape
-here and in `spaseq.rdf.codec`, what an automaton remembers in `spaseq.engine.native.check`.
+A blob is untrusted data. This module and `spaseq.rdf.codec` check its shape, and
+`spaseq.engine.native.check` checks the states of automata, before anything is built from it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _OF_QUERY = (
 
 
 def fingerprints(program: CompiledQueries) -> list[tuple[str, str]]:
-    """The name and a digest of each query; two programs share all iff they say the same."""
+    """The name and a digest of each query; equal iff two programs have the same queries."""
     return [
         (name, hashlib.sha256(format_query(query).encode()).hexdigest())
         for query, name in zip(program.sources, program.names, strict=True)
@@ -66,10 +66,10 @@ def fingerprints(program: CompiledQueries) -> list[tuple[str, str]]:
 
 
 def save(run: Evaluation) -> bytes:
-    """The state of a run that goes on.
+    """The state of a run, as a blob.
 
     Raises:
-        RunFailed: for one that has failed.
+        RunFailed: if the run has failed.
     """
     clock = run.clock
     clock.check_running()
@@ -138,9 +138,9 @@ class SavedState:
             name: _fixed(self._reader.term(number, "bound"))
             for name, number in self._data["bound"].items()
         }
-        """The variables that had been fixed when it was saved."""
+        """The bound variables of the saved run."""
         self.entail: str | None = self._data["entail"]
-        """The regime of entailment it was saved under."""
+        """The entailment regime of the saved run."""
         if self.entail is not None and text(self.entail, "entail") not in REGIMES:
             refuse("entail", f"there is no entailment {self.entail!r}")
         self._program = [
@@ -151,11 +151,11 @@ class SavedState:
         ]
 
     def fits(self, program: CompiledQueries) -> bool:
-        """Whether it was saved by a run of these very queries."""
+        """Whether the saved run had exactly these queries."""
         return self._program == fingerprints(program)
 
     def difference(self, program: CompiledQueries) -> str:
-        """What makes the queries it was saved with others than those of a program."""
+        """A text on how the saved queries differ from the ones of a program."""
         saved, given = dict(self._program), dict(fingerprints(program))
         missing = [name for name in saved if name not in given]
         added = [name for name in given if name not in saved]
@@ -170,11 +170,10 @@ class SavedState:
         return "; ".join(parts) or "the queries come in another order"
 
     def restore(self, run: Evaluation) -> None:
-        """Fill a fresh run of the same program.
+        """Restore the state into a fresh run of the same program.
 
         Raises:
-            StateError: if some of it is not what such a run can have saved; the fresh run is of
-                no use then.
+            StateError: if no such run can have saved the state; the fresh run is unusable then.
         """
         try:
             _restore(run, self._data, self._reader)
@@ -277,7 +276,7 @@ def _restore_query(
 
 
 def _queued(query: QueryRun, data: Any, reader: Reader) -> dict[int, list[Event]]:
-    """Events of the open timestamp whose instants have not come yet, by their ordinals."""
+    """By ordinal: events of the open timestamp whose instants are not open yet."""
     found: dict[int, list[Event]] = {}
     for row in listed(data, "queued"):
         number, numbers = listed(row, "queued", 2)
@@ -298,7 +297,7 @@ def _queued(query: QueryRun, data: Any, reader: Reader) -> dict[int, list[Event]
 
 
 def _check_events(run: Evaluation, query: QueryRun, delayed: Sequence[Event]) -> None:
-    """Events that a query has not been handed yet come after those that it has been handed."""
+    """Check that delayed events of a query follow the events that it has processed."""
     core, clock = query.native.core, run.clock
     least = core.window.micros + 1 if core.window.now >= 0 else LEAST
     seen = {(event.stream, *event.instant) for event in delayed}
@@ -342,7 +341,7 @@ def _domain(value: Any, where: str, nothing: Any) -> Any:
 
 
 def _time(value: Any, where: str, clock: StreamClock, reader: Reader) -> Timestamp | None:
-    """A time that the run has come to, or None."""
+    """A time that is not later than the run's, or None."""
     if value is None:
         return None
     time = reader.time(value, where)

@@ -247,7 +247,7 @@ def test_nothing_expires_without_a_window() -> None:
 def test_without_a_window_memory_is_that_of_what_may_still_match(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "LEAST", 1 << 14)
+    monkeypatch.setattr(compaction, "COMPACTION_MIN_BYTES", 1 << 14)
     of = program(
         "SEQ(A ; B+ ; C)",
         "DEFINE GPM A ON s { ?k :a ?x } DEFINE GPM B ON s { ?k :b ?y FILTER(SUM(?y) > 0) } "
