@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Steps of a match → witnesses, bindings and JSON, when somebody looks.
+"""Steps of a match → witnesses, bindings and JSON, on demand.
 
-A `Taken` is a step with its event, for all matches they are part of: the texts of its terms, and
-what has been made of them. A `Reading` knows what a query calls its steps and variables, and which
-step gave each variable its value: it takes the edges again that the automaton has taken.
+A `Taken` is a step with its event, shared by all matches with the step: the texts of its terms,
+and the objects decoded from them so far. A `Reading` has the names of a query's steps and
+variables. It finds the step that bound each variable by replaying the edges of the match.
 
-Invariant: neither holds anything of a run.
-Cost: linear in the steps of a match and what their edges do; a witness is made once.
+Invariant: neither refers to a run.
+Cost: linear in the steps of a match and the effects of their edges; each witness is decoded once.
 """
 
 cimport cython
@@ -38,13 +38,13 @@ cdef str _quoted(str text):
 
 
 cdef class Reading:
-    """How steps are read as the witnesses and bindings of a query's matches.
+    """Decodes the witnesses and bindings of a query's matches.
 
     Args:
         query: its name.
         rows: the tables of its automaton (`spaseq.nfa.native.table_types.CoreTables`).
-        columns: the projected variables, with the register each is read from.
-        steps: for each edge the name of its GPM and the variables of its rows.
+        columns: the projected variables, each with its register.
+        steps: per edge, the name of its GPM and the variables of its rows.
         streams: their IRIs.
     """
 
@@ -77,7 +77,7 @@ cdef class Reading:
         give_back(self.origins)
 
     cdef bytes json(self, tuple steps, object kb_version):
-        """A match as `spaseq.results.data` has it."""
+        """A match in JSON, in the form of `spaseq.results.data`."""
         cdef Text text
         cdef Taken taken = <Taken>steps[0]
         cdef Taken last = <Taken>steps[len(steps) - 1]
@@ -130,7 +130,7 @@ cdef class Reading:
         return bindings
 
     cdef int _replay(self, tuple steps) except -1:
-        """Take the steps again, to see which row gave each register its value."""
+        """Replay the steps to find the row that bound each register."""
         cdef uint32_t i
         cdef Taken taken
         self.begin()
@@ -140,12 +140,12 @@ cdef class Reading:
         return 0
 
     cdef int begin(self) noexcept:
-        """No register has a value."""
+        """Unbind all registers."""
         memset(self.origins, 0, self.cells * sizeof(Origin))
         return 0
 
     cdef int go_on(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept:
-        """A step takes an edge with a row; a column of it is bound where `bound` is not 0."""
+        """Apply the edge of a step; a column of the row is bound if its `bound` is not 0."""
         cdef uint32_t j, k
         cdef Edge* taken = &self.tables.edges[edge]
         cdef Effect* effect
@@ -173,13 +173,13 @@ cdef class Reading:
 @cython.freelist(64)
 @cython.no_gc
 cdef class Taken:
-    """A step with its event, for all matches they are part of."""
+    """A step with its event, shared by all matches with the step."""
 
     cdef const uint32_t* sizes(self) noexcept:
         return <const uint32_t*>PyBytes_AS_STRING(self.texts)
 
     cdef const char* _text(self, uint32_t place) noexcept:
-        """Where the text of a term begins."""
+        """The text of a term."""
         cdef const uint32_t* sizes = self.sizes()
         cdef const char* text = PyBytes_AS_STRING(self.texts) + self.count * sizeof(uint32_t)
         cdef uint32_t i
@@ -188,7 +188,7 @@ cdef class Taken:
         return text
 
     cdef list read(self):
-        """Its terms, None for what is not bound."""
+        """The terms; None for an unbound column."""
         cdef const uint32_t* sizes = self.sizes()
         cdef uint32_t i
         if self.terms is None:
@@ -199,7 +199,7 @@ cdef class Taken:
         return self.terms
 
     cdef int put_term(self, Text* text, uint32_t place) except -1:
-        """A term in JSON."""
+        """Append a term in JSON."""
         return put_term(text, self._text(place), self.sizes()[place])
 
     cdef bytes json(self, Reading reading):
