@@ -11,7 +11,7 @@ cdef struct Origin:
     uint32_t column
 
 
-cdef class Reading:
+cdef class MatchDecoder:
     cdef Tables tables
     cdef tuple names            # of the projected variables
     cdef uint32_t* registers    # of the projected variables
@@ -33,7 +33,7 @@ cdef class Reading:
     cdef int go_on(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept
 
 
-cdef class Taken:
+cdef class DecodedStep:
     cdef uint32_t edge
     cdef int64_t micros
     cdef uint32_t ordinal, domain, stream, count
@@ -49,5 +49,5 @@ cdef class Taken:
     cdef const char* _text(self, uint32_t place) noexcept
     cdef list read(self)
     cdef int put_term(self, Text* text, uint32_t place) except -1
-    cdef bytes json(self, Reading reading)
-    cdef object witness(self, Reading reading)
+    cdef bytes json(self, MatchDecoder reading)
+    cdef object witness(self, MatchDecoder reading)

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Steps of a match → witnesses, bindings and JSON, on demand.
 
-A `Taken` is a step with its event, shared by all matches with the step: the texts of its terms,
-and the objects decoded from them so far. A `Reading` has the names of a query's steps and
-variables. It finds the step that bound each variable by replaying the edges of the match.
+A `DecodedStep` is a step with its event, shared by all matches with the step: the texts of its
+terms, and the objects decoded from them so far. A `MatchDecoder` has the names of a query's steps
+and variables. It finds the step that bound each variable by replaying the edges of the match.
 
 Invariant: neither refers to a run.
 Cost: linear in the steps of a match and the effects of their edges; each witness is decoded once.
@@ -37,7 +37,7 @@ cdef str _quoted(str text):
     return json.dumps(text, ensure_ascii=False)
 
 
-cdef class Reading:
+cdef class MatchDecoder:
     """Decodes the witnesses and bindings of a query's matches.
 
     Args:
@@ -79,8 +79,8 @@ cdef class Reading:
     cdef bytes json(self, tuple steps, object kb_version):
         """A match in JSON, in the form of `spaseq.results.data`."""
         cdef Text text
-        cdef Taken taken = <Taken>steps[0]
-        cdef Taken last = <Taken>steps[len(steps) - 1]
+        cdef DecodedStep taken = <DecodedStep>steps[0]
+        cdef DecodedStep last = <DecodedStep>steps[len(steps) - 1]
         cdef uint32_t i
         cdef bint several = False
         memset(&text, 0, sizeof(Text))
@@ -97,13 +97,13 @@ cdef class Reading:
                         put(&text, b", ", 2)
                     several = True
                     put_bytes(&text, <bytes>self.column_openings[i])
-                    taken = <Taken>steps[self.origins[self.registers[i]].step - 1]
+                    taken = <DecodedStep>steps[self.origins[self.registers[i]].step - 1]
                     taken.put_term(&text, self.origins[self.registers[i]].column + 2)
             put(&text, b'}, "events": [', 14)
             for i in range(<uint32_t>len(steps)):
                 if i:
                     put(&text, b", ", 2)
-                put_bytes(&text, (<Taken>steps[i]).json(self))
+                put_bytes(&text, (<DecodedStep>steps[i]).json(self))
             put(&text, b"]", 1)
             if kb_version != 1:
                 put(&text, b', "kb": ', 8)
@@ -125,17 +125,17 @@ cdef class Reading:
         for i in range(self.column_count):
             origin = &self.origins[self.registers[i]]
             if origin.step:
-                terms = (<Taken>steps[origin.step - 1]).read()
+                terms = (<DecodedStep>steps[origin.step - 1]).read()
                 bindings[self.names[i]] = terms[origin.column + 2]
         return bindings
 
     cdef int _replay(self, tuple steps) except -1:
         """Replay the steps to find the row that bound each register."""
         cdef uint32_t i
-        cdef Taken taken
+        cdef DecodedStep taken
         self.begin()
         for i in range(<uint32_t>len(steps)):
-            taken = <Taken>steps[i]
+            taken = <DecodedStep>steps[i]
             self.go_on(i, taken.edge, taken.sizes() + 2)
         return 0
 
@@ -172,7 +172,7 @@ cdef class Reading:
 
 @cython.freelist(64)
 @cython.no_gc
-cdef class Taken:
+cdef class DecodedStep:
     """A step with its event, shared by all matches with the step."""
 
     cdef const uint32_t* sizes(self) noexcept:
@@ -202,7 +202,7 @@ cdef class Taken:
         """Append a term in JSON."""
         return put_term(text, self._text(place), self.sizes()[place])
 
-    cdef bytes json(self, Reading reading):
+    cdef bytes json(self, MatchDecoder reading):
         """The witness in JSON."""
         cdef Text text
         cdef uint32_t i
@@ -237,7 +237,7 @@ cdef class Taken:
             give_back(text.begin)
         return self.written
 
-    cdef object witness(self, Reading reading):
+    cdef object witness(self, MatchDecoder reading):
         cdef uint32_t i
         cdef tuple variables
         cdef list terms

@@ -16,7 +16,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from spaseq.engine.native._decode cimport Reading, Taken
+from spaseq.engine.native._decode cimport MatchDecoder, DecodedStep
 from spaseq.engine.native._driver cimport NativeStep
 from spaseq.nfa.native._window cimport since_of
 from spaseq.nfa.native._automaton cimport AutomatonCore
@@ -39,7 +39,7 @@ cdef enum:
 cdef class FoundMatch(Match):
     """A match that is decoded on first access."""
 
-    cdef Reading reading
+    cdef MatchDecoder reading
     cdef tuple steps
 
     def to_json(self) -> str:
@@ -49,11 +49,11 @@ cdef class FoundMatch(Match):
         cdef uint32_t i, length = <uint32_t>len(self.steps)
         cdef tuple events = PyTuple_New(length)
         for i in range(length):
-            witness = (<Taken>self.steps[i]).witness(self.reading)
+            witness = (<DecodedStep>self.steps[i]).witness(self.reading)
             Py_INCREF(witness)
             PyTuple_SET_ITEM(events, i, witness)
-        self.found_start = (<Taken>self.steps[0]).time
-        self.found_end = (<Taken>self.steps[length - 1]).time
+        self.found_start = (<DecodedStep>self.steps[0]).time
+        self.found_end = (<DecodedStep>self.steps[length - 1]).time
         self.found_bindings = self.reading.bindings(self.steps)
         self.found_events = events
         return 0
@@ -71,8 +71,8 @@ cdef class MatchMaker:
     """
 
     def __cinit__(
-        self, NativeStep step not None, Dictionary dictionary not None, Reading reading not None,
-        Earliest earliest, Reading ordering not None,
+        self, NativeStep step not None, Dictionary dictionary not None,
+        MatchDecoder reading not None, Earliest earliest, MatchDecoder ordering not None,
     ):
         self.earliest = earliest
         self.ordering = ordering
@@ -126,7 +126,7 @@ cdef class MatchMaker:
         cdef FoundMatch match = FoundMatch.__new__(FoundMatch)
         cdef uint32_t i, length = self.core.transitions.walk.length
         cdef tuple steps = PyTuple_New(length)
-        cdef Taken taken
+        cdef DecodedStep taken
         for i in range(length):
             taken = self.taken(self.core.transitions.walk.path[length - 1 - i])
             Py_INCREF(taken)
@@ -163,24 +163,24 @@ cdef class MatchMaker:
         cdef dict bindings = self.ordering.bindings(match.steps)
         bound = [bindings.get(name) for name in self.ordering.names]
         return (
-            [(<Taken>step).stream for step in match.steps],
+            [(<DecodedStep>step).stream for step in match.steps],
             list(map(value_key, bound)),
             list(map(order_key, bound)),
-            [self.core.tables.edges[(<Taken>step).edge].occurrence for step in match.steps],
-            [[order_key(term) for term in (<Taken>step).read()[2:]] for step in match.steps],
+            [self.core.tables.edges[(<DecodedStep>step).edge].occurrence for step in match.steps],
+            [[order_key(term) for term in (<DecodedStep>step).read()[2:]] for step in match.steps],
         )
 
-    cdef Taken taken(self, Label* label):
+    cdef DecodedStep taken(self, Label* label):
         """The decoded form of a label, which outlives it."""
-        cdef Taken taken
+        cdef DecodedStep taken
         cdef Recent* recent = &self.recent[
             (<size_t>label >> 4) * <size_t>0x9E3779B97F4A7C15u >> 64 - RECENT_BITS
         ]
         if recent.label == label and recent.instant == label.instant and (
             recent.stream == label.stream
         ):
-            return <Taken>recent.taken
-        taken = Taken.__new__(Taken)
+            return <DecodedStep>recent.taken
+        taken = DecodedStep.__new__(DecodedStep)
         taken.edge = label.edge
         taken.micros = label.micros
         taken.ordinal = label.ordinal
@@ -225,7 +225,7 @@ cdef class MatchMaker:
         return texts
 
     cdef const TermRecord* record(self, Label* label, uint32_t place) noexcept:
-        """The record of a term by its position in a `Taken`; an unbound term has size 0.
+        """The record of a term by its position in a `DecodedStep`; an unbound term has size 0.
 
         The result is valid until the next call.
         """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from spaseq.engine._alone import Alone
 from spaseq.engine.compiled import CompiledQuery, shared_selection
 from spaseq.engine.native._aggregates import NativeAggregates
-from spaseq.engine.native._decode import Reading
+from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._driver import NativeStep
 from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._push import Pushing
@@ -341,8 +341,8 @@ class NativeRun:
             for edge in place.edges
         ]
         steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in occurrences]
-        reading = Reading(plan.name, self.tables, self._projected, steps, plan.streams)
-        ordering = Reading(plan.name, self.tables, self._order, steps, plan.streams)
+        reading = MatchDecoder(plan.name, self.tables, self._projected, steps, plan.streams)
+        ordering = MatchDecoder(plan.name, self.tables, self._order, steps, plan.streams)
         return kind(self.step, self.matchers.dictionary, reading, self._earliest, ordering)
 
 
