@@ -83,8 +83,8 @@ class Entailment:
             place = kb.place(name)
             if place is not None:
                 raise KbError(
-                    f"the KB graph {name} is asked at {place}, and its entailments cannot be "
-                    f"told without all of it: under the entailment {self._regime} download it and "
+                    f"the KB graph {name} is asked at {place}, and entailment needs all its "
+                    f"triples: under the entailment {self._regime} download it and "
                     "give the file, let the queries name other graphs (FROM), or leave the "
                     "entailment out (--entail, entail=)"
                 )

@@ -115,13 +115,13 @@ class GraphCheck:
         whole(item.start, where, 0, label.instant)
         if item.start < self.bound:
             if item.before != NOTHING:
-                refuse(where, "goes on with what the window has passed over")
+                refuse(where, "continues a partial match that the window has passed")
             return Item(frozenset(), item.start, label.instant, label.instant, 1)
         before = None
         if item.before != NOTHING:
             before = self._below(item.before, number, UnionState, where)
             if before.latest != item.start:
-                refuse(where, "starts at another instant than what it follows")
+                refuse(where, "starts at another instant than its predecessor")
         elif item.start != label.instant:
             refuse(where, "starts at another instant than its only event's")
         step = self._step(label, before, where)
@@ -171,7 +171,7 @@ class GraphCheck:
         assert before is not None
         (first, *others) = begun
         if others or before.nodes > 1 or (first.place, first.edge) != (label.place, label.position):
-            refuse(where, "goes on with a step that has not ended")
+            refuse(where, "continues after a step that has not ended")
         if before.last > label.instant or label.part in first.parts:
             refuse(where, "has the events of a step in another order")
         if first.total != label.parts:
