@@ -87,7 +87,7 @@ class Program(CompiledQueries):
         """
         limits = limits_of(max_groups, max_steps, max_memory, on_limit)
         run = Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail, limits)
-        run.time_precision = time_precision
+        run.clock.time_precision = time_precision
         for text in unread_warnings(self.sources, run.kb.graphs):
             warnings.warn(text, QueryWarning, stacklevel=2)
         return run
@@ -114,8 +114,8 @@ class Program(CompiledQueries):
         program = self if saved.fits(self) else self._as_bound(saved)
         limits = limits_of(max_groups, max_steps, max_memory, on_limit)
         run = Run(program, kb, saved.bound, saved.entail, limits)
-        saved.restore(run)
-        run.time_precision = time_precision
+        saved.restore(run.evaluation)
+        run.clock.time_precision = time_precision
         return run
 
     def _widened(self, kb: Any, entail: str | None) -> list[list[dict[str, Any]]]:

@@ -1,29 +1,338 @@
-"""`Run`: one evaluation of a program, whose state can be saved and inspected."""
+"""`Run`: one evaluation of a program, whose state can be saved and inspected.
+
+Time advances only: an event closes all earlier timestamps. A call that refuses an event leaves the
+run unchanged. A call that fails within an event (a limit, an error of a filter in Python) leaves
+the run failed, and all further calls refuse to process events.
+
+If one query reads one stream, events go to the compiled core in batches: the batches of a reader
+(`push_batch`), or a batch that pushed events are appended to (`push`,
+`spaseq/engine/native/_push.pyx`). The core advances on its own while its matches are consumed, and
+`settle` counts the events that it has processed.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
 
-from spaseq.engine._alone import alone
+import pyoxigraph as ox
+
+from spaseq.engine._alone import Alone, alone
 from spaseq.engine.checkpoint import save
+from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailment import widened_patterns
-from spaseq.engine.pushes import Pushes
+from spaseq.engine.evaluation import Evaluation
+from spaseq.engine.native._matches import Matches
+from spaseq.engine.native._push import Pushing
+from spaseq.engine.python_graphs import facts_of, name_of
+from spaseq.engine.stream_clock import timestamp_of
+from spaseq.errors import EventError
 from spaseq.explain import report as explanation
 from spaseq.explain import why_not
 from spaseq.explain.joining import joined_so_far
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.event import Event
+from spaseq.rdf.limits import NO_LIMITS, Limits
+from spaseq.rdf.time import mixed_domains
+from spaseq.results import Match
 
 
-class Run(Pushes):
-    """One evaluation of a `Program`; made by `Program.start`."""
+class Run:
+    """One evaluation of a `Program`; made by `Program.start`.
+
+    The arguments are those of `Evaluation`. One thread may use a run at a time; a call in a second
+    thread raises `RuntimeError`.
+    """
+
+    def __init__(
+        self,
+        program: CompiledQueries,
+        kb: Mapping[str, Any] | Any = None,
+        bound: Mapping[str, ox.NamedNode | ox.Literal] | None = None,
+        entail: str | None = None,
+        limits: Limits = NO_LIMITS,
+    ):
+        self.alone = Alone()
+        """The lock that refuses a second thread."""
+        self.evaluation = Evaluation(program, kb, bound, entail, limits)
+        self.program = program
+        self.clock = self.evaluation.clock
+        self.rows = self.evaluation.rows
+        self.queries = self.evaluation.queries
+        self.kb = self.evaluation.kb
+        """The background graphs and their changes (`load`, `replace`, `reload`)."""
+        self.unreturned: list[Match] = []
+        """The matches that were certain before the last call failed."""
+        self._feed: tuple[Matches | Pushing, EventBatch, int] | None = None
+        """The core's iterator or push batch, its events, and how many of them are counted."""
+
+    @property
+    def relevance(self) -> Relevance:
+        """The triples that the queries can use; a reader drops all others.
+
+        Batches that are read with it are encoded for this run only.
+        """
+        return self.evaluation.relevance
+
+    # ------------------------------------------------------------------ single events
+
+    def push(self, stream: str, timestamp: Any, graph: Any, name: Any = None) -> list[Match]:
+        """Process one event of one stream.
+
+        Args:
+            stream: The IRI of the stream.
+            timestamp: A datetime, a number of seconds or a `Timestamp`.
+            graph: An rdflib graph, an iterable of pyoxigraph or rdflib triples or quads, or
+                N-Triples bytes.
+            name: The name of the event's graph.
+
+        Returns:
+            The matches that are certain after the event.
+
+        Raises:
+            EventError: for an unknown stream, or an event whose timestamp is closed.
+            RuntimeError: if another thread uses the run.
+        """
+        if self._feed is not None and isinstance(self._feed[0], Pushing):
+            pushing = self._feed[0]
+            try:
+                found = pushing.push(stream, timestamp, graph, name)
+            except BaseException as error:
+                if pushing.failed:
+                    self._fail_push(error)
+                raise
+            if found is not None:
+                return found
+        return self._push(stream, timestamp, graph, name)
+
+    @alone
+    def _push(self, stream: str, timestamp: Any, graph: Any, name: Any) -> list[Match]:
+        """As `push`, for an event that the open push batch does not accept."""
+        if self._feed is not None and isinstance(self._feed[0], Pushing):
+            self._stop_feed()
+        self.settle()
+        clock = self.clock
+        clock.check_stream(stream)
+        time = timestamp_of(timestamp, clock.time_precision)
+        clock.check_time(time, stream)
+        facts = facts_of(graph, f"e{clock.events}")
+        ordinal = clock.next_ordinal(stream, time)
+        found: list[Match] = []
+        self._process(Event(stream, time, ordinal, facts, name_of(name)), found)
+        self._open_push_batch(stream)
+        return found
+
+    def _open_push_batch(self, stream: str) -> None:
+        """Append the events that follow to a batch of the core, if the query allows it."""
+        evaluation = self.evaluation
+        if evaluation.is_single(stream) and not self.rows.asks(stream):
+            native = self.queries[0].native
+            relevance = self.rows.matchers.relevance
+            pushing = native.pushing(self.alone, self.clock, relevance, self.kb)
+            if pushing is not None:
+                self._feed = pushing, pushing.batch, 0
+
+    def _fail_push(self, error: BaseException) -> NoReturn:
+        """Fail after an error within an event of the push batch, which still holds the lock."""
+        try:
+            reported = self.queries[0].reported(error)
+            self._stop_feed()
+            self._fail(reported)
+            raise reported from None
+        finally:
+            self.alone.leave()
+
+    def _process(self, event: Event, found: list[Match]) -> None:
+        """Process an admitted event.
+
+        Raises:
+            KbError: if a remote KB fails that the event needs; the run is unchanged.
+            SpaseqError: for all other errors; the run has failed.
+        """
+        self._stop_feed()
+        event = self.evaluation.prepare(event)
+        try:
+            self.evaluation.process(event, found)
+        except BaseException as error:
+            self._fail(error, found)
+            raise
+
+    # ------------------------------------------------------------------ batches
+
+    def push_batch(self, events: Iterable[Event] | EventBatch) -> Iterator[Match]:
+        """Process events in the order of their timestamps, lazily as the matches are consumed.
+
+        Args:
+            events: Events, or an encoded batch of a reader. The ordinal of each event must be the
+                next one of its stream.
+
+        Returns:
+            An iterator over the matches. Matches of an event of an encoded batch must be consumed
+            before another call advances the run; after that the iterator raises `RuntimeError`.
+        """
+        if isinstance(events, EventBatch):
+            return self.alone.taking(self._push_encoded(events))
+        return self.alone.taking(self._push_events(events))
+
+    def _push_events(self, events: Iterable[Event]) -> Iterator[Match]:
+        if isinstance(events, Sequence):
+            self.rows.ask(events)
+        for event in events:
+            yield from self._push_event(event)
+
+    def _push_event(self, event: Event) -> Iterator[Match]:
+        """Process one event; yields its matches even if it fails."""
+        found: list[Match] = []
+        self.settle()
+        try:
+            self.clock.check_event(event)
+            self._process(event, found)
+        finally:
+            self.unreturned = []
+            yield from found
+
+    def _push_encoded(self, batch: EventBatch) -> Iterator[Match]:
+        """Process a batch in the core; events that it does not accept are processed one by one."""
+        evaluation, query, index = self.evaluation, self.queries[0], 0
+        known = batch.dictionary is self.rows.matchers.dictionary
+        ready = single = known and evaluation.is_single(batch.stream)
+        while index < len(batch):
+            after = index
+            self._stop_feed()
+            if single and self.kb.changes:
+                evaluation.adopt_kb()
+                ready = True
+            if ready:
+                # Between two matches a caller can make terms permanent and fill the tables.
+                batch.refit()
+                ready = self.rows.prepare(batch, evaluation.waiting)
+            if ready and self.clock.follows(batch, index):
+                matches = query.stream(batch, index, self.clock.events, self.kb)
+                if matches is None:
+                    after, found = self._run(batch, index)
+                    yield from found
+                else:
+                    yield from self._consume(matches, batch, index)
+                    after = matches.after
+            if after == index and index < len(batch):
+                yield from self._push_event(EncodedEvent(batch, index))
+                after += 1
+            index = after
+
+    def _run(self, batch: EventBatch, index: int) -> tuple[int, Iterable[Match]]:
+        """Run the core up to the next event with matches: (next event, matches)."""
+        query = self.queries[0]
+        try:
+            after, found = query.run(batch, index, self.clock.events)
+        except BaseException as error:
+            self.clock.count_batch(batch, index, query.reached(index))
+            self._fail(error)
+            raise
+        self.clock.count_batch(batch, index, after)
+        return after, found
+
+    def _consume(self, matches: Matches, batch: EventBatch, first: int) -> Iterator[Match]:
+        """Yield matches; the core processes events only as far as the consumer asks."""
+        self._feed = matches, batch, first
+        try:
+            yield from matches
+        except BaseException as error:
+            if isinstance(error, RuntimeError):
+                self.clock.check_running()  # a call in between may have failed
+            if not matches.failed:
+                raise
+            reported = self.queries[0].reported(error)
+            self._fail(reported)
+            raise reported from None
+        finally:
+            if self._feed is not None and self._feed[0] is matches:
+                self._stop_feed()
+
+    def settle(self) -> None:
+        """Count the events that the core has processed on its own; without any, compact."""
+        if self._feed is not None:
+            matches, batch, first = self._feed
+            self._feed = matches, batch, matches.after
+            if matches.after > first:
+                self.queries[0].advance_to(batch, matches.after)
+                self.clock.count_batch(batch, first, matches.after)
+        elif not self.clock.failure:
+            self.evaluation.compaction.compact_if_due(self.clock.events)
+
+    def _stop_feed(self) -> None:
+        """Count the events of the core and invalidate its iterator or push batch."""
+        self.settle()
+        if self._feed is not None:
+            self._feed[0].overtake()
+            self._feed = None
+
+    # ------------------------------------------------------------------ time
+
+    @alone
+    def advance(self, timestamp: Any) -> list[Match]:
+        """A watermark: no stream has further events before `timestamp`.
+
+        Returns:
+            The matches that become certain.
+        """
+        self.settle()
+        clock = self.clock
+        clock.check_running()
+        time = timestamp_of(timestamp, clock.time_precision)
+        if clock.domain is not None and time.domain != clock.domain:
+            raise EventError(mixed_domains(clock.domain, time.domain, "the watermark"))
+        if clock.closed is not None and time.micros <= clock.closed:
+            return []
+        clock.domain = time.domain
+        return self._close_before(time.micros)
+
+    @alone
+    def finish(self) -> list[Match]:
+        """The end of all streams: every window closes, and the run accepts no more events.
+
+        Returns:
+            The matches that become certain.
+        """
+        if self.clock.finished:
+            return []
+        self.clock.check_running()
+        found = self._close_before(None)
+        self.clock.finished = True
+        self.kb.close()
+        return found
+
+    def _close_before(self, micros: int | None) -> list[Match]:
+        """The matches that become certain when all timestamps before `micros` close."""
+        found: list[Match] = []
+        self._stop_feed()
+        try:
+            self.evaluation.close_before(micros, found)
+        except BaseException as error:
+            self._fail(error, found)
+            raise
+        return found
+
+    def _fail(self, error: BaseException, found: Sequence[Match] = ()) -> None:
+        """Mark the run as failed after an error within an event."""
+        self.unreturned = list(found)
+        self.clock.failure = str(error) or type(error).__name__
+        self.kb.close()
+
+    # ------------------------------------------------------------------ state and reports
 
     @alone
     def save(self) -> bytes:
         """The whole state as a versioned blob, from which `Program.resume` continues.
 
         Cost: linear in the state.
+
+        Raises:
+            RunFailed: if the run has failed.
         """
         self.settle()
-        return save(self)
+        return save(self.evaluation)
 
     @property
     @alone
@@ -33,19 +342,18 @@ class Run(Pushes):
         `spaseq.explain.why_not.statistics` describes the keys. Cost: linear in the state.
         """
         self.settle()
-        return why_not.statistics(self)
+        return why_not.statistics(self.evaluation)
 
     @alone
     def explain(self) -> str:
         """The plan as text, with the observed cost and results of each graph pattern so far."""
         matchers = self.rows.matchers
         tasks = range(len(self.program.tasks))
+        entailed = self.evaluation.entailed
         return explanation.explain(
             self.program,
             [matchers.observed(task) for task in tasks],
-            widened_patterns(
-                self.program, {seen: graphs.rules for seen, graphs in self.entailed.items()}
-            ),
+            widened_patterns(self.program, {seen: each.rules for seen, each in entailed.items()}),
             [joined_so_far(query.native) for query in self.queries],
         )
 
@@ -60,4 +368,4 @@ class Run(Pushes):
             ValueError: if no query has the name.
         """
         self.settle()
-        return why_not.why_not(self, query)
+        return why_not.why_not(self.evaluation, query)

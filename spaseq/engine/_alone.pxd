@@ -7,11 +7,11 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    /* Whether a word that was 0 is another one from now on. */
+    /* Set a word that is 0 to the owner; whether it was 0. */
     static inline int spaseq_claim(unsigned long *word, unsigned long owner) {
-        unsigned long nobody = 0;
+        unsigned long unowned = 0;
         return __atomic_compare_exchange_n(
-            word, &nobody, owner, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+            word, &unowned, owner, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
     }
     static inline unsigned long spaseq_owner(unsigned long *word) {
         return __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -26,8 +26,8 @@ cdef extern from *:
 
 
 cdef class Alone:
-    cdef unsigned long owner    # the thread that is at work, 0: none is
-    cdef uint32_t depth         # calls of it that have not returned
+    cdef unsigned long owner    # the thread that holds the lock, 0: none
+    cdef uint32_t depth         # its nested acquisitions
 
     cpdef int enter(self) except -1
     cpdef int leave(self) except -1

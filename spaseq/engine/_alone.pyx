@@ -1,9 +1,9 @@
 # cython: language_level=3
-"""One run, one thread at a time: what a second thread asks meanwhile is refused.
+"""The lock of a run, which admits one thread at a time and refuses a second one.
 
-A run is not locked for its user: threads that take turns see to that themselves. Its lock only
-finds out where they do not, and does so before anything of the run has been looked at. It is
-re-entrant, for what a run calls (events given by an iterator, say) may ask the run in turn.
+The lock does not make threads wait: they synchronise themselves. It detects a violation before the
+second thread reads the state of the run. It is re-entrant, because code that a run calls (an
+iterator over events, for example) can call the run.
 """
 
 from functools import wraps
@@ -13,24 +13,24 @@ cdef class Alone:
     """The lock of one run."""
 
     cpdef int enter(self) except -1:
-        """Refuse to go on where another thread is at work; else `leave` must follow.
+        """Acquire the lock; `leave` must follow.
 
         Raises:
-            RuntimeError: where one is.
+            RuntimeError: if another thread holds it.
         """
         return go_in(self)
 
     cpdef int leave(self) except -1:
-        """The thread at hand is done."""
+        """Release the lock."""
         return go_out(self)
 
     def taking(self, matches):
-        """An iterator whose steps are each alone."""
+        """An iterator over matches that holds the lock during each step."""
         return Taking(self, iter(matches))
 
 
 cdef class Taking:
-    """Matches that are made while they are taken."""
+    """The iterator of `Alone.taking`."""
 
     cdef Alone alone
     cdef object matches
@@ -50,7 +50,7 @@ cdef class Taking:
 
 
 def alone(method):
-    """A method of a run, which has its lock as `alone`, with no other thread in any of these."""
+    """Decorate a method of a run: it holds the lock `self.alone`."""
 
     @wraps(method)
     def entered(self, *args, **kwargs):

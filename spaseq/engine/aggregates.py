@@ -1,4 +1,4 @@
-"""The running aggregates of `gpm` in the shape that registers keep them."""
+"""The running aggregates of `gpm` as immutable states, which registers store."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from spaseq.rdf.event import Term
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """An aggregate's state; under DISTINCT also the values it has taken, in order.
+    """An aggregate's state; under DISTINCT also its values so far, in order.
 
-    States are equal where nothing that comes can tell them apart.
+    Two states are equal if every further sequence of values leads to the same result.
     """
 
     state: aggregates.Accumulator
-    taken: tuple[Term, ...] | None
+    values: tuple[Term, ...] | None
 
 
 def heeds_distinct(name: str) -> bool:
-    """Whether a value that comes again changes an aggregate."""
+    """Whether a repeated value changes an aggregate."""
     return name not in ("MIN", "MAX", "SAMPLE")
 
 
@@ -28,17 +28,17 @@ class RunningAggregates:
     """Implements `nfa.registers.Aggregates`: immutable, hashable states."""
 
     def start(self, name: str, separator: str | None, distinct: bool) -> Running:
-        taken = () if distinct and heeds_distinct(name) else None
-        return Running(aggregates.start(name, separator), taken)
+        values = () if distinct and heeds_distinct(name) else None
+        return Running(aggregates.start(name, separator), values)
 
     def add(self, state: Running, term: Term) -> Running:
-        taken = state.taken
-        if taken is None:
+        values = state.values
+        if values is None:
             return Running(aggregates.add(state.state, term), None)
-        if term in taken:
+        if term in values:
             return state
         after = aggregates.add(state.state, term)
-        return Running(after, () if after[-1] else (*taken, term))
+        return Running(after, () if after[-1] else (*values, term))
 
     def finish(self, state: Running) -> Term | None:
         return aggregates.finish(state.state)

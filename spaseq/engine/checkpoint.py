@@ -1,12 +1,12 @@
 """`Run.save` and `Program.resume`: the state of a run as a versioned, compressed blob.
 
 The blob holds what the window still needs: live groups and their part of the tECS, rows,
-registers, buffers, counters; never the KB, which is given again on resuming. Fingerprints of the
-queries guard against resuming another program. A resumed run gives the same matches as
-one that never stopped.
+registers, buffers and counters. It does not hold the KB, which the caller passes to `resume`.
+Fingerprints of the queries prevent resuming another program. A resumed run returns the same matches
+as a run without interruption.
 
-A blob is data from outside: nothing is built from it before all of it has been checked, its shape
-here and in `spaseq.rdf.codec`, what an automaton remembers in `spaseq.engine.native.check`.
+A blob is untrusted data. This module and `spaseq.rdf.codec` check its shape, and
+`spaseq.engine.native.check` checks the states of automata, before anything is built from it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from spaseq.engine.envelope import seal, unseal
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native.check import check
+from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import StateError
 from spaseq.nfa import state as automata
 from spaseq.parser import format_query
@@ -54,7 +55,7 @@ _OF_QUERY = (
 
 
 def fingerprints(program: CompiledQueries) -> list[tuple[str, str]]:
-    """The name and a digest of each query; two programs share all iff they say the same."""
+    """The name and a digest of each query; equal iff two programs have the same queries."""
     return [
         (name, hashlib.sha256(format_query(query).encode()).hexdigest())
         for query, name in zip(program.sources, program.names, strict=True)
@@ -65,27 +66,28 @@ def fingerprints(program: CompiledQueries) -> list[tuple[str, str]]:
 
 
 def save(run: Evaluation) -> bytes:
-    """The state of a run that goes on.
+    """The state of a run, as a blob.
 
     Raises:
-        RunFailed: for one that has failed.
+        RunFailed: if the run has failed.
     """
-    run.check_going()
+    clock = run.clock
+    clock.check_running()
     writer = Writer()
     data: dict[str, Any] = {
         "program": fingerprints(run.program),
         "entail": run.entail,
         "bound": {name: writer.term(term) for name, term in run.bound.items()},
-        "time": None if run.time is None else writer.time(run.time),
-        "closed": run.closed,
-        "ordinals": run.ordinals,
+        "time": None if clock.time is None else writer.time(clock.time),
+        "closed": clock.closed,
+        "ordinals": clock.ordinals,
         "derived time": run.derived_time,
         "derived ordinal": run.derived_ordinal,
-        "domain": run.domain,
-        "finished": run.finished,
-        "events": run.events,
-        "triples": run.triples,
-        "per stream": run.per_stream,
+        "domain": clock.domain,
+        "finished": clock.finished,
+        "events": clock.events,
+        "triples": clock.triples,
+        "per stream": clock.per_stream,
         "delayed": [[writer.event(event) for event in events] for events in run.delayed],
         "queries": [_save_query(query, writer) for query in run.queries],
     }
@@ -136,9 +138,9 @@ class SavedState:
             name: _fixed(self._reader.term(number, "bound"))
             for name, number in self._data["bound"].items()
         }
-        """The variables that had been fixed when it was saved."""
+        """The bound variables of the saved run."""
         self.entail: str | None = self._data["entail"]
-        """The regime of entailment it was saved under."""
+        """The entailment regime of the saved run."""
         if self.entail is not None and text(self.entail, "entail") not in REGIMES:
             refuse("entail", f"there is no entailment {self.entail!r}")
         self._program = [
@@ -149,11 +151,11 @@ class SavedState:
         ]
 
     def fits(self, program: CompiledQueries) -> bool:
-        """Whether it was saved by a run of these very queries."""
+        """Whether the saved run had exactly these queries."""
         return self._program == fingerprints(program)
 
     def difference(self, program: CompiledQueries) -> str:
-        """What makes the queries it was saved with others than those of a program."""
+        """A text on how the saved queries differ from the ones of a program."""
         saved, given = dict(self._program), dict(fingerprints(program))
         missing = [name for name in saved if name not in given]
         added = [name for name in given if name not in saved]
@@ -168,11 +170,10 @@ class SavedState:
         return "; ".join(parts) or "the queries come in another order"
 
     def restore(self, run: Evaluation) -> None:
-        """Fill a fresh run of the same program.
+        """Restore the state into a fresh run of the same program.
 
         Raises:
-            StateError: if some of it is not what such a run can have saved; the fresh run is of
-                no use then.
+            StateError: if no such run can have saved the state; the fresh run is unusable then.
         """
         try:
             _restore(run, self._data, self._reader)
@@ -191,23 +192,24 @@ def _fixed(term: Term) -> ox.NamedNode | ox.Literal:
 
 
 def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
-    run.domain = _domain(data["domain"], "domain", None)
-    run.closed = None if data["closed"] is None else _micros(data["closed"], "closed")
-    if (run.closed is None) != (run.domain is None):
+    clock = run.clock
+    clock.domain = _domain(data["domain"], "domain", None)
+    clock.closed = None if data["closed"] is None else _micros(data["closed"], "closed")
+    if (clock.closed is None) != (clock.domain is None):
         refuse("closed", "there is a time without a kind of time, or the other way round")
-    run.time = _time(data["time"], "time", run, reader)
+    clock.time = _time(data["time"], "time", clock, reader)
     streams = run.program.streams
     written = {iri for query in run.queries if (iri := query.plan.registers_stream) is not None}
     everywhere = {*streams, *written}
-    run.ordinals = counts(data["ordinals"], "ordinals", everywhere, 0, MOST_ORDINAL)
+    clock.ordinals = counts(data["ordinals"], "ordinals", everywhere, 0, MOST_ORDINAL)
     run.derived_time = counts(data["derived time"], "derived time", written, LEAST, GREATEST)
     run.derived_ordinal = counts(data["derived ordinal"], "derived ordinal", run.derived_time)
     _check_all(run.derived_ordinal, run.derived_time, "derived ordinal")
-    run.finished = flag(data["finished"], "finished")
-    run.events = whole(data["events"], "events")
-    run.triples = whole(data["triples"], "triples")
-    run.per_stream = counts(data["per stream"], "per stream", streams)
-    _check_all(run.per_stream, streams, "per stream")
+    clock.finished = flag(data["finished"], "finished")
+    clock.events = whole(data["events"], "events")
+    clock.triples = whole(data["triples"], "triples")
+    clock.per_stream = counts(data["per stream"], "per stream", streams)
+    _check_all(clock.per_stream, streams, "per stream")
     run.delayed = [
         [reader.event(number, "delayed") for number in listed(events, "delayed")]
         for events in listed(data["delayed"], "delayed", len(run.queries))
@@ -221,23 +223,23 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
             refuse(where, "events are delayed that it is handed at once")
         _restore_query(run, query, direct, record(part, where, _OF_QUERY), reader)
         _check_events(run, query, delayed)
-        if run.finished and (delayed or query.time is not None):
+        if clock.finished and (delayed or query.time is not None):
             refuse(where, "something waits after the end of the run")
 
 
 def _restore_query(
     run: Evaluation, query: QueryRun, direct: bool, data: dict[str, Any], reader: Reader
 ) -> None:
-    plan = query.plan
+    plan, clock = query.plan, run.clock
     query.domain = _domain(data["domain"], "domain", "")
-    if query.domain not in ("", run.domain):
+    if query.domain not in ("", clock.domain):
         refuse("domain", "that of a query is another one than that of the run")
-    query.time = _time(data["time"], "time", run, reader)
-    is_open = run.time is not None and run.time.micros == run.closed and not run.finished
-    is_read = direct and not run.ordinals.keys().isdisjoint(plan.streams)
-    if query.time != (run.time if is_open and is_read else None):
+    query.time = _time(data["time"], "time", clock, reader)
+    is_open = clock.time is not None and clock.time.micros == clock.closed and not clock.finished
+    is_read = direct and not clock.ordinals.keys().isdisjoint(plan.streams)
+    if query.time != (clock.time if is_open and is_read else None):
         refuse("time", "the open timestamp of a query is not that of the run")
-    known = {} if query.time is None else run.ordinals
+    known = {} if query.time is None else clock.ordinals
     query.delivered = {stream: known.get(stream, 0) for stream in plan.streams}
     if data["delivered"] != query.delivered:
         refuse("delivered", "a query has had other events of the timestamp than the run")
@@ -262,19 +264,19 @@ def _restore_query(
     }
     query.output.constructed = whole(data["constructed"], "constructed")
     state = automata.read(data["automaton"], reader)
-    check(query.native, state, dated=run.domain == DATE_TIME, opened=query.opened)
+    check(query.native, state, dated=clock.domain == DATE_TIME, opened=query.opened)
     now, _, _, micros, _, _ = state.clock
-    if now >= 0 and (run.closed is None or (micros > run.closed and not run.finished)):
+    if now >= 0 and (clock.closed is None or (micros > clock.closed and not clock.finished)):
         refuse("clock", "the automaton is ahead of the run")
     if query.opened and (now < 0 or query.time is None or query.time.micros != micros):
         refuse("opened", "the open instant is not that of the automaton")
-    if run.finished and (state.awaited or state.pending or state.begun or state.complete):
+    if clock.finished and (state.awaited or state.pending or state.begun or state.complete):
         refuse("awaited", "something waits after the end of the run")
     query.adopt(state)
 
 
 def _queued(query: QueryRun, data: Any, reader: Reader) -> dict[int, list[Event]]:
-    """Events of the open timestamp whose instants have not come yet, by their ordinals."""
+    """By ordinal: events of the open timestamp whose instants are not open yet."""
     found: dict[int, list[Event]] = {}
     for row in listed(data, "queued"):
         number, numbers = listed(row, "queued", 2)
@@ -295,22 +297,22 @@ def _queued(query: QueryRun, data: Any, reader: Reader) -> dict[int, list[Event]
 
 
 def _check_events(run: Evaluation, query: QueryRun, delayed: Sequence[Event]) -> None:
-    """Events that a query has not been handed yet come after those that it has been handed."""
-    core = query.native.core
+    """Check that delayed events of a query follow the events that it has processed."""
+    core, clock = query.native.core, run.clock
     least = core.window.micros + 1 if core.window.now >= 0 else LEAST
     seen = {(event.stream, *event.instant) for event in delayed}
     if len(seen) < len(delayed):
         refuse("delayed", "an event is there twice")
     for event in delayed:
-        if event.stream not in query.plan.streams or event.time.domain != run.domain:
+        if event.stream not in query.plan.streams or event.time.domain != clock.domain:
             refuse("delayed", "an event is of no stream of the query, or of another kind of time")
         if event.time.micros < least:
             refuse("delayed", "an event comes before the time that the automaton has come to")
     last = {
         stream: (time, run.derived_ordinal[stream]) for stream, time in run.derived_time.items()
     }
-    if run.time is not None:
-        last |= {s: (run.time.micros, run.ordinals.get(s, 0)) for s in run.program.streams}
+    if clock.time is not None:
+        last |= {s: (clock.time.micros, clock.ordinals.get(s, 0)) for s in run.program.streams}
     if any(event.instant >= last.get(event.stream, (LEAST, 0)) for event in delayed):
         refuse("delayed", "an event comes after the last one of its stream")
     for stream, (micros, ordinal) in last.items():
@@ -338,11 +340,11 @@ def _domain(value: Any, where: str, nothing: Any) -> Any:
     return value
 
 
-def _time(value: Any, where: str, run: Evaluation, reader: Reader) -> Timestamp | None:
-    """A time that the run has come to, or None."""
+def _time(value: Any, where: str, clock: StreamClock, reader: Reader) -> Timestamp | None:
+    """A time that is not later than the run's, or None."""
     if value is None:
         return None
     time = reader.time(value, where)
-    if run.closed is None or time.micros > run.closed or time.domain != run.domain:
+    if clock.closed is None or time.micros > clock.closed or time.domain != clock.domain:
         refuse(where, "is ahead of the run, or another kind of time")
     return time

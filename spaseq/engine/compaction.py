@@ -1,11 +1,11 @@
-"""Runs without a window: what partial matches that have ended leave behind → given back.
+"""Compaction of runs without a window: frees the memory of partial matches that have ended.
 
-The core frees the memory of a stretch of the stream when the window has passed over it; without
-a window that is never. So when its steps and terms take twice what they took the last time, the
-state is taken out and put back: only what may still match comes along.
+With a window the core frees a part of the stream when the window has passed it; without a window
+it never does. When the steps and terms of such a run have doubled since the last compaction, the
+run saves its live state and restores it into fresh structures.
 
-Invariant: what a run finds and counts is the same. Cost: linear in the living state, each time
-that as much again has come; between that, a comparison for each call.
+Invariant: matches and counters do not change. Cost: linear in the live state per doubling;
+otherwise one comparison per call.
 """
 
 from __future__ import annotations
@@ -15,34 +15,40 @@ from collections.abc import Sequence
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.pattern_rows import EventRows
 
-LEAST = 1 << 22
-"""Bytes that are not worth it."""
-EVERY = 256
-"""Events between two looks."""
+COMPACTION_MIN_BYTES = 1 << 22
+"""Below this size, compaction costs more than it frees."""
+CHECK_INTERVAL_EVENTS = 256
+"""The number of events between two checks of the size."""
 
 
-class Condensing:
-    """Looks after the queries of one run."""
+class Compaction:
+    """Compacts the queries of one run."""
 
     def __init__(self, queries: Sequence[QueryRun], rows: EventRows):
         self._queries = queries
         self._rows = rows
         self._endless = any(query.plan.window.kind == "unbounded" for query in queries)
-        self._next = 0
-        self._most = 0
+        self._next_check = 0
+        self._threshold = 0
 
-    def look(self, events: int) -> None:
-        """A call begins, after so many events, and nobody is taking matches."""
-        if not self._endless or events < self._next:
+    def compact_if_due(self, events: int) -> None:
+        """Compact if the state has doubled.
+
+        Call it between two events, while no iterator over matches is open.
+
+        Args:
+            events: The number of events so far.
+        """
+        if not self._endless or events < self._next_check:
             return
-        self._next = events + EVERY
-        if self._held() <= max(self._most, LEAST):
+        self._next_check = events + CHECK_INTERVAL_EVENTS
+        if self._bytes() <= max(self._threshold, COMPACTION_MIN_BYTES):
             return
         self._rows.matchers.forget_terms()
         for query in self._queries:
             query.renew(self._rows.matchers)
-        self._most = 2 * self._held()
+        self._threshold = 2 * self._bytes()
 
-    def _held(self) -> int:
-        held = sum(query.native.core.tecs.bytes for query in self._queries)
-        return held + self._rows.matchers.window.bytes
+    def _bytes(self) -> int:
+        steps = sum(query.native.core.tecs.bytes for query in self._queries)
+        return steps + self._rows.matchers.window.bytes

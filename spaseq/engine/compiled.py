@@ -1,4 +1,8 @@
-"""What compiling queries gives: plans, automata and shared tasks, as frozen data."""
+"""Compiled queries as frozen data: plans, automata and shared tasks.
+
+The functions at the end say what the compiled core does for a query besides matching: select among
+the matches of an instant, and count events.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,12 @@ from dataclasses import dataclass
 from spaseq.errors import Diagnostic
 from spaseq.gpm.pattern import Pattern
 from spaseq.nfa.automaton import Automaton
+from spaseq.nfa.native import tables
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
+
+_SELECTED_BY_SHARING = frozenset(("ANY", "NEXT", "LAST", "MAX"))
+"""The modes of EMIT that the compiled core computes from the parts that matches share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,46 +28,91 @@ class CompiledQuery:
     automaton: Automaton
     tasks: tuple[int, ...]
     asked: tuple[tuple[int, ...], ...]
-    """For each occurrence and residual filter the number, after the tasks, of its pattern, where
-    it looks at graphs; else -1."""
+    """Per occurrence and residual filter: the number of the filter's pattern in
+    `CompiledQueries.patterns` if the filter reads graphs, else -1."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledQueries:
-    """One or several compiled queries, and what they need from outside."""
+    """One or several compiled queries, with the streams and KB graphs that they read."""
 
     queries: tuple[CompiledQuery, ...]
-    """In an order in which every registered stream is written before it is read."""
+    """Ordered so that the writer of a registered stream precedes its readers."""
     tasks: tuple[Pattern, ...]
-    """The graph patterns with their local filters; queries share equal ones."""
+    """The distinct graph patterns with their local filters; queries share equal ones."""
     asked: tuple[Pattern, ...]
-    """The filters over partial matches that look at graphs, each as a pattern; like the tasks."""
+    """The residual filters that read graphs, each as a pattern; queries share equal ones."""
     sources: tuple[ast.Query, ...]
     names: tuple[str, ...]
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
-        """All that events are matched against: the tasks, then what filters ask."""
+        """All patterns that events are matched against: the tasks, then the residual filters."""
         return (*self.tasks, *self.asked)
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The IRIs of the streams that come from outside."""
+        """The IRIs of the external streams: all but the registered ones."""
         written = {query.plan.registers_stream for query in self.queries}
         read = dict.fromkeys(iri for query in self.queries for iri in query.plan.streams)
         return tuple(iri for iri in read if iri not in written)
 
     @property
     def stream_names(self) -> Mapping[str, str]:
-        """The names that the queries give their streams, with their IRIs."""
+        """Stream name in the queries → IRI."""
         return {s.name: s.iri.value for query in self.sources for s in query.streams}
 
     @property
     def kb_graphs(self) -> tuple[str, ...]:
-        """The KB graphs that `FROM` and `FROM NAMED` ask for."""
+        """The KB graphs that `FROM` and `FROM NAMED` name."""
         named = dict.fromkeys(kb.iri.value for query in self.sources for kb in query.kbs)
         return tuple(named)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
+        """The warnings of all queries."""
         return tuple(finding for query in self.queries for finding in query.plan.warnings)
+
+
+def shared_selection(query: CompiledQuery) -> str:
+    """The rule by which the core selects matches of an instant without listing them.
+
+    Returns:
+        A mode of EMIT, `LIMIT`, or an empty string if the core must list all matches. It must
+        list them if a match may occur again when its window closes, if DISTINCT or a deferred
+        STRICT may drop matches that LIMIT would retain, if matches dropped by LIMIT end partial
+        matches of their partitions, and for steps of several events.
+    """
+    plan = query.plan
+    conjoined = any(atom.kind != "single" for atom in query.automaton.atoms)
+    if query.automaton.waits or conjoined:
+        return ""
+    if plan.emit in _SELECTED_BY_SHARING:
+        return plan.emit
+    if plan.emit not in ("ALL", "STRICT"):
+        return ""
+    if plan.emit == "STRICT" and not tables.joins_strictly(plan, query.automaton):
+        return ""
+    output = plan.output
+    limited = output.limit is not None and not output.distinct and output.form != "ask"
+    return "LIMIT" if limited and not (plan.skip_past_last and plan.partition) else ""
+
+
+def selection_clause(query: CompiledQuery) -> dict[str, str | bool] | None:
+    """The clause that selects among the matches of an instant, and whether it lists all of them.
+
+    None if the query emits every match.
+    """
+    emit, limit = query.plan.emit, query.plan.output.limit
+    if emit == "ALL" and limit is None:
+        return None
+    strictly = tables.joins_strictly(query.plan, query.automaton) and limit is None
+    listed = not (shared_selection(query) or strictly)
+    return {"clause": f"LIMIT {limit}" if emit == "ALL" else f"EMIT {emit}", "lists_all": listed}
+
+
+def counts_events(program: CompiledQueries) -> bool:
+    """Whether the windows of all queries count events of the same streams."""
+    plans = [query.plan for query in program.queries]
+    streams = set(plans[0].streams)
+    return all(plan.window.kind == "events" and set(plan.streams) == streams for plan in plans)

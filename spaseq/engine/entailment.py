@@ -1,9 +1,10 @@
-"""A program, a knowledge base and a regime → what each query sees under entailment.
+"""Closures of a knowledge base and rules for events, under an entailment regime.
 
-Queries that see the same graphs of the KB share one closure, one schema and one set of
-rules, made for exactly what their patterns ask. All that is made of a snapshot is kept by it:
-runs over one snapshot share it, and a version in which the graphs in sight are the same
-objects takes it over. Cost: that of `spaseq.kb.closure`, once for each version of the graphs.
+Queries that read the same graphs of the KB share one closure, one schema and one set of rules,
+which cover exactly the triple patterns of these queries. A snapshot caches its closures: runs over
+one snapshot share them, and a later version with the same graph objects reuses them.
+
+Cost: that of `spaseq.kb.closure`, once per version of the graphs.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from spaseq.rdf.entailment import Rules, Target, rules_of
 from spaseq.rdf.schema import REGIMES
 
 Seen: TypeAlias = tuple[str, ...] | None
-"""The KB graphs that a query sees (None: all of them)."""
+"""The KB graphs that a query reads (None: all graphs)."""
 Entailed = Mapping[Seen, EntailedGraphs]
 
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Closed graphs, and what follows from events by their schema."""
+    """Closed graphs, and the rules that their schema implies for events."""
 
     kb: Kb
     rules: Rules
@@ -40,7 +41,7 @@ class Entailment:
     """Closes snapshots of the KB under a regime, for the queries of a program.
 
     Raises:
-        ValueError: for a regime that does not exist.
+        ValueError: for an unknown regime.
     """
 
     def __init__(self, program: CompiledQueries, regime: str | None):
@@ -52,15 +53,15 @@ class Entailment:
         self._read: Uses = None
 
     def read_with(self, used: Uses) -> None:
-        """From now on readers leave out of events what is not of these uses."""
+        """Note that readers drop all triples outside of these uses."""
         self._is_read, self._read = True, used
 
     def closures(self, kb: Kb) -> Mapping[Seen, Closure]:
-        """The graphs that queries see, closed; none where there is no regime.
+        """The closed graphs that queries read; empty without a regime.
 
         Raises:
-            KbError, LimitExceeded: where they cannot be closed.
-            KbError: where something follows from triples that readers leave out.
+            KbError, LimitExceeded: if a graph cannot be closed.
+            KbError: if a rule needs triples that readers drop.
         """
         found = {seen: self._closure(kb, seen, asked) for seen, asked in self._targets.items()}
         if found and self._is_read:
@@ -70,7 +71,7 @@ class Entailment:
         return found
 
     def graphs(self, current: CurrentGraphs, kb: Kb) -> Entailed:
-        """What queries see of the graphs of a run, to begin with."""
+        """The graphs of a run under entailment, at its start."""
         return {
             seen: EntailedGraphs(current, closure.kb, closure.rules)
             for seen, closure in self.closures(kb).items()
@@ -82,8 +83,8 @@ class Entailment:
             place = kb.place(name)
             if place is not None:
                 raise KbError(
-                    f"the KB graph {name} is asked at {place}, and what follows from it cannot be "
-                    f"told without all of it: under the entailment {self._regime} download it and "
+                    f"the KB graph {name} is asked at {place}, and entailment needs all its "
+                    f"triples: under the entailment {self._regime} download it and "
                     "give the file, let the queries name other graphs (FROM), or leave the "
                     "entailment out (--entail, entail=)"
                 )
@@ -101,7 +102,7 @@ class Entailment:
 
 
 def _targets(program: CompiledQueries) -> dict[Seen, tuple[Target, ...]]:
-    """What queries ask of events, by the graphs that they see."""
+    """The triple patterns over events, by the KB graphs that their queries read."""
     asked: dict[Seen, list[ast.Node]] = {}
     for query in program.queries:
         plan = query.plan
@@ -131,7 +132,7 @@ def _left_out(predicate: str, value: str) -> str:
 def widened_patterns(
     program: CompiledQueries, rules: Mapping[Seen, Rules]
 ) -> list[list[dict[str, Any]]]:
-    """Per task: its triple patterns that entailment widens, and by how much, as data."""
+    """Per task: the triple patterns that entailment widens, with counts, as data."""
     if not rules:
         return [[] for _ in program.tasks]
     return [

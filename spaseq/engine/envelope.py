@@ -4,9 +4,9 @@ A blob is, in this order: `MAGIC`; the version of the format (2 bytes, big-endia
 here); the text, which is JSON, as one zlib stream; the size of the text in bytes (8); BLAKE2b-128
 of all that (16).
 
-The checksum finds damage, not malice: what the text says is checked where it is read. Memory is
-bounded before the text exists: a blob says how large its text is, a text may be `MOST_EXPANDED`
-times as large as its compressed bytes, and unpacking stops at the size that was said.
+The checksum detects damage, not malice; readers check the content. The size of the text bounds
+memory before unpacking: it may be at most `MAX_EXPANSION` times the compressed size, and unpacking
+stops at the declared size.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from spaseq.errors import StateError
 
 MAGIC = b"spaseq-run\0"
 VERSION = 4
-MOST_EXPANDED = 32
-"""What compresses better than so many times is not compressed."""
+MAX_EXPANSION = 32
+"""The greatest ratio of text to compressed bytes; a text with a greater one is stored."""
 _SIZE, _DIGEST = 8, 16
 _HEAD, _TAIL = len(MAGIC) + 2, _SIZE + _DIGEST
 
@@ -32,7 +32,7 @@ def seal(data: Any) -> bytes:
     # Names of files may have surrogates.
     text = written.encode("utf-8", "surrogatepass")
     body = zlib.compress(text)
-    if len(text) > MOST_EXPANDED * len(body):
+    if len(text) > MAX_EXPANSION * len(body):
         body = zlib.compress(text, 0)
     blob = MAGIC + VERSION.to_bytes(2, "big") + body + len(text).to_bytes(_SIZE, "big")
     return blob + _checksum(blob)
@@ -70,11 +70,15 @@ def _checksum(data: bytes | memoryview) -> bytes:
 
 
 def _unpacked(body: memoryview, size: int) -> bytes:
-    """The text of a body, which has so many bytes; no more are ever made."""
-    if size > MOST_EXPANDED * len(body):
+    """The text of a body; unpacks at most `size` bytes.
+
+    Raises:
+        ValueError, zlib.error: if the body is damaged or has another size.
+    """
+    if size > MAX_EXPANSION * len(body):
         raise ValueError(f"{len(body)} bytes are too few for a text of {size}")
     unpacking = zlib.decompressobj()
-    # One byte more than there should be: 0 would mean no bound.
+    # One byte more than declared: 0 would mean no bound.
     text = unpacking.decompress(body, size + 1)
     if len(text) != size or not unpacking.eof or unpacking.unused_data:
         raise ValueError(f"its text does not have the {size} bytes that it should have")

@@ -1,42 +1,45 @@
-"""One evaluation of compiled queries. Events in, matches out; no I/O.
+"""`Evaluation`: compiled queries with their state, and the effect of one event on them.
 
-Time only goes forwards: an event closes all earlier timestamps, windows included. Queries
-that read what another registers see a timestamp when it has closed, for only then is it
-known which events the other one writes at it. A call that raises because an event cannot be
-taken leaves the run as it was; one that raises in the midst of an event (a bound that is
-reached, an error in Python) leaves it failed, and all further ones say so.
+An event closes all earlier timestamps, windows included. A query that reads a registered stream
+processes a timestamp when it closes, because only then all events that the writer registers at it
+are known.
+
+The caller (`spaseq.runs`) admits events in order, and treats an error of `process` or
+`close_before` as the failure of the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pyoxigraph as ox
 
-from spaseq.engine._alone import alone
-from spaseq.engine.compaction import Condensing
+from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailment import Entailment
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
-from spaseq.engine.native._matches import Matches
-from spaseq.engine.native._push import Pushing
 from spaseq.engine.pattern_rows import EventRows, check_graphs
-from spaseq.engine.stream_clock import Admission, timestamp_of
-from spaseq.errors import EventError, SpaseqError
+from spaseq.engine.stream_clock import StreamClock
+from spaseq.errors import SpaseqError
 from spaseq.kb.knowledge import Knowledge
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event, fact_of
 from spaseq.rdf.limits import NO_LIMITS, Limits
-from spaseq.rdf.time import mixed_domains
 from spaseq.results import Match
 
 
-class Evaluation(Admission):
-    """The state of one evaluation, and what events do to it."""
+class Evaluation:
+    """The state of one run: a clock, a knowledge base, and one `QueryRun` per query.
+
+    Args:
+        program: The compiled queries.
+        kb: The knowledge base, as `Program.start` takes it.
+        bound: The variables that were replaced by constants; saved with the state.
+        entail: The entailment regime, or None; saved with the state.
+        limits: The limits of groups, steps and memory.
+    """
 
     def __init__(
         self,
@@ -48,13 +51,11 @@ class Evaluation(Admission):
     ):
         self.program = program
         self.bound = dict(bound or {})
-        """The variables that were fixed to make this program; saved with the state."""
         self._entailment = Entailment(program, entail)
         self.kb = Knowledge(kb or {}, self._entailment.closures)
-        """The background graphs, and what changes them (`load`, `replace`, `reload`)."""
+        """The background graphs and their changes (`load`, `replace`, `reload`)."""
         check_graphs(program, self.kb.graphs)
         self.entail = entail
-        """The regime of entailment, if there is one; saved with the state."""
         self.entailed = self._entailment.graphs(self.kb, self.kb.current)
         self.rows = EventRows(program, self.kb, self.entailed, limits)
         check_limits(program, limits)
@@ -67,176 +68,52 @@ class Evaluation(Admission):
             )
             for query in program.queries
         ]
-        self._condensing = Condensing(self.queries, self.rows)
-        self.rows.look_ahead(self.queries)
-        super().__init__(program.streams)
+        self.compaction = Compaction(tuple(self.queries), self.rows)
+        self.rows.prefetch(tuple(self.queries))
+        self.clock = StreamClock(program.streams)
         written = {q.plan.registers_stream for q in self.queries} - {None}
         self.direct = [not written & set(q.plan.streams) for q in self.queries]
-        """Per query whether it is handed events at once: it reads no registered stream."""
+        """Per query: whether it reads no registered stream, and so processes events at once."""
         self.delayed: list[list[Event]] = [[] for _ in self.queries]
-        """Per query that reads registered streams: events not yet handed to it."""
+        """Per query that is not direct: the events of timestamps that are not closed."""
         self.derived_time: dict[str, int] = {}
+        """Per registered stream: the time of its last event, in microseconds."""
         self.derived_ordinal: dict[str, int] = {}
-        """Per registered stream: the time of its last event, and the next one's ordinal."""
-        self.unreturned: list[Match] = []
-        """The matches that a call had found before it failed."""
-        self._ahead: tuple[Matches | Pushing, EventBatch, int] | None = None
-        """What takes events of a batch, of which those before a number have been counted."""
+        """Per registered stream: the ordinal of its next event at `derived_time`."""
         self.skipped = 0
-        """Events taken as empty, since a remote KB failed that they needed."""
+        """The events processed as empty because a remote KB failed."""
         self.kb.begin()
+
+    # ------------------------------------------------------------------ readers
 
     @property
     def relevance(self) -> Relevance:
-        """What the queries can use of an event: a reader that has it leaves out the rest.
+        """The triples that the queries can use; a reader drops all others.
 
-        The batches it makes are encoded for this run, and for no other.
+        Batches that are read with it are encoded for this run only.
         """
         self._entailment.read_with(self.rows.matchers.used)
         return self.rows.matchers.relevance
 
-    def push_batch(self, events: Iterable[Event] | EventBatch) -> Iterator[Match]:
-        """Many events in the order of their timestamps, one at a time as matches are taken.
+    @property
+    def waiting(self) -> bool:
+        """Whether a query has queued events that are not matched yet."""
+        return any(query.behind for query in self.queries)
 
-        `events` are given one by one, or as a reader's encoded batch. An event's own ordinal
-        must be the one its stream is at. Of a batch, the matches of an event are asked for before
-        the run goes on in another way; later that is a `RuntimeError`.
-        """
-        if isinstance(events, EventBatch):
-            return self.alone.taking(self._push_encoded(events))
-        return self.alone.taking(self._push_each(events))
-
-    def _push_each(self, events: Iterable[Event]) -> Iterator[Match]:
-        if isinstance(events, Sequence):
-            self.rows.ask(events)
-        for event in events:
-            yield from self._each(event)
-
-    def _each(self, event: Event) -> Iterator[Match]:
-        """One event: its matches, also where it fails."""
-        found: list[Match] = []
-        self.settle()
-        try:
-            self._take(self._checked(event), found)
-        finally:
-            self.unreturned = []
-            yield from found
-
-    def _push_encoded(self, batch: EventBatch) -> Iterator[Match]:
-        """The events of a batch, as many at a time as the query can take without Python."""
-        query, index = self.queries[0], 0
-        known = batch.dictionary is self.rows.matchers.dictionary
-        ready = alone = known and self._is_alone(batch.stream)
-        while index < len(batch):
-            after = index
-            self._overtake()
-            if alone and self.kb.changes:
-                self._exchange()
-                ready = True
-            if ready:
-                # Others may have made terms permanent, and filled the tables, since the last match.
-                batch.refit()
-                ready = self.rows.prepare(batch, self._waiting)
-            if ready and self._follows(batch, index):
-                matches = query.stream(batch, index, self.events, self.kb)
-                if matches is None:
-                    after, found = self._run(query, batch, index)
-                    yield from found
-                else:
-                    yield from self._one_by_one(matches, batch, index)
-                    after = matches.after
-            if after == index and index < len(batch):
-                yield from self._each(EncodedEvent(batch, index))
-                after += 1
-            index = after
-
-    def _is_alone(self, stream: str) -> bool:
-        """Whether the events of a stream are for one query on the core, and for that at once."""
+    def is_single(self, stream: str) -> bool:
+        """Whether there is one query, which reads this stream only and directly."""
         (query, *others), (direct, *_) = self.queries, self.direct
         return not others and direct and query.reads_only(stream)
 
-    def _run(self, query: QueryRun, batch: EventBatch, index: int) -> tuple[int, Iterable[Match]]:
-        try:
-            after, found = query.run(batch, index, self.events)
-        except BaseException as error:
-            self._count(batch, index, query.reached(index))
-            self._fail(error)
-            raise
-        self._count(batch, index, after)
-        return after, found
+    # ------------------------------------------------------------------ the knowledge base
 
-    def _one_by_one(self, matches: Matches, batch: EventBatch, first: int) -> Iterator[Match]:
-        """Matches whose events are taken, and counted, as far as somebody asks for them."""
-        self._ahead = matches, batch, first
-        try:
-            yield from matches
-        except BaseException as error:
-            if isinstance(error, RuntimeError):
-                self.check_going()  # what went on in between may have failed
-            if not matches.failed:
-                raise
-            told = self.queries[0].told(error)
-            self._fail(told)
-            raise told from None
-        finally:
-            if self._ahead is not None and self._ahead[0] is matches:
-                self._overtake()
-
-    def settle(self) -> None:
-        """Count the events that have been taken, by matches that are asked for or one by one."""
-        if self._ahead is not None:
-            matches, batch, first = self._ahead
-            self._ahead = matches, batch, matches.after
-            if matches.after > first:
-                self.queries[0].taken(batch, matches.after)
-                self._count(batch, first, matches.after)
-        elif not self.failure:
-            self._condensing.look(self.events)
-
-    def _overtake(self) -> None:
-        """Go on: matches that are being taken of a batch have come as far as they can."""
-        self.settle()
-        if self._ahead is not None:
-            self._ahead[0].overtake()
-            self._ahead = None
-
-    @alone
-    def advance(self, timestamp: Any) -> list[Match]:
-        """A watermark: nothing before `timestamp` comes any more, on any stream."""
-        self.settle()
-        self.check_going()
-        time = timestamp_of(timestamp, self.time_precision)
-        if self.domain is not None and time.domain != self.domain:
-            raise EventError(mixed_domains(self.domain, time.domain, "the watermark"))
-        if self.closed is not None and time.micros <= self.closed:
-            return []
-        self.domain = time.domain
-        return self._closed_before(time.micros)
-
-    @alone
-    def finish(self) -> list[Match]:
-        """The end of all streams: every window closes. The run takes no more events."""
-        if self.finished:
-            return []
-        self.check_going()
-        found = self._closed_before(None)
-        self.finished = True
-        self.kb.close()
-        return found
-
-    @property
-    def _waiting(self) -> bool:
-        """Whether events have been taken that are not matched yet."""
-        return any(query.behind for query in self.queries)
-
-    def _exchange(self) -> None:
-        """Take up the next version of the KB, between two events and all at once.
+    def adopt_kb(self) -> None:
+        """Adopt the next version of the KB, if no event waits to be matched.
 
         Raises:
-            KbError, LimitExceeded: if the queries cannot run on it; they go on with the one
-                before.
+            KbError, LimitExceeded: if the queries cannot use it; they retain the version before.
         """
-        if self._waiting or any(self.delayed):
+        if self.waiting or any(self.delayed):
             return
         matchers = self.rows.matchers
         terms = matchers.dictionary.version
@@ -249,20 +126,23 @@ class Evaluation(Admission):
             self.rows.renew(self._entailment.closures(self.kb.current))
             raise
         finally:
-            # Terms that a failure has made permanent stay so.
+            # Terms that the failed version made permanent remain permanent.
             if self.rows.matchers is not matchers or matchers.dictionary.version > terms:
                 for query in self.queries:
                     query.renew(self.rows.matchers)
 
-    def _possible(self, event: Event) -> Event:
-        """The event; an empty one where a remote KB fails that may be done without.
+    def prepare(self, event: Event) -> Event:
+        """Request what the patterns need from remote KBs for an event.
+
+        Returns:
+            The event, or an empty one if a remote KB failed whose failures are skipped.
 
         Raises:
-            KbError: where it may not.
+            KbError: if a remote KB failed whose failures are errors; nothing has changed.
         """
         if self.kb.changes:
-            self._exchange()
-        refused = self.rows.refusal(event, self._waiting)
+            self.adopt_kb()
+        refused = self.rows.refusal(event, self.waiting)
         if refused is None:
             return event
         error, skips = refused
@@ -271,69 +151,34 @@ class Evaluation(Admission):
         self.skipped += 1
         return event.bare()
 
-    def _take(self, event: Event, found: list[Match]) -> None:
-        """One event that was found to fit; adds the matches that are certain by then.
+    # ------------------------------------------------------------------ time
 
-        Raises:
-            KbError: where the KB cannot be asked for what it needs; the run is as it was.
-            SpaseqError: of anything else; the run has failed.
-        """
-        self._overtake()
-        event = self._possible(event)
-        try:
-            self._accept(event, found)
-        except BaseException as error:
-            self._fail(error, found)
-            raise
-
-    def _closed_before(self, micros: int | None) -> list[Match]:
-        """The matches that are certain when all timestamps before `micros` are over."""
-        found: list[Match] = []
-        self._overtake()
-        try:
-            self._close_before(micros, found)
-        except BaseException as error:
-            self._fail(error, found)
-            raise
-        return found
-
-    def _fail(self, error: BaseException, found: Sequence[Match] = ()) -> None:
-        """An error in the midst of an event: what the run holds is of no use any more."""
-        self.unreturned = list(found)
-        self.failure = str(error) or type(error).__name__
-        self.kb.close()
-
-    def _accept(self, event: Event, found: list[Match]) -> None:
-        micros = event.time.micros
-        if self.closed is None or micros > self.closed:
-            self._close_before(micros, found)
-        if self.time is None or micros != self.time.micros:
-            self.ordinals = {}
-        self.time, self.domain = event.time, event.time.domain
-        self.ordinals[event.stream] = event.ordinal + 1
-        self.events += 1
+    def process(self, event: Event, found: list[Match]) -> None:
+        """Process an admitted and prepared event; adds the matches that are certain to `found`."""
+        clock, micros = self.clock, event.time.micros
+        if clock.closed is None or micros > clock.closed:
+            self.close_before(micros, found)
+        clock.count_event(event)
         if self.rows.matchers.counted:
-            # What is queued counts when it is fed; the queries read the same streams.
-            self.rows.matchers.advance(self.events - self.queries[0].behind)
-        self.triples += event.size
-        self.per_stream[event.stream] += 1
+            # A queued event counts when it is fed. All queries read the same streams.
+            self.rows.matchers.advance(clock.events - self.queries[0].behind)
         for number, query in enumerate(self.queries):
             if not query.reads(event.stream):
                 continue
             if self.direct[number]:
-                # What a registered stream's writer finds now, its readers see at the close.
+                # Readers of the stream that the query registers process its matches later.
                 self._push(query, event, found)
             else:
                 self.delayed[number].append(event)
 
-    def _close_before(self, micros: int | None, found: list[Match]) -> None:
-        """Close all timestamps before `micros`, in the order the queries feed each other."""
+    def close_before(self, micros: int | None, found: list[Match]) -> None:
+        """Close all timestamps before `micros`, or all; writers of streams precede readers."""
         for number, query in enumerate(self.queries):
             if not self.direct[number]:
-                self._hand_over(number, query, micros, found)
+                self._release(number, query, micros, found)
             self._advance(query, micros, found)
         if micros is not None:
-            self.closed = micros
+            self.clock.closed = micros
             if not self.rows.matchers.counted:
                 self.rows.matchers.advance(micros)
 
@@ -342,30 +187,31 @@ class Evaluation(Admission):
         try:
             query.push(event, self.rows, some)
         finally:
-            found += self._publish(query, some)
+            found += self._register(query, some)
 
     def _advance(self, query: QueryRun, micros: int | None, found: list[Match]) -> None:
         some: list[Match] = []
         try:
             query.advance(micros, self.rows, some)
         finally:
-            found += self._publish(query, some)
+            found += self._register(query, some)
 
-    def _hand_over(
+    def _release(
         self, number: int, query: QueryRun, micros: int | None, found: list[Match]
     ) -> None:
-        waiting = self.delayed[number]
-        ready = [e for e in waiting if micros is None or e.time.micros < micros]
+        """Push the delayed events of a query whose timestamps close."""
+        delayed = self.delayed[number]
+        ready = [e for e in delayed if micros is None or e.time.micros < micros]
         self.delayed[number] = [
-            e for e in waiting if micros is not None and e.time.micros >= micros
+            e for e in delayed if micros is not None and e.time.micros >= micros
         ]
         ready.sort(key=lambda event: event.instant)
         for event in ready:
             self._advance(query, event.time.micros, found)
             self._push(query, event, found)
 
-    def _publish(self, query: QueryRun, matches: list[Match]) -> list[Match]:
-        """Matches of a registered stream become events of its readers."""
+    def _register(self, query: QueryRun, matches: list[Match]) -> list[Match]:
+        """Append the matches of a query to the stream that it registers, if any."""
         iri = query.plan.registers_stream
         if iri is None:
             return matches

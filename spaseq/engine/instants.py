@@ -1,9 +1,9 @@
-"""One query over its streams: instants, matchers, automaton, output.
+"""`QueryRun`: one query over its streams, from events through the automaton to matches.
 
-Events of one timestamp arrive in any order of streams. An event with ordinal k is processed
-once every stream is past the instants before it: at once for k = 0, and else when each
-stream has delivered its ordinal k − 1, or when the timestamp closes. Results therefore never
-depend on how streams interleave.
+The events of one timestamp may arrive in any order of streams. A query processes an event with
+ordinal k when every stream has passed the earlier instants: at once for k = 0, otherwise when each
+stream has delivered its ordinal k − 1 or the timestamp closes. Results therefore do not depend on
+the interleaving of streams.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.limit_errors import exceeded
-from spaseq.engine.linking import linked
 from spaseq.engine.native._matches import Matches
 from spaseq.engine.native.query_run import NativeRun, native_run
-from spaseq.engine.native.snapshot import count_on, put_back, taken_out
+from spaseq.engine.native.snapshot import add_counters, restore_automaton, save_automaton
 from spaseq.engine.output import OutputStage
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.place_names import Notation
+from spaseq.engine.residual_filters import linked
 from spaseq.errors import LimitExceeded
 from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import CurrentGraphs
@@ -39,27 +39,27 @@ from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 
 NO_ORDINAL = 2**32
-"""More than any event has."""
+"""Greater than the ordinal of any event."""
 BYTES_PER_RESULT = 1200
-"""What a result that must not be told twice takes in CPython, about."""
+"""The approximate memory of a result remembered for de-duplication, in CPython."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _telling(
+def _reporting(
     method: Callable[Concatenate[QueryRun, P], R],
 ) -> Callable[Concatenate[QueryRun, P], R]:
-    """Says of a bound that is reached where it was, and why."""
+    """Turn a `LimitReached` of the core into a `LimitExceeded` with the place and the cause."""
 
     @wraps(method)
-    def told(self: QueryRun, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def reporting(self: QueryRun, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(self, *args, **kwargs)
         except LimitReached as reached:
             raise self.exceeded(reached) from None
 
-    return told
+    return reporting
 
 
 class QueryRun:
@@ -84,31 +84,34 @@ class QueryRun:
         self.output = OutputStage(plan, self._registers, self._occurrences, kb, compiled.automaton)
         self._waits = self.output.waits
         self.time: Timestamp | None = None
-        """The current timestamp, None before the first and after it has closed."""
+        """The open timestamp; None before the first event and after the timestamp has closed."""
         self.delivered: dict[str, int] = dict.fromkeys(plan.streams, 0)
-        """Per stream, the ordinal that its next event of the current timestamp has at least."""
+        """Per stream: the least ordinal of its next event at the open timestamp."""
         self.ordinal = 0
         """The ordinal of the open instant."""
         self.opened = False
         self.queued: dict[int, list[Event]] = {}
+        """By ordinal: events of the open timestamp whose instant is not open yet."""
         self.behind = 0
-        """How many events are queued."""
+        """The number of queued events."""
         self.domain = ""
-        """The kind of timestamps, once an event has shown it."""
+        """The kind of timestamps; empty before the first event."""
         self.emitted = 0
-        """Matches so far, but for those that `native.matches` makes."""
+        """The number of matches so far, without the ones that `native.matches` makes."""
         self.shed_before = 0
-        """What went because there was too much, before the run was resumed."""
+        """The number of groups that a limit dropped before the run was resumed."""
 
     def reads(self, stream: str) -> bool:
+        """Whether the query reads a stream."""
         return stream in self.plan.streams
 
     def reads_only(self, stream: str) -> bool:
+        """Whether the query reads a stream and no other."""
         return self.plan.streams == (stream,)
 
     @property
     def matched(self) -> int:
-        """Matches so far."""
+        """The number of matches so far."""
         maker = self.native.matches
         return self.emitted + (0 if maker is None else maker.made)
 
@@ -118,12 +121,12 @@ class QueryRun:
         return native_run(self.compiled, self._registers, self._occurrences, matchers, self.limits)
 
     def state(self) -> AutomatonState:
-        """What the automaton remembers, which stays as it is."""
+        """The state of the automaton as plain data; the automaton does not change."""
         self.native.step.at_rest()
-        return taken_out(self.native, over=self.time is None)
+        return save_automaton(self.native, over=self.time is None)
 
     def standing(self) -> Standing:
-        """How the automaton is doing."""
+        """The counters of the automaton."""
         self.native.step.at_rest()
         core, step, automaton = self.native.core, self.native.step, self.compiled.automaton
         occurrences = range(len(self.plan.occurrences))
@@ -141,7 +144,7 @@ class QueryRun:
         )
 
     def held(self) -> Holding:
-        """What the automaton holds, and the results that must not be told twice."""
+        """The size of the automaton's state and of the results remembered for de-duplication."""
         state = self.state()
         remembered = len(self.output.complete) + len(self.output.shown)
         return Holding(
@@ -151,12 +154,12 @@ class QueryRun:
         )
 
     def groups(self) -> Iterator[tuple[int, Sequence[int]]]:
-        """(place, registers) of the groups that wait."""
+        """(place, registers) of the live groups."""
         for place, values, *_ in self.native.parts.groups(self.time is None):
             yield place, values
 
     def next_closing(self) -> int | None:
-        """When the next window closes that a match waits for, in microseconds."""
+        """The next closing time of a window that a match waits for, in microseconds."""
         parts = self.native.parts
         starts = parts.awaiting() if self.compiled.automaton.waits else ()
         return min((self.native.clock.closing(parts.time_of(s)) for s in starts), default=None)
@@ -164,9 +167,9 @@ class QueryRun:
     def arrived(
         self, place: int, registers: Sequence[int], since: int, most: int
     ) -> tuple[int, list[tuple[object, ...]]]:
-        """How many groups a place ever had, and some registers of those after the first `since`.
+        """The number of groups that a place ever had, and registers of its newest live groups.
 
-        Of the living, the newest first; at most `most` are looked at.
+        Skips the first `since` groups and reads at most `most`, newest first.
         """
         live = [self.compiled.automaton.places[place].live.index(r) for r in registers]
         made, numbers = self.native.parts.arrived(place, since, most)
@@ -175,24 +178,24 @@ class QueryRun:
 
     @property
     def shed(self) -> int:
-        """How many groups and waiting matches went because there was too much."""
+        """The number of groups and waiting matches that a limit dropped."""
         return self.shed_before + self.native.core.shed()
 
     def adopt(self, state: AutomatonState) -> None:
-        """Go on from the state of an automaton, once the rest has been put back."""
+        """Continue from the state of an automaton; call it after all other fields are restored."""
         self.behind = sum(map(len, self.queued.values()))
-        put_back(self.native, state)
+        restore_automaton(self.native, state)
 
     def renew(self, matchers: Matchers) -> None:
-        """Go on where terms have become permanent that the compiled core knows as others."""
+        """Rebuild the core after terms have become permanent and so changed their numbers."""
         before, state, self.emitted = self.native, self.state(), self.matched
         self.shed_before = self.shed
         self.native = self._on_the_core(matchers)
         self.adopt(state)
-        count_on(self.native, before)
+        add_counters(self.native, before)
 
     def exceeded(self, reached: LimitReached) -> LimitExceeded:
-        """The error that says of a bound which place reached it, and why."""
+        """The error that names the place that reached a limit, and the cause."""
         parts, core, time = self.native.parts, self.native.core, self.time
         held = self.groups(), parts.awaited_count()
         if core.window.now >= 0 and self.domain:
@@ -201,14 +204,14 @@ class QueryRun:
 
     # ------------------------------------------------------------------ events
 
-    @_telling
+    @_reporting
     def push(self, event: Event, rows: EventRows, found: list[Match]) -> None:
-        """An event at the current timestamp (or the first one of a later, see `advance`).
+        """Process an event at the open timestamp, or the first event after `advance`.
 
-        Adds the matches that are certain by then.
+        Adds the matches that are certain to `found`.
 
         Raises:
-            LimitExceeded: if a bound is in the way, as do the other methods that go on.
+            LimitExceeded: if a limit is reached; so do `advance` and `run`.
         """
         self.time = event.time
         self.delivered[event.stream] = event.ordinal + 1
@@ -223,9 +226,9 @@ class QueryRun:
             self.ordinal = self._next_ordinal(certain)
             self._feed_queued(rows, found)
 
-    @_telling
+    @_reporting
     def advance(self, before: int | None, rows: EventRows, found: list[Match]) -> None:
-        """All timestamps before `before` are over (None: all there will ever be)."""
+        """Close all timestamps before `before`; None closes all."""
         if self.time is not None and (before is None or self.time.micros < before):
             domain = self.time.domain
             self._close_timestamp(rows, found)
@@ -234,44 +237,59 @@ class QueryRun:
         for closing, paths in self.native.due(before):
             self._emit(paths, from_micros(closing, domain), found)
 
-    @_telling
+    @_reporting
     def run(self, batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:
-        """Encoded events of the query's only stream; the number of the first one left out.
+        """Process encoded events of the query's only stream, up to an event that completes a match.
 
-        With it come the matches, to be taken before the run goes on; `position` is how many
-        events it had before. Comes back after each event that completes a match, and before one
-        whose time or ordinal does not follow from the last one's.
+        Also stops before an event whose time or ordinal does not follow from its predecessor's.
+
+        Args:
+            batch: The events.
+            first: The index of the first event.
+            position: The number of events of the run before it.
+
+        Returns:
+            The index of the next event, and the matches; the caller consumes them first.
         """
         self.domain = self.domain or batch.time(first).domain
-        after = self.native.run(batch, first, position)
+        numbers = self.native.numbers_of(batch.stream, batch.file)
+        after = self.native.step.run(batch, first, *numbers, position)
         if after > first:
-            time = self.taken(batch, after)
+            time = self.advance_to(batch, after)
             return after, self._completed(time)
         return after, ()
 
     def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches | None:
-        """As `run`, the matches of one event after the other; None where that cannot be.
+        """As `run`, as an iterator over the matches of all events; None if there is no maker.
 
-        `taken` must hear how far it came, before anything else is done with the run.
+        The caller calls `advance_to` with the progress of the iterator before any other method.
         """
-        if self.native.matches is None:
+        maker = self.native.matches
+        if maker is None:
             return None
         self.domain = self.domain or batch.time(first).domain
-        return self.native.stream(batch, first, position, kb)
+        return maker.run(
+            batch,
+            first,
+            *self.native.numbers_of(batch.stream, batch.file),
+            position,
+            self.plan.skip_past_last,
+            kb,
+        )
 
-    def told(self, error: BaseException) -> BaseException:
-        """An error that stopped what `stream` gave, in words where it is a bound."""
+    def reported(self, error: BaseException) -> BaseException:
+        """The error to raise for an error of the core: a limit becomes `LimitExceeded`."""
         return self.exceeded(error) if isinstance(error, LimitReached) else error
 
-    def taken(self, batch: EventBatch, after: int) -> Timestamp:
-        """The events of a batch before `after` have been taken; the time that it is."""
+    def advance_to(self, batch: EventBatch, after: int) -> Timestamp:
+        """Advance over the events of a batch before `after`; returns the present time."""
         self.time = batch.time(after - 1)
         self.domain = self.time.domain
         self.ordinal = self.delivered[batch.stream] = batch.ordinal(after - 1) + 1
         return self.time
 
     def reached(self, first: int) -> int:
-        """The first event that `run` did not take, when it failed on one from `first` on."""
+        """The index of the event at which `run` failed."""
         return max(first, self.native.step.reached)
 
     def _feed(self, event: Event, rows: EventRows, found: list[Match]) -> None:
@@ -282,10 +300,10 @@ class QueryRun:
         rows.ready(event)
         self.native.feed(event)
         if not self._waits:
-            self._take(event.time, found)
+            self._collect(event.time, found)
 
-    def _take(self, end: Timestamp, found: list[Match]) -> None:
-        """The matches that are complete by now."""
+    def _collect(self, end: Timestamp, found: list[Match]) -> None:
+        """Add the complete matches to `found`."""
         found += self._completed(end)
 
     def _completed(self, end: Timestamp) -> Iterable[Match]:
@@ -306,12 +324,12 @@ class QueryRun:
         if self.opened:
             self.native.close_instant()
             assert self.time is not None
-            self._take(self.time, found)
+            self._collect(self.time, found)
         self.opened = False
         self.ordinal += 1
 
     def _next_ordinal(self, most: int) -> int:
-        """The next ordinal that a queued event has, or `most`; others are of no event."""
+        """The least ordinal of a queued event, or `most` if it is less."""
         for ordinal in range(self.ordinal, min(most, self.ordinal + len(self.queued))):
             if ordinal in self.queued:
                 return ordinal

@@ -1,13 +1,13 @@
-"""What waiting partial matches hold → the values a KB is asked for before an event needs them.
+"""Prefetch: requests of a remote KB also ask for values that partial matches hold.
 
-A step whose pattern is joined by key to a remote graph, and which shares that key's variables
-with steps before it, can only be taken with values that some partial match holds in its
-registers. These fill up the next request that goes out anyway (`spaseq.kb.relation`): so there
-is never a request more, and the events that bring the same values find the answers known.
+Consider a step whose pattern is joined by key to a remote graph and shares the key's variables
+with earlier steps. An event can take the step only with values that a partial match holds in its
+registers. These values fill up the next request that is sent anyway (`spaseq.kb.relation`). The
+number of requests does not grow, and events with the same values find the answers in the cache.
 
-Invariant: nothing here decides what matches; a value that is left out is asked for when an event
-brings it. Cost: what is looked at at each request is the groups that came since the last one, and
-no more than the newest `LOOKED_AT` of a place.
+Invariant: prefetching does not change matches; a value that is not prefetched is requested when an
+event needs it. Cost of a request: one step per group that is new since the last request, for at
+most `PREFETCH_MAX_GROUPS` groups of a place.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from spaseq.engine.compiled import CompiledQuery
 from spaseq.gpm.bind_join import BindJoin
 from spaseq.gpm.named_graphs import KbKey
 
-LOOKED_AT = 4096
-"""Groups of a place that are looked at for a request."""
-PUT_OFF = 4096
-"""Values for which there was no room that are kept for the next request."""
+PREFETCH_MAX_GROUPS = 4096
+"""The greatest number of groups of a place that one request reads, newest first."""
+DEFERRED_MAX_KEYS = 4096
+"""The greatest number of keys that are retained for the next request."""
 
 
 class Holder(Protocol):
-    """A query's run, as far as its partial matches are looked at."""
+    """The part of `QueryRun` that prefetching reads."""
 
     @property
     def compiled(self) -> CompiledQuery: ...
@@ -41,41 +41,41 @@ class Holder(Protocol):
 
 @dataclass(slots=True)
 class _Source:
-    """A place whose partial matches hold a key, in some registers."""
+    """A place whose partial matches hold a key in some registers."""
 
     query: Holder
     place: int
     registers: tuple[int, ...]
     seen: int = 0
-    """How many groups the place had had when it was looked at last."""
+    """The number of groups that the place had at the last request."""
 
 
 @dataclass(slots=True)
 class Ahead:
-    """The keys of one join that partial matches came to hold since it was asked last."""
+    """The keys of one join that partial matches hold since its last request."""
 
     sources: list[_Source] = field(default_factory=list)
-    _put_off: dict[KbKey, None] = field(default_factory=dict)
+    _deferred: dict[KbKey, None] = field(default_factory=dict)
 
     def __call__(self) -> Iterator[KbKey]:
-        """Each once, the newest first; those that nobody takes are kept for the next call."""
-        known = self._put_off
+        """Yield each key once, newest first; keys that are not consumed wait for the next call."""
+        known = self._deferred
         for source in self.sources:
             source.seen, found = source.query.arrived(
-                source.place, source.registers, source.seen, LOOKED_AT
+                source.place, source.registers, source.seen, PREFETCH_MAX_GROUPS
             )
             for values in reversed(found):
                 key = tuple([v for v in values if isinstance(v, ox.NamedNode | ox.Literal)])
                 if len(key) == len(values):
                     known[key] = None
-        while len(known) > PUT_OFF:
+        while len(known) > DEFERRED_MAX_KEYS:
             del known[next(iter(known))]
         while known:
             yield known.popitem()[0]
 
 
-def look_ahead(queries: Sequence[Holder], joins: Callable[[int], Sequence[BindJoin]]) -> None:
-    """Have the joins of each task ask for what partial matches hold, too."""
+def add_sources(queries: Sequence[Holder], joins: Callable[[int], Sequence[BindJoin]]) -> None:
+    """Let the joins of each task also request keys that partial matches hold."""
     for query in queries:
         for place, registers, join in _held(query.compiled, joins):
             if not isinstance(join.ahead, Ahead):
@@ -86,7 +86,7 @@ def look_ahead(queries: Sequence[Holder], joins: Callable[[int], Sequence[BindJo
 def _held(
     compiled: CompiledQuery, joins: Callable[[int], Sequence[BindJoin]]
 ) -> Iterator[tuple[int, tuple[int, ...], BindJoin]]:
-    """(place, registers, join): who waits there holds a key of the join in the registers."""
+    """(place, registers, join): groups of the place hold a key of the join in the registers."""
     for number, place in enumerate(compiled.automaton.places):
         for edge, keys in zip(place.edges, place.keys, strict=True):
             atom = compiled.automaton.atoms[edge.atom]

@@ -1,6 +1,6 @@
-"""A bound that was reached → an error that says where, what keeps groups apart, and what to do.
+"""A reached limit → an error with the place, the registers that distinguish groups, and a remedy.
 
-Cost: looks at `EXAMINED` groups at most.
+Cost: reads at most `EXAMINED_MAX_GROUPS` groups.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from spaseq.rdf.event import Timestamp
 from spaseq.rdf.limits import LimitReached, Limits
 from spaseq.rdf.time import json_value
 
-EXAMINED = 100_000
+EXAMINED_MAX_GROUPS = 100_000
+"""The greatest number of groups whose registers an error counts."""
 
 OnLimit = Literal["stop", "shed"]
 
 Held = Iterable[tuple[int, Sequence[object]]]
-"""Groups that wait: place, and the values of its registers."""
+"""Live groups: place, and the values of its registers."""
 
 _FEWER = (
     "groups grow with the values of their registers in the window: shorten WITHIN, compare fewer "
@@ -48,7 +49,7 @@ _UNLISTED = (
 def limits_of(
     max_groups: int | None, max_steps: int | None, max_memory: int | None, on_limit: OnLimit
 ) -> Limits:
-    """The bounds that a caller asks for.
+    """The limits that a caller passes.
 
     Raises:
         ValueError: for a bound that is less than 1, and for an unknown policy.
@@ -136,7 +137,7 @@ def _pattern_exceeded(
 
 
 def _span(notation: Notation, place: int) -> Span:
-    """Where the query names what a place waits for; the whole sequence for no place."""
+    """The position in the query of the GPM that a place waits for; else of the sequence."""
     if place not in notation.numbers:
         return notation.plan.sequence.span
     atom = notation.automaton.places[place].edges[0].atom
@@ -145,14 +146,14 @@ def _span(notation: Notation, place: int) -> Span:
 
 
 def _crowded(notation: Notation, groups: Held, matches: int) -> tuple[int, str]:
-    """The place with the most groups, and what keeps them apart."""
+    """The place with the most groups, and a text on the registers that distinguish them."""
     counts = Counter[int]()
     values: dict[int, list[set[object]]] = {}
     examined = 0
     for place, some in groups:
         counts[place] += 1
         examined += 1
-        if examined <= EXAMINED:
+        if examined <= EXAMINED_MAX_GROUPS:
             seen = values.setdefault(place, [set() for _ in some])
             for known, value in zip(seen, some, strict=True):
                 known.add(value)
@@ -164,7 +165,7 @@ def _crowded(notation: Notation, groups: Held, matches: int) -> tuple[int, str]:
     apart = sorted(
         zip(registers, values.get(place, []), strict=False), key=lambda item: -len(item[1])
     )
-    at_least = "at least " if examined > EXAMINED else ""
+    at_least = "at least " if examined > EXAMINED_MAX_GROUPS else ""
     shown = ", ".join(f"{name} ({at_least}{len(seen):,} values)" for name, seen in apart)
     kept = f", kept apart by {shown}" if shown else ""
     return place, f"{number:,} of them in place {notation.title(place)}{kept}"

@@ -1,9 +1,9 @@
 """Paths of the automaton → results: solutions, EMIT, DISTINCT, LIMIT, CONSTRUCT.
 
 One batch holds all matches of one instant, or of one closing time. Results of a batch are
-ordered by their events' instants in the order of the provenance, then by the streams of these
-events, then by all variables of positive GPMs as `ORDER BY` compares them. The stage sorts
-where that order has an effect: under LIMIT, DISTINCT, and in registered streams.
+ordered by the instants of their events in the order of the provenance, then by the streams of these
+events, then by all variables of positive GPMs as `ORDER BY` compares them. The stage sorts a batch
+if the order has an effect: under LIMIT, DISTINCT, and in registered streams.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from spaseq.results import Match, Witness
 
 
 class Finder(Protocol):
-    """What choosing among matches asks of the automaton that found them."""
+    """The part of the automaton that the selection of matches reads."""
 
     @property
     def clock(self) -> WindowTimes: ...
@@ -42,7 +42,7 @@ class Finder(Protocol):
 
 Solution = tuple[Term | None, ...]
 Identity = tuple[tuple[object, ...], frozenset[tuple[object, ...]]]
-"""What makes a match: its solution as it is shown, and its witnesses."""
+"""The identity of a match: its visible solution and its witnesses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class _Result:
 
 
 class OutputStage:
-    """Turns batches of paths into matches; remembers what DISTINCT has shown."""
+    """Turns batches of paths into matches; remembers the solutions emitted under DISTINCT."""
 
     def __init__(
         self,
@@ -73,22 +73,22 @@ class OutputStage:
         self._streams = {iri: number for number, iri in enumerate(plan.streams)}
         self.variables = tuple(column.name for column in plan.output.columns)
         self._columns = [self._compiled(column.value) for column in plan.output.columns]
-        """Each reads the environment with the values of the columns before it at its end."""
+        """Each reads an environment that ends with the values of the columns before it."""
         self.shown: dict[Solution, int] = {}
-        """Under DISTINCT: each solution with the time it was last emitted."""
+        """Under DISTINCT: solution → the time of its last emission."""
         self.complete: dict[Identity, int] = {}
-        """Matches so far, with the closing time of their window; kept only where needed."""
+        """Match → the closing time of its window, if matches can recur (`_remembers`)."""
         self._purge_at = 256
         self._forget_at = 1024
         self._remembers = automaton.waits
-        """Whether a match can come up again when its window closes."""
+        """Whether a match can recur when its window closes."""
         self._ambiguous = automaton.ambiguous
         self.constructed = 0
         output = plan.output
         self._bindings_only = all(register.kind == "value" for register in plan.registers) and (
             not plan.units
         )
-        """Whether a match remembers what its rows bind and nothing else."""
+        """Whether the registers hold only values that rows bind."""
         self._sorted = (
             output.limit is not None or output.distinct or plan.registers_stream is not None
         )
@@ -99,14 +99,14 @@ class OutputStage:
             or plan.skip_past_last
             or plan.window.kind == "events"
         )
-        """Whether results need all matches of an instant."""
+        """Whether results depend on all matches of an instant."""
         self.any_will_do = output.form == "ask" and plan.emit == "ALL" and not automaton.waits
-        """Whether one match of an instant says as much as all."""
+        """Whether one match of an instant suffices."""
 
     def batch(
         self, paths: Iterable[Path], end: Timestamp, run: Finder
     ) -> tuple[list[Match], list[Path]]:
-        """The matches of one batch, and the paths that `EMIT` left, for `AFTER MATCH`."""
+        """The matches of one batch, and the paths that `EMIT` selected, for `AFTER MATCH`."""
         derived = self._derived(paths, end.micros, run.clock)
         chosen = set(
             map(
@@ -132,9 +132,10 @@ class OutputStage:
         return [self._match(result, end) for result in results], left
 
     def _derived(self, paths: Iterable[Path], now: int, clock: WindowTimes) -> list[_Result]:
-        """A match is its witnesses and its solution: other derivations add nothing.
+        """One result per match: a match is its witnesses and its solution.
 
-        Not even later: one that had to wait for its window to close may be complete already.
+        Other derivations of a match are dropped, also later ones: a match that waited for its
+        window to close may have been emitted already.
         """
         paths = list(paths)
         if not self._remembers and (len(paths) == 1 or not self._ambiguous):
@@ -156,7 +157,7 @@ class OutputStage:
         return list(found.values())
 
     def _order(self, result: _Result) -> tuple[object, ...]:
-        """Instants, streams, variables; then what sets equals apart, whichever arrived first."""
+        """The sort key: instants, streams, variables; then values that make the order total."""
         witnesses = result.witnesses
         return (
             tuple(w.instant for w in witnesses),
@@ -169,7 +170,7 @@ class OutputStage:
         )
 
     def _shown(self, solution: Solution) -> tuple[object, ...]:
-        """What of a solution can be seen: of a CONSTRUCT its graph, of an ASK nothing."""
+        """The visible part of a solution: the graph of a CONSTRUCT, nothing of an ASK."""
         if self._plan.output.form != "construct":
             return solution
         return tuple(sorted(map(str, self._graph(solution, 0))))
@@ -188,7 +189,7 @@ class OutputStage:
             self.complete[identity] = clock.closing(first)
 
     def environment(self, path: Path) -> Environment:
-        """What the whole match remembers: its steps taken again, nothing forgotten."""
+        """The registers after the whole match, by replaying its steps."""
         env = self._registers.blank()
         if self._bindings_only:
             for step in path.steps:
@@ -206,7 +207,7 @@ class OutputStage:
         return env
 
     def _solution(self, path: Path) -> tuple[Solution, Solution]:
-        """What a path gives, and the variables that order it."""
+        """The solution of a path, and the variables that order it."""
         env, output = self.environment(path), self._plan.output
         bound = self._read(env, output.order)
         if output.form == "construct":
@@ -216,7 +217,7 @@ class OutputStage:
         return tuple(env[len(env) - len(self._columns) :]), bound
 
     def _read(self, env: Environment, variables: Iterable[tuple[str, str]]) -> Solution:
-        """The values of registers that hold a term: of `value` or `last`."""
+        """The values of `value` and `last` registers, which hold terms."""
         return tuple(env[self._registers.number[register]] for _, register in variables)
 
     def _compiled(self, condition: Condition) -> Callable[[Environment], Term | None]:
@@ -314,7 +315,7 @@ def _mapping(occurrence: LinkedOccurrence, witness: Witnessed) -> dict[str, Term
 def _instantiate(
     template: tuple[ast.Triple, ...], values: Mapping[str, Term | None], number: int
 ) -> tuple[Fact, ...]:
-    """The template's triples under a solution; those that are no RDF triples are left out."""
+    """The template's triples under a solution, without the ones that are no RDF triples."""
     labels = dict.fromkeys(n.label for n in ast.walk(template) if isinstance(n, ast.BlankNode))
     blanks = {label: ox.BlankNode(f"m{number}n{n}") for n, label in enumerate(labels)}
 

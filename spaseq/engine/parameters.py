@@ -1,4 +1,4 @@
-"""Query variables fixed from outside (`bind=`, `--bind`) → constants in the tree."""
+"""Bound query variables (`bind=`, `--bind`) → constants in the tree."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def bind_parameters(
     """The queries with each named variable replaced by its value.
 
     Values are pyoxigraph or rdflib terms (no blank nodes), or Python numbers, strings and
-    booleans. A variable that a query itself assigns cannot be fixed.
+    booleans. A variable that a query assigns cannot be bound.
 
     Raises:
-        ValueError: for a name no query uses, or one that a query assigns.
+        ValueError: for a name that no query uses, or that a query assigns.
     """
     constants = {name: _constant(value) for name, value in parameter_terms(values).items()}
     used = {node.name for node in ast.walk(tuple(queries)) if isinstance(node, ast.Var)}
@@ -42,7 +42,7 @@ def parameter_terms(values: Mapping[str, object]) -> dict[str, ox.NamedNode | ox
     """The values as terms, under the variables' bare names.
 
     Raises:
-        ValueError: for what is no IRI, literal, number, string or boolean.
+        ValueError: for a value that is no IRI, literal, number, string or boolean.
     """
     return {name.lstrip("?$"): _term(value) for name, value in values.items()}
 

@@ -1,13 +1,12 @@
-"""What events are matched with: the matchers of all queries, and what the KB is asked for."""
+"""The matchers of all queries of a run, and the requests that they need from remote KBs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from spaseq.engine.compiled import CompiledQueries, CompiledQuery
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery, counts_events
 from spaseq.engine.entailment import Closure, Entailed, Seen
-from spaseq.engine.fitness import counts_events
-from spaseq.engine.kb_prefetch import Holder, look_ahead
+from spaseq.engine.kb_prefetch import Holder, add_sources
 from spaseq.errors import KbError
 from spaseq.gpm.bind_join import BindJoin
 from spaseq.gpm.matchers import Matchers
@@ -23,7 +22,7 @@ from spaseq.rdf.limits import Limits
 
 
 class EventRows:
-    """The matchers of a run, each GPM once, whoever asks."""
+    """The matchers of a run; queries with equal GPMs share one."""
 
     def __init__(self, program: CompiledQueries, kb: Knowledge, entailed: Entailed, limits: Limits):
         self._limits = limits
@@ -38,22 +37,22 @@ class EventRows:
         self._kb = kb
         self._entailed = entailed
         shown = [column.value for plan in plans for column in plan.output.columns]
-        self._looked_at = (*conditions, *shown)
+        self._expressions = (*conditions, *shown)
         self.matchers = self._matchers(None)
         self._joins = self._by_stream()
         self._holders: Sequence[Holder] = ()
 
     def _matchers(self, before: Matchers | None) -> Matchers:
-        """The matchers for the graphs as they are now."""
+        """New matchers for the present graphs."""
         program = self._program
         counted = counts_events(program)
         return Matchers(
             program.patterns,
             self._kb,
-            self._looked_at,
+            self._expressions,
             _horizon(program.queries, counted),
             counted,
-            dict.fromkeys(_behind_others(program), "a query that reads what another registers"),
+            dict.fromkeys(_derived_patterns(program), "a query that reads what another registers"),
             self._entailed,
             before,
             self._limits,
@@ -62,7 +61,7 @@ class EventRows:
     # ------------------------------------------------------------------ the KB
 
     def _by_stream(self) -> dict[str, list[BindJoin]]:
-        """What events of a stream may need to be asked for."""
+        """Stream → the bind joins with remote graphs that its events may need."""
         joins: dict[str, list[BindJoin]] = {}
         for query in self._program.queries:
             for gpm, task in zip(query.plan.gpms, query.tasks, strict=True):
@@ -73,47 +72,47 @@ class EventRows:
                             some.append(join)
         return joins
 
-    def look_ahead(self, queries: Sequence[Holder]) -> None:
-        """Have the KB asked for what the partial matches of queries hold, too."""
+    def prefetch(self, queries: Sequence[Holder]) -> None:
+        """Add the keys that partial matches of queries hold to the requests of the KB."""
         self._holders = queries
-        look_ahead(queries, self.matchers.joins)
+        add_sources(queries, self.matchers.joins)
 
     def renew(self, closures: Mapping[Seen, Closure]) -> None:
-        """Enter the KB as it is now; with other closures there are other matchers then.
+        """Adopt the present KB. New rules of entailment require new matchers.
 
         Raises:
-            KbError: if the patterns cannot be matched over it.
+            KbError: if the patterns cannot be matched over the KB.
         """
         after = {seen: (closure.kb, closure.rules) for seen, closure in closures.items()}
         before = {seen: (graphs.closed, graphs.rules) for seen, graphs in self._entailed.items()}
         if any(after[seen][1] is not rules for seen, (_, rules) in before.items()):
             try:
-                self._take(after)
+                self._set_closures(after)
                 self.matchers = self._matchers(self.matchers)
             except BaseException:
-                self._take(before)
+                self._set_closures(before)
                 raise
         else:
             self.matchers.fill()
         self._joins = self._by_stream()
-        look_ahead(self._holders, self.matchers.joins)
+        add_sources(self._holders, self.matchers.joins)
 
-    def _take(self, closures: Mapping[Seen, tuple[NamedGraphs, Rules]]) -> None:
+    def _set_closures(self, closures: Mapping[Seen, tuple[NamedGraphs, Rules]]) -> None:
         for seen, (closed, rules) in closures.items():
             self._entailed[seen].replace(closed, rules)
 
     def prepare(self, batch: EventBatch, hold: bool) -> bool:
-        """Ask the KB for what the events of a batch need; whether all of it could be had."""
+        """Request what the events of a batch need from the KB; False if a request failed."""
         joins = self._joins.get(batch.stream, ())
         errors = [join.prepare(batch, hold) for join in joins]
         return not any(errors)
 
     def asks(self, stream: str) -> bool:
-        """Whether the KB may have to be asked for events of a stream."""
+        """Whether events of a stream may need requests of a remote KB."""
         return bool(self._joins.get(stream))
 
     def ask(self, events: Sequence[Event]) -> None:
-        """Ask the KB for what some events will need, in few requests."""
+        """Request what some events need from the KB, in few requests."""
         for stream, joins in self._joins.items():
             some = [e for e in events if e.stream == stream and not isinstance(e, EncodedEvent)]
             if len(some) > 1:
@@ -122,7 +121,7 @@ class EventRows:
                     join.ask(batch)
 
     def refusal(self, event: Event, hold: bool) -> tuple[KbError, bool] | None:
-        """Why an event cannot be matched, and whether the run goes on without it."""
+        """(error of the KB, whether the run skips the event); None if the event is ready."""
         joins = self._joins.get(event.stream)
         if not joins or not event.size:
             return None
@@ -134,21 +133,21 @@ class EventRows:
         return None
 
     def ready(self, event: Event) -> None:
-        """Fill the tables of the matchers for an event that was not refused."""
+        """Fill the tables of the matchers for an event that `refusal` has passed."""
         refused = self.refusal(event, True)
         if refused is not None:
             raise refused[0]
 
     def evaluated(self) -> int:
-        """Evaluations of a GPM over an event so far."""
+        """The number of evaluations of a GPM over an event so far."""
         return sum(map(self.matchers.tried, range(len(self.matchers.patterns))))
 
 
 def check_graphs(program: CompiledQueries, graphs: Sequence[str]) -> None:
-    """Refuse to do without a graph of the KB that a query names.
+    """Check that the KB has every graph that a query names.
 
     Raises:
-        KbError: where one is not given.
+        KbError: if a graph is missing.
     """
     absent = [iri for iri in program.kb_graphs if iri not in graphs]
     if absent:
@@ -159,15 +158,15 @@ def check_graphs(program: CompiledQueries, graphs: Sequence[str]) -> None:
         )
 
 
-def _behind_others(program: CompiledQueries) -> set[int]:
-    """The patterns of queries that read registered streams: their events come in the midst."""
+def _derived_patterns(program: CompiledQueries) -> set[int]:
+    """The patterns of queries that read registered streams."""
     written = {query.plan.registers_stream for query in program.queries} - {None}
     readers = [query for query in program.queries if written & set(query.plan.streams)]
     return {task for query in readers for task in query.tasks}
 
 
 def _horizon(queries: Sequence[CompiledQuery], counted: bool) -> int:
-    """How far back, in microseconds or events, an event may lie that somebody looks at."""
+    """The greatest distance to an event that the run still reads, in microseconds or events."""
     if any(query.plan.window.kind == "unbounded" for query in queries):
         return LAST_MOMENT
     kinds = ("events",) if counted else ("span", "tumbling")

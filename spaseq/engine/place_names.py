@@ -1,8 +1,9 @@
-"""An automaton in the words of its query: for `explain`, the drawings and the statistics.
+"""Names for the parts of an automaton, for `explain`, drawings and statistics.
 
-Places are numbered from 1 in the order in which a match can reach them; those inside
-guards are no places for people, the guard is named by its unit. Steps and units are shown
-as the query writes them. Cost: linear in the automaton.
+Places are numbered from 1 in the order in which a match can reach them. Places inside a guard have
+no number; the guard has the name of its unit. Steps and units appear as the query writes them.
+
+Cost: linear in the automaton.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ class Notation:
                     todo.append(link.target)
 
     def links(self, place: int) -> Iterator[Link]:
-        """Where the edges of a place lead."""
+        """The links of the edges of a place."""
         for edge in self.automaton.places[place].edges:
             yield from self.ways(edge)
 
     def ways(self, edge: Edge) -> Iterator[Link]:
-        """Where an edge leads, without the numbers of iterations that it decides itself."""
+        """The links of an edge, without bounds on iterations that the edge itself decides."""
         first = {action.unit for action in edge.actions if not action.again}
         for link in self.automaton.atoms[edge.atom].links:
             decided = [bound for bound in link.bounds if bound.unit in first]
@@ -112,25 +113,25 @@ class Notation:
         return f"{self.atom(edge.atom)} ({actions})" if actions else self.atom(edge.atom)
 
     def actions(self, edge: Edge) -> list[str]:
-        """The iterations that taking an edge begins."""
+        """The iterations that an edge begins."""
         return [
             f"{'again in' if action.again else 'begins'} {self.unit(action.unit)}"
             for action in edge.actions
         ]
 
     def guard(self, number: int) -> str:
-        """What must not occur: `!N`, `!(N ; M)`; a skipped optional step likewise."""
+        """A guard: `!N`, `!(N ; M)`; a skipped optional step is a guard as well."""
         guard = self.automaton.guards[number]
         if guard.occurrence is not None:
             return f"!{self.names[guard.occurrence]}"
         return f"!({' | '.join(self._fragment(start, frozenset()) for start in guard.starts)})"
 
     def guards(self, numbers: Iterable[int]) -> str:
-        """Several guards, each once."""
+        """Several guards, without duplicates."""
         return " ".join(dict.fromkeys(map(self.guard, numbers)))
 
     def _fragment(self, number: int, seen: frozenset[int]) -> str:
-        """The unit that a place inside a guard begins, cut where it repeats itself."""
+        """The unit that a place inside a guard begins, cut before a repetition."""
         place = self.automaton.places[number]
         forbidden = self.guards(place.guards)
         sides = []
@@ -147,7 +148,7 @@ class Notation:
         return " | ".join(sides)
 
     def target(self, link: Link) -> str:
-        """Where a link leads, and under which conditions."""
+        """The target of a link, with its conditions."""
         if link.target == ACCEPT:
             text = "accept"
             if link.guards:
@@ -158,7 +159,7 @@ class Notation:
         return f"{text} if {conditions}" if conditions else text
 
     def conditions(self, link: Link) -> str:
-        """How many iterations a link asks for; empty where any number will do."""
+        """The numbers of iterations that a link requires; empty if it accepts any number."""
         return " and ".join(map(self._bound, link.bounds))
 
     def _bound(self, bound: Bound) -> str:
@@ -168,13 +169,13 @@ class Notation:
         return " and ".join(parts)
 
     def waits_for(self, number: int) -> str:
-        """What a place waits for: `B | C`."""
+        """The atoms that a place waits for: `B | C`."""
         return " | ".join(
             dict.fromkeys(self.atom(edge.atom) for edge in self.automaton.places[number].edges)
         )
 
     def label(self, number: int) -> str:
-        """A place as it stands in the text: `A !N ; B`, `^ A` for a start."""
+        """A place between its atoms: `A !N ; B`, `^ A` for a start."""
         place = self.automaton.places[number]
         guards = self.guards(place.guards)
         after = self.waits_for(number)
@@ -186,7 +187,7 @@ class Notation:
         return " ".join(filter(None, (before, guards, place.operator, after)))
 
     def index(self, number: int, position: int) -> list[str]:
-        """What the index of an edge looks groups up by: `?x`, or `?x = ?y` by value."""
+        """The keys of an edge's index: `?x`, or `?x = ?y` by value."""
         place = self.automaton.places[number]
         same = [f"?{name}" for _, name in place.shared(position)]
         equal = [
@@ -202,7 +203,7 @@ class Notation:
     # ------------------------------------------------------------------ registers
 
     def register(self, register: Register) -> str:
-        """A register as expressions would name it."""
+        """A register as an expression names it."""
         match register.kind:
             case "value":
                 return f"?{register.variable}"
@@ -226,7 +227,7 @@ class Notation:
         return f" in one iteration of {self.unit(register.scope)}"
 
     def meaning(self, register: Register) -> str:
-        """What a register holds, in a few words."""
+        """The content of a register, in a few words."""
         if register.kind == "iterations":
             return f"the number of the iteration, told apart up to {register.limit}"
         if register.kind == "count":

@@ -1,4 +1,4 @@
-"""Whatever a caller has for a graph → distinct facts with blank nodes of their own."""
+"""A graph of a caller, in any accepted form → distinct facts with fresh blank nodes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from spaseq.rdf.syntax import PARSER_ERRORS, LimitError, nesting, parser_failure
 
 
 def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
-    """The facts of one event; `scope` keeps its blank nodes apart from other events'.
+    """The facts of one event.
 
-    Accepts an rdflib graph, an iterable of rdflib or pyoxigraph triples or quads, or
-    N-Triples bytes.
+    Args:
+        graph: An rdflib graph, an iterable of rdflib or pyoxigraph triples or quads, or N-Triples
+            bytes.
+        scope: A prefix of its blank node labels, different for each event.
 
     Raises:
-        EventError: for anything else, and for text that is not N-Triples.
+        EventError: for any other graph, and for text that is not N-Triples.
     """
     if isinstance(graph, bytes | str):
         try:
@@ -83,10 +85,10 @@ def _term(part: Any, blanks: dict[Any, ox.BlankNode], scope: str) -> Term:
 
 
 def name_of(name: Any) -> ox.NamedNode | ox.BlankNode | None:
-    """The name of an event's graph, also where it is given as text.
+    """The name of an event's graph, from a term or the text of an IRI.
 
     Raises:
-        EventError: if it is no name.
+        EventError: for any other value.
     """
     if isinstance(name, str):
         try:

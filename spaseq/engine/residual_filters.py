@@ -1,27 +1,36 @@
-"""Filters and BINDs over a partial match → what the compiled core asks where a row meets one.
+"""Filters and BINDs over a partial match → tests that the compiled core evaluates.
 
-Bytecode where an expression has it. A filter with EXISTS is a local filter of a pattern that
-matches anything, over the registers it names: that is compiled as any other, and native if its
-patterns are. What is left, and a BIND with EXISTS, is a question for Python, given those registers
-as terms. EXISTS looks at the event whose row is tested, which is not the one at hand where rows of
-the window are looked back at. Cost: bytecode takes some nanoseconds, a question some microseconds,
-and what a pattern costs comes on top.
+There are three forms:
+
+- bytecode, for every expression that has a native form;
+- `GraphTest`, for a filter with EXISTS whose patterns are native. The filter becomes the local
+  filter of a pattern without triples, over the registers that it names;
+- `Question`, for all other filters and for a BIND with EXISTS: Python evaluates the expression
+  over the registers as terms.
+
+EXISTS reads the event of the row under test. That event is an earlier one if a guard or a
+conjunction tests rows of the window.
+
+Cost: nanoseconds for bytecode, microseconds for a question, plus the cost of the patterns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from spaseq.engine.native._looking import GraphTest
 from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.named_graphs import NamedGraphs
 from spaseq.gpm.native.bytecode import ExpressionCode, NotNative, compile_code
 from spaseq.gpm.pattern import Pattern, compile_pattern
 from spaseq.gpm.program import GpmProgram
-from spaseq.nfa.registers import Environment
-from spaseq.nfa.replay import LinkedOccurrence
+from spaseq.gpm.python.entry import Scope, compile_expression, compile_filter
+from spaseq.nfa.registers import Environment, RegisterFile
+from spaseq.nfa.replay import Compiled, LinkedOccurrence
 from spaseq.parser import ast
+from spaseq.plan.logical import Occurrence, QueryPlan
 from spaseq.rdf.event import Event, Term
 
 
@@ -30,25 +39,64 @@ class Question:
     """A filter or a BIND that Python evaluates."""
 
     answer: Callable[[Environment, Event | None], bool | Term | None]
-    """Whether it is true of an environment, or its value, at an event where it looks at one."""
+    """(environment, event) → truth or value; the event is None if `reads_event` is false."""
     cells: tuple[int, ...]
-    """Those of an environment that it reads."""
-    looks: bool
+    """The cells of the environment that the expression reads."""
+    reads_event: bool
 
 
 ResidualTest: TypeAlias = ExpressionCode | GraphTest | Question
 Valuation: TypeAlias = ExpressionCode | Question
+Linked = TypeVar("Linked", bound=LinkedOccurrence)
+
+
+def linked(
+    plan: QueryPlan,
+    registers: RegisterFile,
+    kb: NamedGraphs,
+    kind: Callable[..., Linked],
+) -> list[Linked]:
+    """The occurrences of a plan with compiled expressions, linked to its registers.
+
+    `kind` is a class of linked occurrences; the result has the order of `plan.occurrences`.
+    """
+    slots = registers.slots()
+    return [
+        kind(
+            plan,
+            occurrence,
+            registers,
+            Compiled(
+                tuple(
+                    compile_expression(a.value.expression, slots) for a in occurrence.assignments
+                ),
+                tuple(compile_filter(c.expression, slots) for c in occurrence.residual),
+            ),
+            _scopes(occurrence, kb, plan.kb_graphs),
+        )
+        for occurrence in plan.occurrences
+    ]
+
+
+def _scopes(
+    occurrence: Occurrence, kb: NamedGraphs, kb_graphs: tuple[str, ...] | None
+) -> Callable[[Event], Scope]:
+    """Event → the scope of the occurrence's expressions; only EXISTS reads the event."""
+    if not any(looks_at_graphs(condition.expression) for condition in occurrence.conditions):
+        constant = Scope(None, kb, kb_graphs)
+        return lambda event: constant
+    return lambda event: Scope(event, kb, kb_graphs)
 
 
 def looks_at_graphs(expression: ast.Expr) -> bool:
-    """Whether the value of an expression depends on graphs, that of the event or the KB's."""
+    """Whether the value of an expression depends on the event's graph or on the KB."""
     return any(isinstance(node, ast.Exists) for node in ast.walk(expression))
 
 
 def pattern_of(
     expression: ast.Expr, slots: Mapping[str, int], kb_graphs: tuple[str, ...] | None
 ) -> Pattern:
-    """A filter that looks at graphs as the local filter of a pattern without triples."""
+    """A filter that reads graphs, as the local filter of a pattern without triples."""
     names = tuple(name for name in _names(expression) if name in slots)
     nothing = ast.GroupGraphPattern(())
     return compile_pattern(GpmProgram(nothing, names, frozenset(), None, kb_graphs), [expression])
@@ -59,7 +107,10 @@ def _names(expression: ast.Expr) -> Sequence[str]:
 
 
 def left_to_python(expression: ast.Expr, pattern: Pattern | None) -> str | None:
-    """Why a filter is a question; None for one that is not. `pattern`: of one with EXISTS."""
+    """Why Python evaluates a filter; None if its form is native.
+
+    `pattern` is the pattern of a filter with EXISTS, else None.
+    """
     if pattern is not None:
         return next(iter(pattern.left_to_python), None)
     try:
@@ -70,14 +121,14 @@ def left_to_python(expression: ast.Expr, pattern: Pattern | None) -> str | None:
 
 
 def valued_in_python(expression: ast.Expr) -> str | None:
-    """Why the value of a BIND is a question; None where it is not."""
+    """Why Python evaluates a BIND; None if its form is native."""
     if looks_at_graphs(expression):
         return "EXISTS in a BIND that needs a partial match"
     return left_to_python(expression, None)
 
 
 def valuations(occurrence: LinkedOccurrence, slots: Mapping[str, int]) -> Sequence[Valuation]:
-    """The stateful BINDs of an occurrence, over environments with these cells."""
+    """The BINDs of an occurrence over a partial match; `slots` maps names to cells."""
     found: list[Valuation] = []
     for position, assignment in enumerate(occurrence.assigned):
         expression = assignment.value.expression
@@ -85,17 +136,17 @@ def valuations(occurrence: LinkedOccurrence, slots: Mapping[str, int]) -> Sequen
             found.append(compile_code(expression, slots).code)
         else:
             cells = tuple(slots[name] for name in _names(expression) if name in slots)
-            looks_at = looks_at_graphs(expression)
-            found.append(Question(occurrence.valuation(position), cells, looks_at))
+            reads_event = looks_at_graphs(expression)
+            found.append(Question(occurrence.valuation(position), cells, reads_event))
     return found
 
 
 def tests(
     occurrence: LinkedOccurrence, asked: Sequence[int], slots: Mapping[str, int], matchers: Matchers
 ) -> Sequence[ResidualTest]:
-    """The residual filters of an occurrence, over environments with these cells.
+    """The residual filters of an occurrence; `slots` maps names to cells.
 
-    `asked` has the numbers of the patterns of those that look at graphs, -1 for the others.
+    `asked` has one number per filter: its pattern if the filter reads graphs, else -1.
     """
     found: list[ResidualTest] = []
     for position, (condition, number) in enumerate(zip(occurrence.residual, asked, strict=True)):
@@ -112,6 +163,6 @@ def tests(
     return found
 
 
-def looks(test: ResidualTest) -> bool:
-    """Whether a filter or a BIND looks at the event of its row."""
-    return isinstance(test, GraphTest) or (isinstance(test, Question) and test.looks)
+def reads_event(test: ResidualTest) -> bool:
+    """Whether a filter or a BIND reads the event of its row."""
+    return isinstance(test, GraphTest) or (isinstance(test, Question) and test.reads_event)

@@ -1,6 +1,8 @@
-"""Which events a run may take now: known streams, one kind of time, in order, while it goes on.
+"""`StreamClock`: the position of a run in its streams, and which events it admits.
 
-Invariant: what is refused here has changed nothing.
+The clock admits an event if a query reads its stream, its kind of time is the run's, its timestamp
+is not closed, and the run has neither failed nor finished. Invariant: a refused event changes
+nothing.
 """
 
 from __future__ import annotations
@@ -8,86 +10,95 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spaseq.engine._alone import Alone
 from spaseq.errors import EventError, RunFailed
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import TimePrecision, from_micros, from_value, json_value, mixed_domains
 
 
-class Admission:
-    """Where the streams of a run have come to."""
+class StreamClock:
+    """The time, the ordinals and the event counters of one run.
+
+    Args:
+        streams: The IRIs of the external streams.
+    """
 
     def __init__(self, streams: Sequence[str]):
-        self.alone = Alone()
-        """What refuses a second thread."""
         self._external = streams
         self._known = set(streams)
         self.time: Timestamp | None = None
-        """The greatest timestamp so far (event or watermark)."""
+        """The greatest timestamp so far, of an event or a watermark."""
         self.closed: int | None = None
-        """Timestamps before this one are closed."""
+        """All timestamps before this one are closed, in microseconds."""
         self.ordinals: dict[str, int] = {}
-        """Events per stream at the current timestamp, registered streams too."""
+        """Per stream: the number of events at the current timestamp."""
         self.domain: str | None = None
+        """The kind of time of all events; None before the first event."""
         self.finished = False
         self.failure = ""
-        """What stopped the run in the midst of an event: its state is of no use since."""
+        """The error that stopped the run within an event; the state is unusable after it."""
         self.time_precision: TimePrecision = "error"
-        """What a pushed time finer than a microsecond becomes."""
+        """How to treat a pushed time finer than a microsecond."""
         self.has_gaps = False
-        """Whether the run is given a part of its streams, in which numbers are missing."""
+        """Whether the run receives a part of its streams, so that ordinals may be missing."""
         self.events = 0
         self.triples = 0
         self.per_stream: dict[str, int] = dict.fromkeys(streams, 0)
+        """Per external stream: the number of events so far."""
 
-    def _checked(self, event: Event) -> Event:
-        """An event that may come now, with the ordinal its stream is at (or a later one)."""
-        self._check_stream(event.stream)
-        time = self._check_time(event.time, event.stream)
-        ordinal = self._next_ordinal(event.stream, time)
-        if event.ordinal < ordinal or (event.ordinal > ordinal and not self.has_gaps):
-            raise EventError(
-                f"event {ordinal} of <{event.stream}> at {json_value(time)} "
-                f"says it is number {event.ordinal}"
-            )
-        return event
+    # ------------------------------------------------------------------ admission
 
-    def check_going(self) -> None:
-        """Refuse to go on after a failure."""
+    def check_running(self) -> None:
+        """Raise `RunFailed` after a failure."""
         if self.failure:
             raise RunFailed(
-                f"the run has failed, and takes no more events: {self.failure}\n"
-                "Start a new one, or resume one that was saved before"
+                f"the run has failed and accepts no more events: {self.failure}\n"
+                "Start a new run, or resume a saved one"
             )
 
-    def _check_stream(self, stream: str) -> None:
-        self.check_going()
+    def check_event(self, event: Event) -> None:
+        """Admit an event with the next ordinal of its stream, or a later one if there are gaps.
+
+        Raises:
+            EventError: if the clock does not admit the event.
+        """
+        self.check_stream(event.stream)
+        self.check_time(event.time, event.stream)
+        ordinal = self.next_ordinal(event.stream, event.time)
+        if event.ordinal < ordinal or (event.ordinal > ordinal and not self.has_gaps):
+            raise EventError(
+                f"event {ordinal} of <{event.stream}> at {json_value(event.time)} "
+                f"says it is number {event.ordinal}"
+            )
+
+    def check_stream(self, stream: str) -> None:
+        """Raise an error if the run accepts no events of a stream."""
+        self.check_running()
         if self.finished:
             raise EventError("the run is finished: start a new one for more events")
         if stream not in self._known:
             known = ", ".join(f"<{iri}>" for iri in self._external)
             raise EventError(f"no query reads the stream <{stream}>; they read {known}")
 
-    def _check_time(self, time: Timestamp, stream: str) -> Timestamp:
+    def check_time(self, time: Timestamp, stream: str) -> None:
+        """Raise an error if a timestamp is closed, or of another kind than earlier ones."""
         if self.domain is not None and time.domain != self.domain:
             raise EventError(mixed_domains(self.domain, time.domain, f"an event of <{stream}>"))
         if self.closed is not None and time.micros < self.closed:
             now = from_micros(self.closed, time.domain)
             raise EventError(
-                f"an event of <{stream}> at {json_value(time)} is late: time has come to "
-                f"{json_value(now)} already. Sort the events, or let the reader "
-                "reorder them (--lateness)"
+                f"an event of <{stream}> at {json_value(time)} is late: the run has reached "
+                f"{json_value(now)}. Sort the events, or let the reader reorder them (--lateness)"
             )
-        return time
 
-    def _next_ordinal(self, stream: str, time: Timestamp) -> int:
+    def next_ordinal(self, stream: str, time: Timestamp) -> int:
+        """The ordinal of the next event of a stream at a timestamp."""
         if self.time is None or time.micros != self.time.micros:
             return 0
         return self.ordinals.get(stream, 0)
 
-    def _follows(self, batch: EventBatch, index: int) -> bool:
-        """Whether an event may be taken without looking at what it lacks."""
+    def follows(self, batch: EventBatch, index: int) -> bool:
+        """Whether `check_event` would admit an event of a batch, apart from its ordinal."""
         stamp = batch.time(index)
         return (
             not self.finished
@@ -96,8 +107,20 @@ class Admission:
             and (self.closed is None or stamp.micros >= self.closed)
         )
 
-    def _count(self, batch: EventBatch, first: int, after: int) -> None:
-        """Some events have been taken, each as its timestamp closed all before it."""
+    # ------------------------------------------------------------------ progress
+
+    def count_event(self, event: Event) -> None:
+        """Advance to an event."""
+        if self.time is None or event.time.micros != self.time.micros:
+            self.ordinals = {}
+        self.time, self.domain = event.time, event.time.domain
+        self.ordinals[event.stream] = event.ordinal + 1
+        self.events += 1
+        self.triples += event.size
+        self.per_stream[event.stream] += 1
+
+    def count_batch(self, batch: EventBatch, first: int, after: int) -> None:
+        """Advance over the events `first:after` of a batch; each closes all earlier timestamps."""
         if after == first:
             return
         time = batch.time(after - 1)

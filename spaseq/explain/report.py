@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from spaseq.engine.compiled import CompiledQueries
-from spaseq.engine.fitness import chooses
+from spaseq.engine.compiled import CompiledQueries, selection_clause
 from spaseq.engine.place_names import STRATEGIES, Notation, window_text
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
 from spaseq.explain.applied_rules import applied_rules, rules_text
@@ -82,7 +81,7 @@ def _query(
         },
         "partition": list(plan.partition),
         "emit": plan.emit,
-        "chooses": chooses(query),
+        "chooses": selection_clause(query),
         "after_match": "SKIP PAST LAST EVENT" if plan.skip_past_last else "KEEP ALL",
         "output": {
             "form": output.form,

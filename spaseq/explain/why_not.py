@@ -57,8 +57,8 @@ def statistics(run: Evaluation) -> dict[str, Any]:
             },
         }
     return {
-        "events": run.events,
-        "triples": run.triples,
+        "events": run.clock.events,
+        "triples": run.clock.triples,
         "matches": sum(query.matched for query in run.queries),
         "groups": sum(waiting),
         "nodes": sum(held.nodes for held in holdings),
@@ -67,7 +67,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         "late_events": 0,
         "shed_groups": sum(query.shed for query in run.queries),
         "evaluated_gpms": run.rows.evaluated(),
-        "streams": {iri: {"events": number} for iri, number in run.per_stream.items()},
+        "streams": {iri: {"events": number} for iri, number in run.clock.per_stream.items()},
         "queries": queries,
     } | _asked(run)
 
@@ -113,7 +113,8 @@ class _Inquiry:
 
     def report(self) -> Iterator[str]:
         matched = _counted(self.query.matched, "match", "matches")
-        yield f"query {self.query.plan.name}: {matched} in {_counted(self.run.events, 'event')}"
+        events = _counted(self.run.clock.events, "event")
+        yield f"query {self.query.plan.name}: {matched} in {events}"
         yield f"  {self.notation.sequence()}"
         states = [self.standing.places[place] for place in self.notation.order]
         titles = [self.notation.title(state.number) for state in states]
@@ -199,7 +200,7 @@ class _Inquiry:
         """How many solutions its graph pattern had, and how many the local filters rejected."""
         gpm = self.query.plan.gpms[occurrence.gpm]
         task = self.tasks[occurrence.gpm]
-        silent = [iri for iri in gpm.streams if self.run.per_stream.get(iri) == 0]
+        silent = [iri for iri in gpm.streams if self.run.clock.per_stream.get(iri) == 0]
         if len(silent) == len(gpm.streams):
             yield f"{gpm.name}: no event of {', '.join(f'<{iri}>' for iri in silent)} arrived"
             return

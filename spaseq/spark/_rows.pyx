@@ -103,7 +103,7 @@ cdef class RowMaker(MatchMaker):
 
     cdef Match match(self, object version):
         """One more row, if the match that the core's walk is at belongs here."""
-        cdef Walk walk = self.core.walk
+        cdef Walk walk = self.core.transitions.walk
         cdef uint32_t i
         cdef int64_t end = walk.path[0].micros
         if not self.first <= end < self.behind or not self._is_own(walk):

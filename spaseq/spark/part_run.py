@@ -47,9 +47,9 @@ class Feeder:
 
     def __init__(self, run: Run):
         self._run = run
-        run.has_gaps = True
+        run.clock.has_gaps = True
         self._streams = run.program.streams
-        self._first = run.events
+        self._first = run.clock.events
         self._encoders: dict[int, GraphEncoder] = {}
 
     def push(self, table: pa.Table) -> Iterator[Match]:

@@ -74,8 +74,8 @@ def advance(
     else:
         assert saved is not None
         last = saved.last
-    if run.domain is not None:
-        matches += run.advance(from_micros(watermark, run.domain))
+    if run.clock.domain is not None:
+        matches += run.advance(from_micros(watermark, run.clock.domain))
     matches = list(job.division.owned(matches, task))
     if _is_idle(job, run, last, watermark):
         return Advance(matches, None, None)

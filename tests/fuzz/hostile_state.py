@@ -361,7 +361,7 @@ def tried(shape: Shape, blob: bytes, after: int, chance: random.Random) -> str:
             _allowed(run.advance, push[1])
         _allowed(run.push, *push)
     _told(run)
-    if run.time is not None and chance.random() < 0.3:
+    if run.clock.time is not None and chance.random() < 0.3:
         # After the window has gone nothing of the state is left to be followed.
         _allowed(run.advance, _later(shape.pushes[-1][1]))
         assert run.why_not()

@@ -14,11 +14,11 @@ from model.window import WindowClock
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import exceeded
-from spaseq.engine.linking import linked
 from spaseq.engine.native._matches import Matches
 from spaseq.engine.native.query_run import NativeRun
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.place_names import Notation
+from spaseq.engine.residual_filters import linked
 from spaseq.errors import LimitExceeded
 from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
@@ -34,6 +34,7 @@ from spaseq.runs import Run
 def run_plainly(run: Run, limits: Limits = NO_LIMITS) -> Run:
     """Let a new run go without the compiled core."""
     run.queries = [PlainQueryRun(query, run, limits) for query in run.queries]
+    run.evaluation.queries = run.queries
     return run
 
 

@@ -19,8 +19,8 @@ cdef enum Fold:
 
 cdef struct Aggregate:
     Fold fold
-    bint distinct           # values that come again change nothing
-    const char* separator   # JOINED: what stands between the texts
+    bint distinct           # repeated values change nothing
+    const char* separator   # JOINED: the text between two values
     uint32_t separator_size
 
 
@@ -28,15 +28,15 @@ cdef class NativeAggregates:
     cdef WindowTerms window
     cdef Dictionary dictionary
     cdef Arena scratch          # texts of one step
-    cdef Aggregate* aggregates  # per register, of those that are aggregates
-    cdef list separators        # keeps their bytes
+    cdef Aggregate* aggregates  # per register; zero if it is no aggregate
+    cdef list separators        # owns the bytes of `Aggregate.separator`
     cdef term_t zero, empty
 
     # `state` after one more value, a term of the window or a permanent one.
     cdef term_t add(
         self, EventBatch batch, uint32_t register, term_t state, term_t value
     ) except 0 nogil
-    # What expressions see of a state; 0: nothing.
+    # The value of a state for expressions; 0: unbound.
     cdef int finish(
         self, EventBatch batch, uint32_t register, term_t state, term_t* value
     ) except -1 nogil

@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The running aggregates of partial matches as numbers: equal states are equal numbers.
 
-Partial matches with equal registers are one group, so whatever an aggregate remembers must be
-one number. COUNT is its count; MIN, MAX and SAMPLE are a term, SUM and GROUP_CONCAT the term
-made so far; FAILED is an error. What needs several numbers is a text of the window, eight
-hexadecimal digits for each: of AVG the sum and the count; under DISTINCT the state as it would
-be without it, then the values taken, in order. So states are kept, shared and forgotten like
-terms: each value of one is of an event of the same partial match.
+Partial matches with equal registers form one group, so the state of an aggregate must be one
+number: the count of COUNT; the term of MIN, MAX and SAMPLE; the term so far of SUM and
+GROUP_CONCAT; FAILED after an error. A state of several numbers is a text of the window with eight
+hexadecimal digits per number: the sum and the count of AVG; under DISTINCT the state without
+DISTINCT, then the distinct values in order. The window stores, shares and frees states like terms,
+since each value comes from an event of the same partial match.
 
-Invariant: values are those of `spaseq.gpm.python.aggregates`, to the last character. Cost: some
-hundred nanoseconds for each value; under DISTINCT, and of GROUP_CONCAT, linear in the values.
+Invariant: values are those of `spaseq.gpm.python.aggregates`, to the last character. Cost:
+some hundred nanoseconds per value; linear in the values under DISTINCT and for GROUP_CONCAT.
 """
 
 from libc.stdio cimport snprintf
@@ -39,8 +39,8 @@ from spaseq.engine.aggregates import heeds_distinct
 from spaseq.gpm.python.aggregates import order as order_of_all
 
 cdef enum:
-    DIGITS = 8      # of a number in a state's text
-    LONGEST_COUNT = 64
+    DIGITS = 8              # of a number in a state's text
+    COUNT_MAX_BYTES = 64    # of the text of a count
 
 cdef dict FOLDS = {
     "COUNT": Fold.COUNTED, "SUM": Fold.SUMMED, "AVG": Fold.AVERAGED, "MIN": Fold.LEAST,
@@ -108,7 +108,7 @@ cdef class NativeAggregates:
     cdef term_t _fold(
         self, EventBatch batch, const Aggregate* how, term_t state, term_t value
     ) except 0 nogil:
-        """The state after one more value, whatever came before."""
+        """The state after one more value, without regard to DISTINCT."""
         cdef char[2 * DIGITS + 2] text
         cdef const char* before
         cdef uint32_t count = 0
@@ -151,7 +151,7 @@ cdef class NativeAggregates:
     cdef term_t _better(
         self, EventBatch batch, term_t best, term_t value, int wanted
     ) except 0 nogil:
-        """The value if it is in the wanted order to the best one so far, else that."""
+        """The better of two values: `value` if `order(value, best)` is `wanted`, else `best`."""
         cdef Operand one, other
         cdef int found
         if best == 0:
@@ -186,7 +186,7 @@ cdef class NativeAggregates:
         text[0] = text[size + more.size + 1] = c'"'
         return self.known(text, size + more.size + 2)
 
-    # ---------------------------------------------------------------- what expressions see
+    # ---------------------------------------------------------------- values for expressions
 
     cdef int finish(
         self, EventBatch batch, uint32_t register, term_t state, term_t* value
@@ -226,20 +226,20 @@ cdef class NativeAggregates:
 
     cdef term_t number(self, uint32_t count) except 0 nogil:
         """The integer of a count."""
-        cdef char[LONGEST_COUNT] text
+        cdef char[COUNT_MAX_BYTES] text
         cdef int size = snprintf(
-            text, LONGEST_COUNT, b'"%u"^^<http://www.w3.org/2001/XMLSchema#integer>', count
+            text, COUNT_MAX_BYTES, b'"%u"^^<http://www.w3.org/2001/XMLSchema#integer>', count
         )
         return self.known(text, <uint32_t>size)
 
     cdef term_t known(self, const char* text, uint32_t size) except 0 nogil:
-        """The number of a term by its text, kept for the window where it is not permanent."""
+        """The number of a term by its text; the window stores a term that is not permanent."""
         cdef term_t term = permanent_of(self.dictionary, hash_of(text, size), text, size)
         return term if term else self.window.enter(text, size)
 
 
 cdef const char* _numbers(EventBatch batch, term_t state, uint32_t* count) noexcept nogil:
-    """The numbers in a state's text, and how many there are."""
+    """The digits in a state's text; `count` receives how many numbers they encode."""
     cdef const TermRecord* record = record_of(batch, state)
     count[0] = (record.size - 2) // DIGITS
     return record.text + 1

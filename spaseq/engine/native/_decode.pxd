@@ -1,28 +1,27 @@
-"""How the steps of a match are read; see _decode.pyx."""
+"""The decoding of matches; see _decode.pyx."""
 
 from libc.stdint cimport int64_t, uint32_t
 
 from spaseq.nfa.native._program cimport Tables
 from spaseq.results._json cimport Text
 
-# Where a register got its value: a step of the match, counted from 1, and a column of its row.
+# The source of a register's value: a step of the match, from 1 (0: unbound), and a column.
 cdef struct Origin:
     uint32_t step
     uint32_t column
 
 
-cdef class Reading:
+cdef class MatchDecoder:
     cdef Tables tables
     cdef tuple names            # of the projected variables
-    cdef uint32_t* registers    # they are read from
+    cdef uint32_t* registers    # of the projected variables
     cdef uint32_t column_count
     cdef str query
     cdef Origin* origins        # per register
     cdef size_t cells
     cdef list steps
     cdef list streams
-    # The beginnings of parts in JSON: of a match, of each binding, of each edge's witness with
-    # what stands behind the time, of each of its bindings.
+    # JSON prefixes: of a match, of each binding, of each edge's witness and of its bindings.
     cdef bytes opening
     cdef list column_openings, step_openings
     cdef list stream_texts      # in JSON
@@ -34,21 +33,21 @@ cdef class Reading:
     cdef int go_on(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept
 
 
-cdef class Taken:
+cdef class DecodedStep:
     cdef uint32_t edge
     cdef int64_t micros
     cdef uint32_t ordinal, domain, stream, count
-    # The literal of its time, the name of its graph, then its row: the size of each text, 0
-    # for what is not bound, then the texts.
+    # The literal of its time, the name of its graph, then its row: the size of each text (0:
+    # unbound), then the texts.
     cdef bytes texts
-    cdef list terms     # the same as terms, once somebody has asked for one
-    cdef object seen    # the witness, once somebody has asked for it
-    cdef object time    # of that
-    cdef bytes written  # and that in JSON
+    cdef list terms     # decoded `texts`, None before the first use
+    cdef object seen    # the decoded witness, None before the first use
+    cdef object time    # of the witness
+    cdef bytes written  # the witness in JSON, None before the first use
 
     cdef const uint32_t* sizes(self) noexcept
     cdef const char* _text(self, uint32_t place) noexcept
     cdef list read(self)
     cdef int put_term(self, Text* text, uint32_t place) except -1
-    cdef bytes json(self, Reading reading)
-    cdef object witness(self, Reading reading)
+    cdef bytes json(self, MatchDecoder reading)
+    cdef object witness(self, MatchDecoder reading)

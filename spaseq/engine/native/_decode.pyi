@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 from spaseq.nfa.native.table_types import CoreTables
 
-class Reading:
+class MatchDecoder:
     def __init__(
         self,
         query: str,

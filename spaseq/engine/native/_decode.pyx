@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Steps of a match → witnesses, bindings and JSON, when somebody looks.
+"""Steps of a match → witnesses, bindings and JSON, on demand.
 
-A `Taken` is a step with its event, for all matches they are part of: the texts of its terms, and
-what has been made of them. A `Reading` knows what a query calls its steps and variables, and which
-step gave each variable its value: it takes the edges again that the automaton has taken.
+A `DecodedStep` is a step with its event, shared by all matches with the step: the texts of its
+terms, and the objects decoded from them so far. A `MatchDecoder` has the names of a query's steps
+and variables. It finds the step that bound each variable by replaying the edges of the match.
 
-Invariant: neither holds anything of a run.
-Cost: linear in the steps of a match and what their edges do; a witness is made once.
+Invariant: neither refers to a run.
+Cost: linear in the steps of a match and the effects of their edges; each witness is decoded once.
 """
 
 cimport cython
@@ -37,14 +37,14 @@ cdef str _quoted(str text):
     return json.dumps(text, ensure_ascii=False)
 
 
-cdef class Reading:
-    """How steps are read as the witnesses and bindings of a query's matches.
+cdef class MatchDecoder:
+    """Decodes the witnesses and bindings of a query's matches.
 
     Args:
         query: its name.
         rows: the tables of its automaton (`spaseq.nfa.native.table_types.CoreTables`).
-        columns: the projected variables, with the register each is read from.
-        steps: for each edge the name of its GPM and the variables of its rows.
+        columns: the projected variables, each with its register.
+        steps: per edge, the name of its GPM and the variables of its rows.
         streams: their IRIs.
     """
 
@@ -77,10 +77,10 @@ cdef class Reading:
         give_back(self.origins)
 
     cdef bytes json(self, tuple steps, object kb_version):
-        """A match as `spaseq.results.data` has it."""
+        """A match in JSON, in the form of `spaseq.results.data`."""
         cdef Text text
-        cdef Taken taken = <Taken>steps[0]
-        cdef Taken last = <Taken>steps[len(steps) - 1]
+        cdef DecodedStep taken = <DecodedStep>steps[0]
+        cdef DecodedStep last = <DecodedStep>steps[len(steps) - 1]
         cdef uint32_t i
         cdef bint several = False
         memset(&text, 0, sizeof(Text))
@@ -97,13 +97,13 @@ cdef class Reading:
                         put(&text, b", ", 2)
                     several = True
                     put_bytes(&text, <bytes>self.column_openings[i])
-                    taken = <Taken>steps[self.origins[self.registers[i]].step - 1]
+                    taken = <DecodedStep>steps[self.origins[self.registers[i]].step - 1]
                     taken.put_term(&text, self.origins[self.registers[i]].column + 2)
             put(&text, b'}, "events": [', 14)
             for i in range(<uint32_t>len(steps)):
                 if i:
                     put(&text, b", ", 2)
-                put_bytes(&text, (<Taken>steps[i]).json(self))
+                put_bytes(&text, (<DecodedStep>steps[i]).json(self))
             put(&text, b"]", 1)
             if kb_version != 1:
                 put(&text, b', "kb": ', 8)
@@ -125,27 +125,27 @@ cdef class Reading:
         for i in range(self.column_count):
             origin = &self.origins[self.registers[i]]
             if origin.step:
-                terms = (<Taken>steps[origin.step - 1]).read()
+                terms = (<DecodedStep>steps[origin.step - 1]).read()
                 bindings[self.names[i]] = terms[origin.column + 2]
         return bindings
 
     cdef int _replay(self, tuple steps) except -1:
-        """Take the steps again, to see which row gave each register its value."""
+        """Replay the steps to find the row that bound each register."""
         cdef uint32_t i
-        cdef Taken taken
+        cdef DecodedStep taken
         self.begin()
         for i in range(<uint32_t>len(steps)):
-            taken = <Taken>steps[i]
+            taken = <DecodedStep>steps[i]
             self.go_on(i, taken.edge, taken.sizes() + 2)
         return 0
 
     cdef int begin(self) noexcept:
-        """No register has a value."""
+        """Unbind all registers."""
         memset(self.origins, 0, self.cells * sizeof(Origin))
         return 0
 
     cdef int go_on(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept:
-        """A step takes an edge with a row; a column of it is bound where `bound` is not 0."""
+        """Apply the edge of a step; a column of the row is bound if its `bound` is not 0."""
         cdef uint32_t j, k
         cdef Edge* taken = &self.tables.edges[edge]
         cdef Effect* effect
@@ -172,14 +172,14 @@ cdef class Reading:
 
 @cython.freelist(64)
 @cython.no_gc
-cdef class Taken:
-    """A step with its event, for all matches they are part of."""
+cdef class DecodedStep:
+    """A step with its event, shared by all matches with the step."""
 
     cdef const uint32_t* sizes(self) noexcept:
         return <const uint32_t*>PyBytes_AS_STRING(self.texts)
 
     cdef const char* _text(self, uint32_t place) noexcept:
-        """Where the text of a term begins."""
+        """The text of a term."""
         cdef const uint32_t* sizes = self.sizes()
         cdef const char* text = PyBytes_AS_STRING(self.texts) + self.count * sizeof(uint32_t)
         cdef uint32_t i
@@ -188,7 +188,7 @@ cdef class Taken:
         return text
 
     cdef list read(self):
-        """Its terms, None for what is not bound."""
+        """The terms; None for an unbound column."""
         cdef const uint32_t* sizes = self.sizes()
         cdef uint32_t i
         if self.terms is None:
@@ -199,10 +199,10 @@ cdef class Taken:
         return self.terms
 
     cdef int put_term(self, Text* text, uint32_t place) except -1:
-        """A term in JSON."""
+        """Append a term in JSON."""
         return put_term(text, self._text(place), self.sizes()[place])
 
-    cdef bytes json(self, Reading reading):
+    cdef bytes json(self, MatchDecoder reading):
         """The witness in JSON."""
         cdef Text text
         cdef uint32_t i
@@ -237,7 +237,7 @@ cdef class Taken:
             give_back(text.begin)
         return self.written
 
-    cdef object witness(self, Reading reading):
+    cdef object witness(self, MatchDecoder reading):
         cdef uint32_t i
         cdef tuple variables
         cdef list terms

@@ -18,28 +18,28 @@ cdef extern from *:
     #define SPASEQ_ANY_VIEW (~(uint64_t)0)
     #define lowest_bit(word) ((uint32_t)__builtin_ctzll(word))
     """
-    const uint64_t ANY "SPASEQ_ANY_VIEW"    # an event may have triples of any view
+    const uint64_t ANY "SPASEQ_ANY_VIEW"    # unknown: the event may have triples of any view
     uint32_t lowest_bit(uint64_t word) noexcept nogil
 
 # GPMs that read a stream with one matcher: gpms[first:end].
 cdef struct Reader:
     uint32_t first
     uint32_t end
-    uint64_t places     # where those wait who may wait for their rows, see `bit_of_place`
-    Audience those      # who waited for their rows when that was asked last
-    bint open           # some wait, or rows are read whoever waits
+    uint64_t places     # the places that wait for its rows, see `bit_of_place`
+    Audience those      # its awaited GPMs at the last call of `attend`
+    bint open           # some GPM is awaited, or every row is tracked
     uint64_t needed     # the views without which there is no row, see `bit_of`
-    bint lone           # it is one triple, and nobody asks for more of an event that is one
-    uint64_t read       # of the events that are not settled
-    uint64_t settled    # how many of `unsettled` have been counted for it
-    PyObject* matcher   # NativeMatcher; NULL: it is in Python or recalls, and wants every event
+    bint lone           # a single triple pattern that can match an event of one triple directly
+    uint64_t read       # events read since the last `settle`
+    uint64_t settled    # the part of `unsettled` that is counted
+    PyObject* matcher   # NativeMatcher; NULL: in Python or recalled, and wants every event
 
-# Those of a stream; where there are at most WORD, also as bits.
+# The readers of a stream; the bit masks are valid for at most WORD readers.
 cdef struct Audible:
     Reader* first
     Reader* end
-    uint64_t lone       # which of them are lone
-    uint64_t open       # which are open
+    uint64_t lone       # the lone readers
+    uint64_t open       # the open readers
     uint64_t* of_view   # by the bit of the only view that has triples, or WORD for none: which
                         # have all that they need; NULL: there are more
 
@@ -48,18 +48,18 @@ cdef class Readers:
     cdef readonly AutomatonCore core
     cdef SummaryGraph graph
     cdef readonly WindowTerms window
-    cdef EventBatch batch           # that of the event at hand
-    cdef uint32_t stream            # which stream it is of
-    cdef uint32_t index             # of that event in its batch
+    cdef EventBatch batch           # of the current event
+    cdef uint32_t stream            # of the current event
+    cdef uint32_t index             # of the current event in its batch
     cdef Reader* readers
     cdef Audible* streams           # per stream
-    cdef uint64_t* of_views         # room for what they have by view
-    cdef Audible here               # that of the stream at hand
+    cdef uint64_t* of_views         # storage of all `Audible.of_view`
+    cdef Audible here               # the readers of the current stream
     cdef uint32_t* gpms
-    cdef uint32_t* awaited          # room for those of all audiences, and for their ways
+    cdef uint32_t* awaited          # storage of all audiences; `ways` likewise
     cdef Way** ways
     cdef bint* waits                # per GPM in `gpms`
-    cdef bint attentive             # the readers of that stream know who is awaited
+    cdef bint attentive             # the awaited patterns of `here` are up to date
     cdef uint64_t unsettled         # events of the stream, see `settle`
 
     cdef int list_readers(self, readers, matchers) except -1
@@ -73,9 +73,9 @@ cdef class Readers:
 cdef inline uint64_t wanted(
     const Reader* reader, const Reader* last, uint64_t present
 ) noexcept nogil:
-    """Which of some readers, at most WORD, may have rows that somebody waits for: a bit for each.
+    """The open readers, of at most WORD, that have all needed views: one bit per reader.
 
-    There is no branch for each: which of them it is cannot be foreseen.
+    The loop is free of branches because their outcome would be unpredictable.
     """
     cdef uint64_t found = 0, bit = 1, absent = ~present
     while reader < last:
@@ -86,7 +86,7 @@ cdef inline uint64_t wanted(
 
 
 cdef inline uint64_t _wanted_by_any(Readers self, uint64_t present) noexcept nogil:
-    """As `wanted` for all of a stream; beyond WORD, several share a bit."""
+    """As `wanted` for all readers of a stream; beyond WORD, several readers share a bit."""
     cdef Reader* first = self.here.first
     cdef Reader* last
     cdef uint64_t found = 0
@@ -100,12 +100,12 @@ cdef inline uint64_t _wanted_by_any(Readers self, uint64_t present) noexcept nog
 cdef inline uint32_t pass_by(
     Readers self, uint32_t index, uint8_t domain, uint64_t* present, uint64_t* readers
 ) except? 0xFFFFFFFF nogil:
-    """The first event, from one on, that some pattern may match; those before it go by.
+    """The index of the first event, from `index` on, that some reader wants.
 
-    Each is an instant of its own in which nothing happens, so all they leave behind is the
-    time of the last of them, and not even that where the event comes later. Where it is the next
-    instant, `present` has the views of it that are looked at, and `readers` who wants it, as
-    `wanted` has them where there are at most WORD; else they are `ANY` and 0.
+    The events before it are instants without effect: only the time of the last one matters, and
+    not even that if a later instant follows. If the result is the next instant, `present` receives
+    its views and `readers` the result of `wanted` (for at most WORD readers); otherwise they
+    receive `ANY` and 0.
     """
     cdef const EventRecord* event = self.batch.events + index
     cdef const EventRecord* last = self.batch.events + self.batch.event_count
@@ -139,7 +139,7 @@ cdef inline uint32_t pass_by(
 
 
 cdef inline bint are_lone(Readers self, uint64_t readers, const EventRecord* event) noexcept nogil:
-    """Whether some readers, and at least one, ask for no more of an event than its triple."""
+    """Whether there are readers, all lone, and the event is one triple."""
     return readers != 0 and readers & ~self.here.lone == 0 and (
         event.end - event.first == 1
     )
@@ -148,7 +148,7 @@ cdef inline bint are_lone(Readers self, uint64_t readers, const EventRecord* eve
 cdef inline int feed_lone(
     Readers self, const Reader* reader, NativeMatcher matcher
 ) except -1 nogil:
-    """Feed the row of a reader's pattern of one triple, in an event of one."""
+    """Feed the row of a lone reader in an event of one triple."""
     if matcher.match_single_triple(self.batch, self.index):
         self.core.feed(&reader.those, matcher.result.cells, matcher.columns)
     return 0
@@ -157,7 +157,7 @@ cdef inline int feed_lone(
 cdef inline int read_lone(
     Readers self, uint32_t index, uint32_t file, uint64_t readers
 ) except -1 nogil:
-    """Feed the rows of an event of one triple to readers for whom that `are_lone`."""
+    """Feed the rows of an event of one triple, for readers that `are_lone`."""
     cdef Reader* reader
     self.index = index
     self.core.present(self.batch, index, self.stream, file)

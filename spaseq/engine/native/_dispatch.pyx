@@ -1,16 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Which graph patterns read an event, as far as its predicates and those who wait tell.
+"""Dispatch: which graph patterns an event is matched against.
 
-A reader is a pattern that reads a stream, for all GPMs that are that pattern. It wants an event
-that has the views without which it has no row, where somebody waits for its rows. Events that no
-reader wants leave nothing but the time behind, so a stretch of them is gone through in one loop. An
-event of one triple, wanted by patterns that are one, is fed to them as it lies in its batch.
+A reader is a distinct pattern over a stream, with all GPMs that have this pattern. An event is
+dispatched to a reader if it has triples in every view that the pattern needs and some partial match
+waits for the pattern's rows. An event without a reader only advances the time, and one loop passes
+a run of such events. If an event is one triple and its readers are single triple patterns, they
+match it without the summary graph.
 
-Invariants: between two calls of `attend` nobody comes to wait for a pattern for which nobody
-waited, and the last one does not go. What is counted per pattern is brought up to date by
-`settle`: when that changes, and before anybody else may look.
-Cost of an event: a look at each triple; a comparison for each reader, unless all triples that are
-looked at are of one view, and there are at most `WORD` readers: then a look-up.
+Invariant: the set of awaited patterns does not change between two calls of `attend`. `settle`
+updates the counters of patterns before that set changes, and before other code reads them.
+Cost of an event: one step per triple and one comparison per reader; a table look-up replaces the
+comparisons if all relevant triples are in one view and there are at most `WORD` readers.
 """
 
 from spaseq.gpm.native._summary_graph cimport bit_of
@@ -19,7 +19,7 @@ from spaseq.rdf._memory cimport give_back, zeroed
 
 
 cdef class Readers:
-    """Those of a query; whoever inherits them fills in what they read from."""
+    """The readers of a query; `NativeStep` sets the automaton, the graph and the batch."""
 
     def __dealloc__(self):
         give_back(self.readers)
@@ -31,9 +31,11 @@ cdef class Readers:
         give_back(self.waits)
 
     cdef int list_readers(self, readers, matchers) except -1:
-        """Let each stream have the GPMs of a list.
+        """Build the readers.
 
-        `matchers` has the NativeMatcher of each GPM, None where more than that reads the event.
+        Args:
+            readers: per stream, the GPMs that read it.
+            matchers: per GPM, its NativeMatcher; None if Python also reads the event.
         """
         cdef uint32_t i, bit, listed = 0, ways = 0
         cdef uint64_t present
@@ -62,7 +64,9 @@ cdef class Readers:
                 if matcher is not None:
                     reader.matcher = <PyObject*>matcher
                     reader.needed = (<NativeMatcher>matcher).needed
-                    reader.lone = not self.core.tables.tracked and (<NativeMatcher>matcher).single_step
+                    reader.lone = (
+                        not self.core.tables.tracked and (<NativeMatcher>matcher).single_step
+                    )
                 reader.first = listed
                 reader.those.gpms = self.awaited + listed
                 reader.those.ways = self.ways + ways
@@ -90,7 +94,7 @@ cdef class Readers:
         return 0
 
     cdef int attend(self) noexcept nogil:
-        """Note whose rows somebody waits for, where that may have changed."""
+        """Update the awaited patterns after partial matches have begun or ceased to wait."""
         cdef Reader* reader = self.here.first
         cdef uint64_t bit = 1
         cdef bint all = self.core.lazy_join.lazy or not self.attentive
@@ -104,7 +108,7 @@ cdef class Readers:
         return 0
 
     cdef int _attend_to(self, Reader* reader) noexcept nogil:
-        """List those who wait for rows of a reader, and where."""
+        """List the GPMs of a reader that partial matches wait for, with their transitions."""
         cdef uint32_t i
         cdef bint waits
         reader.those.count = reader.those.way_count = 0
@@ -123,7 +127,7 @@ cdef class Readers:
         return 0
 
     cdef int settle(self) noexcept nogil:
-        """Count the events since the last time for the patterns that did not read them."""
+        """Count the events since the last call for the patterns that did not read them."""
         cdef Reader* reader = self.here.first
         while reader < self.here.end:
             self._settle_reader(reader)
@@ -133,9 +137,9 @@ cdef class Readers:
         return 0
 
     cdef int _settle_reader(self, Reader* reader) noexcept nogil:
-        """Count events for one reader.
+        """Count the events that were not dispatched to a reader.
 
-        They lack what its pattern needs, or came when nobody waited for it.
+        They lack a view that the pattern needs, or no partial match waited for its rows.
         """
         cdef uint32_t i
         cdef uint64_t events = self.unsettled - reader.settled
@@ -148,7 +152,7 @@ cdef class Readers:
         return 0
 
     cdef int pass_time(self, int64_t micros) except -1 nogil:
-        """A stretch of events has gone by, of which the last came at a time."""
+        """Advance the time over a run of events that no reader wants, to the last one's."""
         self.window.reach(micros)
         tick(self.core.window, micros)
         self.core.event.turn += 1

@@ -30,39 +30,39 @@ from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window_terms cimport WindowTerms
 
 cdef enum Manner:
-    IN_PYTHON = 1       # its rows come from Python
-    RECALLED = 2        # filters look at its events when others are at hand
+    IN_PYTHON = 1       # Python evaluates the pattern
+    RECALLED = 2        # filters read its events later than at their instant
 
 
 @cython.final
 cdef class NativeStep(Readers):
-    cdef bint apart                 # whose position is how many events the query has had
+    cdef bint apart                 # the window is not that of the matchers: `had` is the position
     cdef int64_t had
     cdef object patterns            # the Matchers
     cdef list tasks                 # per GPM of the query, the number of its pattern
-    cdef list matchers              # and its NativeMatcher; None where something is left to Python
-    cdef PyObject** native          # the same
+    cdef list matchers              # per GPM, its NativeMatcher; None if Python evaluates a part
+    cdef PyObject** native          # the same as borrowed pointers
     cdef uint8_t* manners           # per GPM, a set of Manners
-    cdef term_t* row                # of a GPM in Python
-    cdef list filters               # per occurrence, its residual filters: Expressions and others
-    cdef list others                # the same, flat: GraphTests, Questions, None for Expressions
-    cdef PyObject** tests           # the Expressions; NULL for others
+    cdef term_t* row                # a row of a GPM in Python, encoded
+    cdef list filters               # per occurrence, its residual filters
+    cdef list others                # per test, a GraphTest or Question; None for an Expression
+    cdef PyObject** tests           # per test, its Expression; NULL for others
     cdef uint32_t* test_first       # per occurrence and one more
-    cdef uint64_t* untrue           # per test: how often it was not true
+    cdef uint64_t* untrue           # per test, how often it was not true
     cdef readonly NativeAggregates aggregates
     cdef readonly list assigned     # per occurrence, the Expressions of its BINDs and Questions
-    cdef Views views                # what filters see, by occurrence; then BINDs, by their number
-    cdef uint32_t* assigned_first   # per occurrence: the number of its first BIND among all
-    cdef bint steady                # events that no pattern can match leave all but the time
+    cdef Views views                # by occurrence for its filters, then by number for BINDs
+    cdef uint32_t* assigned_first   # per occurrence, the number of its first BIND
+    cdef bint steady                # an event without a reader changes the time only
     cdef Conditions conditions
-    cdef EventBatch idle            # where there is none
-    cdef object shown               # an event as an Event, and which one
+    cdef EventBatch idle            # the current batch between two calls
+    cdef object shown               # the last decoded event, and its batch and index
     cdef uint64_t shown_serial
     cdef uint32_t shown_index
-    cdef EventBatch recalled        # one of `recalls`, encoded
+    cdef EventBatch recalled        # the recalled event used last, encoded
     cdef object recalled_key
-    cdef readonly object recalls     # events by (instant, stream), the oldest first
-    cdef readonly uint32_t reached  # the event of a batch that `run` was at when it came back
+    cdef readonly object recalls     # (instant, stream) → Event, oldest first
+    cdef readonly uint32_t reached  # the index of the event at which `run` returned or failed
 
     cdef int _link_tests(self, Dictionary dictionary, filters) except -1
     cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil

@@ -1,14 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Encoded events → the automaton, without a Python object for either.
+"""`NativeStep`: encoded events → graph patterns → automaton, without Python objects.
 
-The seam between graph patterns and automaton: an event is matched against the patterns that
-some place waits for, its rows are fed to the automaton, whose residual filters are bytecode
-over the same term numbers. `run` does so for one event after the other of a batch, and comes
-back only where a match is complete.
+The driver matches an event against the patterns that some place waits for, and feeds the rows to
+the automaton, whose residual filters are bytecode over the same term numbers. `run` does so for the
+events of a batch, and returns after an event that completes a match.
 
-Where a pattern or a filter has no native form, that alone is left to Python: the event is shown
-to it as an `Event`, its rows are encoded in the event's batch, and what a filter reads is
-decoded. Events that filters look at when they are not at hand any more are kept for the window.
+Only patterns and filters without a native form run in Python: the event is decoded to an `Event`,
+the rows of the pattern are encoded in the event's batch, and the registers that a filter reads are
+decoded. The window stores events that filters read later than at their instant (`recalls`).
 """
 
 from spaseq.engine.native._views cimport has_views
@@ -29,8 +28,8 @@ from collections import OrderedDict
 
 from spaseq.gpm.native.bytecode import ExpressionCode
 
-# So many events are sooner over than the interpreter's lock is given away and got back.
-cdef uint32_t FEW = 1
+# Up to this many events take less time than releasing and reacquiring the GIL.
+cdef uint32_t GIL_HELD_MAX_EVENTS = 1
 
 
 ctypedef int (*Holding)(NativeStep, uint32_t, term_t*) noexcept nogil
@@ -43,7 +42,7 @@ ctypedef term_t (*Adding)(NativeStep, uint32_t, term_t, term_t) noexcept nogil
 
 
 cdef int _holding(NativeStep step, uint32_t occurrence, term_t* env) except -1 nogil:
-    """Whether the residual filters of an occurrence are true."""
+    """Whether all residual filters of an occurrence are true."""
     cdef uint32_t i
     if has_views(step.views, occurrence):
         step.views.refresh(step.batch, occurrence, env)
@@ -67,7 +66,7 @@ cdef inline int _testing(NativeStep step, uint32_t number, term_t* env) except -
 cdef bint _bounding(
     NativeStep step, uint32_t number, const term_t* env, const Box* box, uint64_t rows
 ) noexcept nogil:
-    """Whether a residual filter may be true of some of so many rows, which lie in a box."""
+    """Whether a residual filter may be true for some of `rows` rows within a box."""
     if step.tests[number] == NULL or (
         (<Expression>step.tests[number]).may_hold(step.batch, env, box)
     ):
@@ -111,7 +110,7 @@ cdef term_t _adding(NativeStep step, uint32_t register, term_t state, term_t val
     return step.aggregates.add(step.batch, register, state, value)
 
 
-# A Python exception stays set for the automaton to hand on.
+# A Python exception remains set, and the automaton propagates it.
 cdef int _hold(void* context, uint32_t occurrence, term_t* env) noexcept nogil:
     return (<Holding>_holding)(<NativeStep>context, occurrence, env)
 
@@ -137,21 +136,21 @@ cdef term_t _add(void* context, uint32_t register, term_t state, term_t value) n
 
 
 cdef class NativeStep(Readers):
-    """What one event does to one query.
+    """Drives one query: its readers, its automaton and its residual filters.
 
     Args:
         core: the automaton.
         patterns: the matchers of the run (spaseq.gpm.matchers.Matchers).
-        tasks: of each GPM of the query, the number of its pattern.
-        filters: for each occurrence its residual filters, bytecode or questions.
-        assigned: for each occurrence its stateful BINDs, bytecode or questions.
-        views: for the filters of each occurrence, then for each BIND, which registers they see
-            in another form: (register, cell, kind) as `RegisterFile.needed_views` has it.
-        aggregates: what registers hold of aggregates.
-        readers: for each stream the GPMs that read it.
-        recalled: for each GPM whether filters look at its events when others are at hand.
-        window: the terms that the automaton holds; those of the matchers, but for a query that
-            counts events beside others that do not count the same.
+        tasks: per GPM of the query, the number of its pattern.
+        filters: per occurrence, its residual filters (`ResidualTest`).
+        assigned: per occurrence, its BINDs over a partial match (`Valuation`).
+        views: for the filters of each occurrence, then for each BIND, the views that they read:
+            (register, cell, kind) as from `RegisterFile.needed_views`.
+        aggregates: the aggregates among the registers.
+        readers: per stream, the GPMs that read it.
+        recalled: per GPM, whether filters read its events later than at their instant.
+        window: the terms that the automaton holds. They are those of the matchers unless the
+            query counts events and other queries count different ones.
     """
 
     def __cinit__(
@@ -203,7 +202,7 @@ cdef class NativeStep(Readers):
         self.conditions.instant = -1
         core.tables.conditions = &self.conditions
         self.steady = not core.unsteady() and self.graph.deriver is None
-        # Guards are also decided between events.
+        # Guards are decided between events as well, without a batch.
         self.idle = EventBatch(self.graph.dictionary)
         self.idle.window = &self.window.store
         self.batch = self.idle
@@ -242,9 +241,9 @@ cdef class NativeStep(Readers):
         give_back(self.test_first)
 
     def untrue_counts(self, uint32_t occurrence):
-        """Per residual filter of an occurrence: how often it was the first not to be true.
+        """Per residual filter of an occurrence: how often it was the first that was not true.
 
-        Rows of a block that some filter passes over count as that filter's.
+        If a filter excludes a block of rows, all rows of the block count for it.
         """
         return [
             self.untrue[i]
@@ -252,7 +251,7 @@ cdef class NativeStep(Readers):
         ]
 
     def untrue_on(self, uint32_t occurrence, counts):
-        """Go on from the counts of another run."""
+        """Continue from the counts of another run."""
         cdef uint32_t i
         for i, count in enumerate(counts, self.test_first[occurrence]):
             self.untrue[i] = count
@@ -260,14 +259,14 @@ cdef class NativeStep(Readers):
     # ---------------------------------------------------------------- beyond bytecode and triples
 
     cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil:
-        """Whether a filter is true that is not bytecode."""
+        """Whether a filter without bytecode is true."""
         question = self.others[number]
         if isinstance(question, GraphTest):
             return self.look(<GraphTest>question, env)
         return self.answer(question, env)
 
     cdef object answer(self, question, const term_t* env):
-        """What Python says of an environment."""
+        """The answer of Python to a question, for an environment."""
         cdef uint32_t cell
         cdef term_t term
         cdef list values
@@ -279,7 +278,7 @@ cdef class NativeStep(Readers):
             elif term:
                 values[cell] = self.batch.term(term)
         event = None
-        if question.looks:
+        if question.reads_event:
             if self.conditions.instant < 0:
                 event = self._event()
             else:
@@ -287,7 +286,7 @@ cdef class NativeStep(Readers):
         return question.answer(values, event)
 
     cdef bint look(self, GraphTest test, const term_t* env) except -1:
-        """Whether a filter is true that looks at the event of its row."""
+        """Whether a filter that reads the event of its row is true."""
         if self.conditions.instant < 0:
             self.graph.load(self.batch, self.index)
             return test.holds(self.batch, self.batch, env)
@@ -306,23 +305,26 @@ cdef class NativeStep(Readers):
                 self.graph.load(self.batch, self.index)
 
     cdef object _event(self):
-        """The event at hand, for Python."""
+        """The current event, decoded for Python."""
         if self.shown_serial != self.batch.serial or self.shown_index != self.index:
             self.shown = self.patterns.event(self.batch, self.index)
             self.shown_serial, self.shown_index = self.batch.serial, self.index
         return self.shown
 
     def recall(self, instant: int, stream: int, event) -> None:
-        """Filters may look at an event for as long as the window has it.
+        """Store an event for filters, as long as the window covers it.
 
-        Events come in the order of their instants.
+        Call it in the order of instants.
         """
         while self.recalls and next(iter(self.recalls))[0] < self.core.window.reach:
             self.recalls.popitem(last=False)
         self.recalls[instant, stream] = event
 
     cdef bint feed_in_python(self, uint32_t gpm, const Reader* reader) except -1 with gil:
-        """Feed the rows of a pattern that Python evaluates: True. Keep the event if it must be."""
+        """Feed the rows of a pattern in Python, and recall the event if filters read it later.
+
+        Returns False for a native pattern, whose rows the caller feeds.
+        """
         cdef NativeMatcher matcher
         if not self.manners[gpm] & Manner.IN_PYTHON:
             matcher = <NativeMatcher>self.native[gpm]
@@ -342,7 +344,7 @@ cdef class NativeStep(Readers):
         return True
 
     cdef term_t* _encoded(self, row) except NULL:
-        """A row of terms, as numbers of the batch at hand."""
+        """A row of terms, as numbers of the current batch."""
         cdef uint32_t i
         for i, term in enumerate(row):
             self.row[i] = 0 if term is None else self.batch.encode(term)
@@ -351,7 +353,7 @@ cdef class NativeStep(Readers):
     # ---------------------------------------------------------------- events
 
     def feed(self, EventBatch batch not None, uint32_t index, uint32_t stream, uint32_t file):
-        """One event of the open instant."""
+        """Process one event of the open instant."""
         if self.apart:
             self.come(0)
         self._turn_to(batch, stream)
@@ -361,13 +363,13 @@ cdef class NativeStep(Readers):
             self._turn_away()
 
     cpdef int at_rest(self) except -1:
-        """Refuse to go on where another thread matches events of the run, whose state moves."""
+        """Raise an error if another thread is processing events of the run."""
         if self.batch is not self.idle:
             raise RuntimeError("a run is for one thread at a time")
         return 0
 
     cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1:
-        """Events of a batch and a stream come; nobody else may use the run until `_turn_away`."""
+        """Select a batch and a stream; the run is exclusive to the caller until `_turn_away`."""
         self.at_rest()
         self.batch, self.stream, self.here = batch, stream, self.streams[stream]
         batch.window = &self.window.store
@@ -383,10 +385,10 @@ cdef class NativeStep(Readers):
     cdef int event(
         self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present, bint again
     ) except -1 nogil:
-        """Match an event against the patterns that somebody waits for, and feed its rows.
+        """Match an event against the awaited patterns, and feed its rows.
 
-        `present`: the views it has triples of, see `bit_of`, or `ANY`. `again`: it is at hand,
-        and has been taken back.
+        `present`: the views in which it has triples, see `bit_of`, or `ANY`. `again`: it is fed a
+        second time, after `relieve` has undone the first attempt.
         """
         cdef uint64_t readers
         cdef Reader* first
@@ -424,7 +426,7 @@ cdef class NativeStep(Readers):
             again = True
 
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil:
-        """Feed the rows that a pattern has in the summary graph of the event at hand."""
+        """Feed the rows of a pattern, from the summary graph of the current event."""
         cdef uint32_t gpm = self.gpms[reader.first]
         self.graph.load(self.batch, self.index)
         if reader.matcher == NULL and self.feed_in_python(gpm, reader):
@@ -432,7 +434,7 @@ cdef class NativeStep(Readers):
         return self._feed_rows(reader, <NativeMatcher>self.native[gpm])
 
     cdef int _feed_rows(self, const Reader* reader, NativeMatcher matcher) except -1 nogil:
-        """Feed the rows of the event at hand that pass the local filters."""
+        """Feed the rows of the current event that pass the local filters."""
         cdef uint32_t i, j
         cdef const term_t* row
         matcher.match_event(self.batch, self.index)
@@ -446,12 +448,12 @@ cdef class NativeStep(Readers):
         return 0
 
     cdef int come(self, int64_t position) except -1 nogil:
-        """One more event, for a window that counts them; `position` counts those of the run."""
+        """Count one event, for a window of events; `position` is its number in the run."""
         self.had += 1
         return self.window.move_to(self.had if self.apart else position)
 
     cdef bint is_current(self, EventBatch batch) noexcept nogil:
-        """Whether the numbers of a batch are those that the patterns know."""
+        """Whether the term numbers of a batch agree with those of the patterns."""
         return batch.dictionary is self.graph.dictionary and (
             batch.version == self.graph.dictionary.permanent.count
         )
@@ -459,17 +461,17 @@ cdef class NativeStep(Readers):
     cpdef uint32_t run(
         self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
     ) except? 0xFFFFFFFF:
-        """The events of a batch from `first` on, each an instant of its own.
+        """Process the events of a batch from `first` on; each is an instant of its own.
 
-        `position` is how many events there were before, for windows that count them.
+        `position` is the number of earlier events, for windows that count events.
 
-        Returns the number of the first event that was not looked at: that after one that
-        completed a match, or one whose time or ordinal does not follow from that before it.
+        Returns the index of the next event: the one after an event that completed a match, or one
+        whose time or ordinal does not follow from its predecessor's.
         """
         cdef uint32_t index
         self._turn_to(batch, stream)
         try:
-            if batch.event_count - first <= FEW:
+            if batch.event_count - first <= GIL_HELD_MAX_EVENTS:
                 return self._run(first, stream, file, position)
             with nogil:
                 index = self._run(first, stream, file, position)
@@ -480,7 +482,7 @@ cdef class NativeStep(Readers):
     cdef uint32_t _run(
         self, uint32_t first, uint32_t stream, uint32_t file, int64_t position
     ) except? 0xFFFFFFFF nogil:
-        """As `run`, for the batch at hand."""
+        """As `run`, for the selected batch."""
         cdef uint32_t index = first
         cdef EventRecord* event
         cdef uint64_t present, readers
@@ -525,7 +527,7 @@ cdef class NativeStep(Readers):
         return index
 
     cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil:
-        """Whether the next instant may be that of an event, and no window closes before it."""
+        """Whether an event is the next instant and no window closes before it."""
         if event.domain != domain:
             return False
         if self.core.window.now >= 0 and event.micros <= self.core.window.micros:
@@ -541,10 +543,12 @@ cdef class NativeStep(Readers):
         self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
         int64_t position, bint skip, Earliest earliest, uint64_t most,
     ):
-        """How many matches the events of a batch from `first` on complete, which nobody looks at.
+        """Count the matches of the events of a batch from `first` on, without making them.
 
-        `most` of each event are enumerated, or those that `earliest` keeps. With `skip`, what comes
-        after a match starts there. As with `run`: (first event not looked at, matches, witnesses).
+        At most `most` matches of each event are enumerated, or the ones that `earliest` selects.
+        With `skip`, later matches start after the end of a match.
+
+        Returns (index of the next event, as from `run`; matches; witnesses).
         """
         cdef uint64_t found = 0, witnesses = 0
         cdef uint32_t index = first, before
@@ -570,13 +574,13 @@ cdef class NativeStep(Readers):
     cdef uint64_t _count_some(
         self, uint64_t most, uint64_t* witnesses
     ) except? 0xFFFFFFFFFFFFFFFF nogil:
-        """Count matches of the walk, up to `most` and to the next look at signals."""
+        """Count matches of the walk, up to `most` and to the next check of signals."""
         return self.core.transitions.walk.pass_on(min(most, <uint64_t>SPELL), witnesses)
 
     cdef uint64_t _count_accepted(
         self, bint skip, uint64_t most, uint64_t* witnesses
     ) except? 0xFFFFFFFFFFFFFFFF nogil:
-        """How many matches are complete, up to `most`; they go."""
+        """Count the complete matches, up to `most`, and discard them."""
         cdef uint64_t found = 0
         cdef uint32_t i
         cdef Node* end

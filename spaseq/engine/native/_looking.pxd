@@ -1,4 +1,4 @@
-"""Filters that look at graphs, over environments; see _looking.pyx."""
+"""Filters that read graphs, over environments; see _looking.pyx."""
 
 cimport cython
 from libc.stdint cimport uint32_t

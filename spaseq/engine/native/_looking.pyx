@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Filters with EXISTS that need a partial match, without a Python object for either.
+"""Native filters with EXISTS over a partial match.
 
-Such a filter is a local one of a pattern that matches anything: its row is what the partial
-match and a row have bound. Registers hold numbers of the window, or of the batch at hand; the
-event has its own, so each term is looked up there: one that the event does not have keeps its
-number, which is no other term's.
+The filter is the local filter of a pattern without triples, and its row holds the bindings of the
+partial match and of the row under test. Registers hold term numbers of the window or of the current
+batch. If the event is in another batch, each term is looked up there; a term that the event lacks
+retains its number, which no other term has.
 """
 
 from spaseq.rdf._batch cimport known_term, record_of
@@ -14,7 +14,7 @@ from spaseq.rdf._terms cimport LOCAL, WINDOWED, TermRecord
 
 
 cdef class GraphTest:
-    """A filter; `cells` are where an environment has the columns of the matcher's rows."""
+    """A filter; `cells` has the cell of an environment for each column of the matcher's rows."""
 
     def __cinit__(self, NativeMatcher matcher not None, cells):
         cdef uint32_t i
@@ -30,9 +30,9 @@ cdef class GraphTest:
         give_back(self.row)
 
     cdef bint holds(self, EventBatch given, EventBatch batch, const term_t* env) except -1 nogil:
-        """Whether it is true of an environment, of terms of the batch `given`.
+        """Whether the filter is true for an environment with terms of the batch `given`.
 
-        The event is the one of `batch` that the summary graph has loaded.
+        The event is the one that the summary graph has loaded from `batch`.
         """
         cdef const TermRecord* record
         cdef term_t term, found

@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from spaseq.engine.native._decode import Reading
+from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._driver import NativeStep
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.native._earliest import Earliest
@@ -13,9 +13,9 @@ class MatchMaker:
         self,
         step: NativeStep,
         dictionary: Dictionary,
-        reading: Reading,
+        reading: MatchDecoder,
         earliest: Earliest | None,
-        ordering: Reading,
+        ordering: MatchDecoder,
     ) -> None: ...
     @property
     def made(self) -> int: ...

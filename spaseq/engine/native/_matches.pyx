@@ -1,13 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Complete matches of the core → `Match` objects, one when it is asked for.
+"""Complete matches of the core → `Match` objects, made lazily by an iterator.
 
-For queries whose results are made one by one: variables of a SELECT, every match or the first
-ones of an instant, none found twice. A match takes with it what the run will forget, the texts of
-its events' terms, once for all matches an event is part of; terms, times and bindings are made of
-them when somebody looks.
+For queries whose results are independent of each other: variables of a SELECT; every match, or the
+first matches of an instant; no duplicates. A match copies the texts of its events' terms, once for
+all matches with the event. Terms, times and bindings are decoded when the caller reads them.
 
-Invariant: a match that was handed out holds nothing of the run.
-Cost: linear in the steps of each match taken, nothing for those that are not.
+Invariant: a match does not refer to the run.
+Cost: linear in the steps of each consumed match; nothing for other matches.
 """
 
 cimport cython
@@ -17,7 +16,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from spaseq.engine.native._decode cimport Reading, Taken
+from spaseq.engine.native._decode cimport MatchDecoder, DecodedStep
 from spaseq.engine.native._driver cimport NativeStep
 from spaseq.nfa.native._window cimport since_of
 from spaseq.nfa.native._automaton cimport AutomatonCore
@@ -34,13 +33,13 @@ from spaseq.gpm.python.aggregates import order_key, value_key
 
 cdef enum:
     RECENT_BITS = 12
-    RECENT = 1 << RECENT_BITS   # labels that a maker remembers, at most
+    RECENT = 1 << RECENT_BITS   # entries of a maker's cache of decoded labels
 
 
 cdef class FoundMatch(Match):
-    """A match that is read when somebody looks at it."""
+    """A match that is decoded on first access."""
 
-    cdef Reading reading
+    cdef MatchDecoder reading
     cdef tuple steps
 
     def to_json(self) -> str:
@@ -50,11 +49,11 @@ cdef class FoundMatch(Match):
         cdef uint32_t i, length = <uint32_t>len(self.steps)
         cdef tuple events = PyTuple_New(length)
         for i in range(length):
-            witness = (<Taken>self.steps[i]).witness(self.reading)
+            witness = (<DecodedStep>self.steps[i]).witness(self.reading)
             Py_INCREF(witness)
             PyTuple_SET_ITEM(events, i, witness)
-        self.found_start = (<Taken>self.steps[0]).time
-        self.found_end = (<Taken>self.steps[length - 1]).time
+        self.found_start = (<DecodedStep>self.steps[0]).time
+        self.found_end = (<DecodedStep>self.steps[length - 1]).time
         self.found_bindings = self.reading.bindings(self.steps)
         self.found_events = events
         return 0
@@ -64,16 +63,16 @@ cdef class MatchMaker:
     """The matches of one run.
 
     Args:
-        step: the automaton and what feeds it.
+        step: the driver of the query's automaton.
         dictionary: the permanent terms.
-        reading: how its matches are read.
-        earliest: what chooses those that `LIMIT` keeps, where there is one.
-        ordering: reads the variables of positive GPMs of these, in order of name.
+        reading: decodes the matches.
+        earliest: selects the matches that `LIMIT` retains, or None.
+        ordering: decodes the variables that order matches of the same instants.
     """
 
     def __cinit__(
-        self, NativeStep step not None, Dictionary dictionary not None, Reading reading not None,
-        Earliest earliest, Reading ordering not None,
+        self, NativeStep step not None, Dictionary dictionary not None,
+        MatchDecoder reading not None, Earliest earliest, MatchDecoder ordering not None,
     ):
         self.earliest = earliest
         self.ordering = ordering
@@ -89,10 +88,10 @@ cdef class MatchMaker:
         give_back(self.recent)
 
     def take(self, bint skip, int kb_version):
-        """The matches that were completed since the last call, as they are asked for.
+        """An iterator over the matches that were completed since the last call.
 
-        With `skip`, what follows starts after them. They can be asked for until the run goes
-        on. `kb_version` is what they say of the KB.
+        It is valid until the run advances. With `skip`, later matches start after the end of
+        these. `kb_version` is the version of the KB that the matches report.
         """
         cdef Matches found = Matches.__new__(Matches)
         found.maker = self
@@ -105,10 +104,10 @@ cdef class MatchMaker:
         self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
         int64_t position, bint skip, kb,
     ):
-        """The matches of the events of a batch from `first` on, as they are asked for.
+        """An iterator over the matches of the events of a batch from `first` on.
 
-        The events are taken as `NativeStep.run` does, and no further than the match asked for
-        needs, or than an event for which it comes back, or the version of the `kb` lasts.
+        It processes events with `NativeStep.run`, as far as the requested match needs. It ends at
+        an event at which `NativeStep.run` stops without a match, and when the `kb` changes.
         """
         cdef Matches found = Matches.__new__(Matches)
         found.maker = self
@@ -123,11 +122,11 @@ cdef class MatchMaker:
         return found
 
     cdef Match match(self, object version):
-        """The match that the core's walk is at."""
+        """The match at which the core's walk is."""
         cdef FoundMatch match = FoundMatch.__new__(FoundMatch)
         cdef uint32_t i, length = self.core.transitions.walk.length
         cdef tuple steps = PyTuple_New(length)
-        cdef Taken taken
+        cdef DecodedStep taken
         for i in range(length):
             taken = self.taken(self.core.transitions.walk.path[length - 1 - i])
             Py_INCREF(taken)
@@ -141,11 +140,11 @@ cdef class MatchMaker:
         return match
 
     cdef bint pauses(self) noexcept:
-        """Whether somebody must be told of matches for which `match` gives None."""
+        """Whether the iterator returns None for a match that `match` does not make."""
         return True
 
     cdef list in_order(self, object version):
-        """The matches that `LIMIT` keeps, where some have the same instants."""
+        """The matches that `LIMIT` retains, if several have the same instants."""
         cdef uint32_t i, rank
         cdef Earliest earliest = self.earliest
         cdef list found = []
@@ -160,28 +159,28 @@ cdef class MatchMaker:
         return [match for _, _, _, match in found]
 
     def _order(self, FoundMatch match):
-        """What orders matches of the same instants, as `OutputStage` does."""
+        """The sort key of matches of the same instants, in the order of `OutputStage`."""
         cdef dict bindings = self.ordering.bindings(match.steps)
         bound = [bindings.get(name) for name in self.ordering.names]
         return (
-            [(<Taken>step).stream for step in match.steps],
+            [(<DecodedStep>step).stream for step in match.steps],
             list(map(value_key, bound)),
             list(map(order_key, bound)),
-            [self.core.tables.edges[(<Taken>step).edge].occurrence for step in match.steps],
-            [[order_key(term) for term in (<Taken>step).read()[2:]] for step in match.steps],
+            [self.core.tables.edges[(<DecodedStep>step).edge].occurrence for step in match.steps],
+            [[order_key(term) for term in (<DecodedStep>step).read()[2:]] for step in match.steps],
         )
 
-    cdef Taken taken(self, Label* label):
-        """A label, for good."""
-        cdef Taken taken
+    cdef DecodedStep taken(self, Label* label):
+        """The decoded form of a label, which outlives it."""
+        cdef DecodedStep taken
         cdef Recent* recent = &self.recent[
             (<size_t>label >> 4) * <size_t>0x9E3779B97F4A7C15u >> 64 - RECENT_BITS
         ]
         if recent.label == label and recent.instant == label.instant and (
             recent.stream == label.stream
         ):
-            return <Taken>recent.taken
-        taken = Taken.__new__(Taken)
+            return <DecodedStep>recent.taken
+        taken = DecodedStep.__new__(DecodedStep)
         taken.edge = label.edge
         taken.micros = label.micros
         taken.ordinal = label.ordinal
@@ -196,7 +195,7 @@ cdef class MatchMaker:
         return taken
 
     cdef int forget(self) noexcept:
-        """The memory of labels may be that of others by now: they are taken again."""
+        """Empty the cache: the memory of labels may have been reused."""
         cdef uint32_t i
         for i in range(<uint32_t>RECENT):
             self.recent[i].label = NULL
@@ -204,7 +203,7 @@ cdef class MatchMaker:
         return 0
 
     cdef bytes _texts(self, Label* label):
-        """The texts of what a label holds, behind their sizes."""
+        """The sizes of the texts of a label's terms, then the texts."""
         cdef uint32_t i, count = label.width + 2
         cdef size_t total = count * sizeof(uint32_t)
         cdef const TermRecord* record
@@ -226,9 +225,9 @@ cdef class MatchMaker:
         return texts
 
     cdef const TermRecord* record(self, Label* label, uint32_t place) noexcept:
-        """The record of a term, by its place among those of a `Taken`; 0 is an empty one.
+        """The record of a term by its position in a `DecodedStep`; an unbound term has size 0.
 
-        Good until the next one is asked for.
+        The result is valid until the next call.
         """
         cdef term_t term = (
             label.stamp if place == 0 else label.name if place == 1 else label.row[place - 2]
@@ -241,26 +240,26 @@ cdef class MatchMaker:
 
 
 cdef class Matches:
-    """An iterator over matches; `after` is the event of the batch that would be taken next."""
+    """An iterator over matches; `after` is the index of the next event of the batch."""
 
     cdef MatchMaker maker
-    cdef EventBatch batch       # None: the matches are those of events taken before
+    cdef EventBatch batch       # None: no further events
     cdef uint32_t first, stream, file
     cdef readonly uint32_t after
     cdef int64_t position
     cdef bint skip
     cdef object kb
     cdef object version
-    cdef uint32_t count, at     # of the nodes that end matches of the event taken last
-    cdef bint walking           # one of them is begun
+    cdef uint32_t count, at     # number and index of the nodes that end matches of the last event
+    cdef bint walking           # the walk from node `at` has begun
     cdef instant_t since
-    cdef list apart             # the same for each node, where partitions skip for themselves
-    cdef list ready             # matches in their order, where that is not that of `earliest`
-    cdef uint64_t turn          # of the core, when this went on last
-    cdef readonly bint failed   # an event, or a match, was begun and could not be finished
+    cdef list apart             # `since` per node, if each partition skips on its own
+    cdef list ready             # the ordered matches, if `earliest` does not order them
+    cdef uint64_t turn          # `turn` of the core at the last advance of this iterator
+    cdef readonly bint failed   # an event or a match is unfinished after an error
 
     cdef int collect(self) except -1:
-        """Turn to the matches that are complete now."""
+        """Begin with the matches that are complete now."""
         cdef AutomatonCore core = self.maker.core
         cdef Earliest earliest = self.maker.earliest
         cdef uint32_t i
@@ -275,7 +274,7 @@ cdef class Matches:
             self.at, self.turn = 0, core.event.turn
             return 0
         self.count = core.instant.accepted_count
-        # What is skipped now must not cut off what is asked for later.
+        # Skipping must not affect matches that the caller has not consumed yet.
         self.since = since_of(core.window)
         if core.tables.apart:
             self.apart = [core.since_at(core.instant.accepted[i]) for i in range(self.count)]
@@ -295,7 +294,7 @@ cdef class Matches:
         return 0
 
     def overtake(self):
-        """The run goes on: no more of them can be asked for."""
+        """Invalidate the iterator before the run advances."""
         self.maker.core.event.turn += 1
 
     def __iter__(self):
@@ -307,7 +306,7 @@ cdef class Matches:
             while self.at < self.count:
                 if core.event.turn != self.turn:
                     raise RuntimeError(
-                        "the run has gone on: take the matches of an event before that"
+                        "the run has gone on: consume the matches of an event before that"
                     )
                 if self.maker.earliest is not None:
                     return self._chosen()
@@ -337,7 +336,7 @@ cdef class Matches:
                 raise StopIteration
 
     cdef object _chosen(self):
-        """The next one of those that `LIMIT` keeps."""
+        """The next of the matches that `LIMIT` retains."""
         cdef uint32_t number = self.at
         self.at += 1
         if self.ready is not None:
@@ -349,7 +348,7 @@ cdef class Matches:
         return match
 
     cdef bint _go_on(self) except -1:
-        """Take events up to one that completes matches; False where there is none."""
+        """Process events up to one that completes matches; False if there is none."""
         cdef uint32_t before = self.after
         self.failed = True
         try:

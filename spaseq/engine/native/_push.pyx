@@ -1,14 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Events that a program pushes one by one → the compiled core, without an object for any of them.
+"""Pushed events → the compiled core, without an object per event.
 
-For runs of one query over one stream whose matches are made one by one. Events are entered into
-a batch of this module's own and taken from there as those of a reader's batch are; what the run
-counts for its user is brought up to date when somebody asks (`Evaluation.settle`). Whatever is
-rare is not taken: an event that the run refuses, that closes a window, that needs the KB. Then the
-run does what it does for any event, and begins another batch.
+For runs of one query over one stream whose matches have a `MatchMaker`. A pushed event is appended
+to an open batch and processed like an event of a reader's batch. `Run.settle` updates the counters
+of the run on demand. The batch does not accept rare events: ones that the run refuses, that close a
+window, or that need the KB. The run processes them as any other event and opens another batch.
 
-Invariant: an event that is not taken has changed nothing but the terms that the batch knows.
-Cost: linear in the event's triples, and what the patterns and the core cost.
+Invariant: an event that is not accepted changes nothing but the terms of the batch.
+Cost: linear in the event's triples, plus the cost of the patterns and the core.
 """
 
 cimport cython
@@ -34,35 +33,35 @@ cdef object Quad = ox.Quad
 cdef object NamedNode = ox.NamedNode
 cdef object Literal = ox.Literal
 
-cdef uint32_t MOST = 256                        # events of a batch
-cdef uint32_t MOST_TERMS = 1 << 14              # beyond which a batch takes no more events
+cdef uint32_t BATCH_MAX_EVENTS = 256
+cdef uint32_t BATCH_MAX_TERMS = 1 << 14         # a batch with more accepts no further events
 cdef enum:
-    PREDICATES = 64                             # that a batch knows by where they lie
-cdef int64_t MOST_SECONDS = 9_223_372_036_853   # of which the microseconds have 64 bits
+    PREDICATES = 64                             # entries of the cache of predicates, by address
+cdef int64_t TIME_MAX_SECONDS = 9_223_372_036_853   # its microseconds fit in 64 bits
 
 
 @cython.final
 cdef class Pushing:
-    """A batch of events of one stream that stays open.
+    """An open batch of events of one stream.
 
     Args:
         alone: the lock of the run.
-        maker: what makes the matches of the run's query.
-        batch: an empty one; it is this object's.
-        relevance: what the query can use of an event.
-        kb: the run's, for its version and its changes.
-        skip: whether what follows a match starts after it.
-        stream, file: the numbers by which the core knows them.
-        events: how many events the run had before.
-        dated: whether its timestamps are dates.
-        micros, ordinal: the time of its last event, and the number the next at that time has.
-        closed: the earliest time that is not over.
-        precision: what a time finer than a microsecond becomes.
+        maker: makes the matches of the run's query.
+        batch: an empty batch, which this object owns.
+        relevance: the triples that the query can use.
+        kb: the knowledge base of the run.
+        skip: whether later matches start after the end of a match.
+        stream, file: the numbers of the stream and the file in the core.
+        events: the number of earlier events of the run.
+        dated: whether timestamps are dates.
+        micros, ordinal: the time of the last event, and the next ordinal at that time.
+        closed: the earliest time that is not closed.
+        precision: how to treat a time finer than a microsecond.
     """
 
     cdef Alone alone
     cdef MatchMaker maker
-    cdef bint overtaken                         # the run goes on in another way
+    cdef bint overtaken                         # the batch accepts no further events
     cdef readonly EventBatch batch
     cdef Relevance relevance
     cdef object kb
@@ -70,10 +69,10 @@ cdef class Pushing:
     cdef uint32_t stream, file, ordinal
     cdef int64_t events, micros, closed
     cdef str precision
-    cdef list predicates                        # kept, so that none can lie where another did
+    cdef list predicates                        # owned, so that no address is reused
     cdef term_t numbers[PREDICATES]
-    cdef readonly uint32_t after    # events of the batch that the run has taken
-    cdef readonly bint failed       # in the midst of the last one
+    cdef readonly uint32_t after    # the number of processed events of the batch
+    cdef readonly bint failed       # within the last event
 
     def __cinit__(
         self, Alone alone not None, MatchMaker maker not None, EventBatch batch not None,
@@ -98,18 +97,19 @@ cdef class Pushing:
         self.predicates = [None] * PREDICATES
 
     def overtake(self):
-        """The run goes on in another way: what was found was handed out already."""
+        """Accept no further events; all matches have been returned."""
         self.overtaken = True
 
     def push(self, stream, timestamp, graph, name):
-        """The matches that an event completes; None where the event was not taken.
+        """The matches that an event completes; None if the batch does not accept the event.
+
+        After an error within the event (`failed`) the lock remains held; the caller marks the run
+        as failed and releases it.
 
         Raises:
-            EventError: as `Evaluation.push` does; the event was not taken.
-            LimitReached: in the midst of the event, which `failed` says.
-            RuntimeError: where another thread is at work with the run.
-
-        The thread stays alone where the event has failed: the run is to be told first.
+            EventError: as `Run.push`; the event was not processed.
+            LimitReached: within the event; `failed` is set.
+            RuntimeError: if another thread uses the run.
         """
         go_in(self.alone)
         try:
@@ -123,7 +123,8 @@ cdef class Pushing:
         cdef EventBatch batch = self.batch
         cdef uint32_t number = batch.event_count, triples = batch.triple_count
         if (
-            self.overtaken or number == MOST or batch.local.count > MOST_TERMS or self.kb.changes
+            self.overtaken or number == BATCH_MAX_EVENTS
+            or batch.local.count > BATCH_MAX_TERMS or self.kb.changes
             or batch.version != batch.dictionary.permanent.count or stream != batch.stream
         ):
             return None
@@ -156,16 +157,16 @@ cdef class Pushing:
     cdef bint _enter(
         self, object timestamp, object graph, object name, uint32_t number, uint32_t first
     ) except -1:
-        """Enter an event into the batch: whether the run may take it."""
+        """Append an event to the batch; False if the batch does not accept it."""
         cdef EventBatch batch = self.batch
         cdef EventRecord* event
         cdef int64_t micros
         cdef term_t named = 0, stamp = 0
         cdef uint32_t statements
         if PyLong_Check(timestamp) and not PyBool_Check(timestamp):
-            if self.dated or not -MOST_SECONDS <= timestamp <= MOST_SECONDS:
+            if self.dated or not -TIME_MAX_SECONDS <= timestamp <= TIME_MAX_SECONDS:
                 return False
-            # Whole seconds are written as their number is: `AT` binds what was given.
+            # The literal of whole seconds follows from the number; no stamp is needed for `AT`.
             micros = <int64_t>timestamp * 1_000_000
         else:
             time = from_value(timestamp, "s", self.precision)
@@ -190,7 +191,7 @@ cdef class Pushing:
         return True
 
     cdef uint32_t _triples(self, object graph, uint32_t first) except? 0xFFFFFFFF:
-        """Enter the triples of a graph that are of use; how many it has."""
+        """Append the relevant triples of a graph; returns the number of all its triples."""
         cdef uint32_t statements
         if isinstance(graph, list | tuple):
             statements = <uint32_t>len(graph)
@@ -209,7 +210,7 @@ cdef class Pushing:
         return <uint32_t>len(facts)
 
     cdef bint _plain(self, object item) except -1:
-        """Enter a triple of terms of pyoxigraph's, none a blank node; whether it is one."""
+        """Append a triple of pyoxigraph terms without blank nodes; False for another item."""
         if type(item) is Triple or type(item) is Quad:
             subject, predicate, value = item.subject, item.predicate, item.object
         elif type(item) is tuple and len(<tuple>item) == 3:
@@ -233,7 +234,7 @@ cdef class Pushing:
         return 0
 
     cdef term_t _predicate(self, object predicate) except 0:
-        """The number of a predicate; programs mostly use the same few objects."""
+        """The number of a predicate, cached by the address of the object."""
         cdef uint32_t place = (<size_t><void*>predicate >> 4) % PREDICATES
         if self.predicates[place] is not predicate:
             self.numbers[place] = self.batch.encode(predicate)

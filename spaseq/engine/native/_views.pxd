@@ -1,4 +1,4 @@
-"""What expressions see of registers that hold no term; see _views.pyx."""
+"""Views of registers that hold no term; see _views.pyx."""
 
 from libc.stdint cimport uint32_t
 
@@ -11,7 +11,7 @@ cdef enum Showing:
     NUMBER      # a count
     VALUE       # of an aggregate
 
-# What an expression sees of a register that holds no term: a cell of its own.
+# The view of a register that holds no term: its own cell of the environment.
 cdef struct View:
     uint32_t register
     uint32_t cell
@@ -19,8 +19,8 @@ cdef struct View:
 
 
 cdef class Views:
-    cdef readonly bint any          # whether there are any
-    cdef View* views                # views[first[n]:first[n + 1]] are those of a number
+    cdef readonly bint any          # whether some expression has a view
+    cdef View* views                # views[first[n]:first[n + 1]] belong to expression n
     cdef uint32_t* first
     cdef NativeAggregates aggregates
 

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Registers that hold counts, states of aggregates or first values, as terms for expressions.
+"""Views: registers with counts, aggregate states or first values, as terms for expressions.
 
-Such a term has a cell of its own in an environment, which is filled in before an expression reads
-it. Cost: constant for each.
+Each view has its own cell of an environment; `refresh` computes it before an expression reads it.
+Cost: constant per view.
 """
 
 from spaseq.nfa.native._program cimport OPENED, VOID
@@ -14,9 +14,12 @@ cdef dict SHOWN = {
 
 
 cdef class Views:
-    """`views` has (register, cell, kind), number by number, as `RegisterFile.needed_views` has it.
+    """The views of all expressions.
 
-    What is of another kind is a term already.
+    Args:
+        views: per expression, (register, cell, kind) as from `RegisterFile.needed_views`; other
+            kinds than those of `SHOWN` are terms and need no view.
+        aggregates: the aggregates among the registers.
     """
 
     def __cinit__(self, views, NativeAggregates aggregates not None):
@@ -37,7 +40,7 @@ cdef class Views:
         give_back(self.first)
 
     cdef int refresh(self, EventBatch batch, uint32_t number, term_t* env) except -1 nogil:
-        """Fill in what the expressions with a number see."""
+        """Compute the cells of an expression's views."""
         cdef uint32_t i
         cdef View* view
         cdef term_t held

@@ -1,8 +1,8 @@
-"""Whether plain data can be the state of a certain automaton (`spaseq.nfa.state`).
+"""Validation: can plain data be the state of an automaton (`spaseq.nfa.state`)?
 
-The core follows what it is given without looking: positions, addresses, widths of rows. So each of
-them is checked first, against the automaton and against what else the state has. What is accepted
-may lead to other matches than those of any stream, but to nothing that the core cannot bear.
+The core uses positions, addresses and row widths without checks. Validation therefore compares each
+of them with the automaton and with the rest of the state. An accepted state can lead to matches of
+no stream, but never to undefined behaviour of the core.
 
 Cost: linear in the state.
 """
@@ -13,10 +13,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from spaseq.engine.native.cells import CellCheck
 from spaseq.engine.native.graph_check import GraphCheck
 from spaseq.engine.native.query_run import NativeRun
-from spaseq.engine.native.snapshot import LiveRegisters
+from spaseq.engine.native.snapshot import CellCheck, LiveRegisters
 from spaseq.nfa.automaton import ACCEPT
 from spaseq.nfa.native.conjunction_tables import DATED
 from spaseq.nfa.state import (
@@ -32,17 +31,21 @@ from spaseq.plan.logical import Register
 from spaseq.rdf.checked import listed, refuse, rising, whole, wholes
 
 _WEIGHTS = 9
-_HEAVIEST = 2.0**52
-"""Of a weight: it still is exact as an integer."""
+_WEIGHT_MAX = 2.0**52
+"""The greatest weight; all weights up to it are exact as integers."""
 
 
 def check(native: NativeRun, state: AutomatonState, *, dated: bool, opened: bool) -> None:
-    """Refuse a state that no run of this automaton can have left.
+    """Refuse a state that no run of this automaton can have saved.
 
-    `dated`: the run counts time by dates. `opened`: an instant is open.
+    Args:
+        native: The automaton.
+        state: The state.
+        dated: Whether timestamps are dates.
+        opened: Whether an instant is open.
 
     Raises:
-        StateError: naming what does not fit.
+        StateError: with the invalid part.
     """
     _Checking(native, state, dated).all(opened)
 
@@ -57,7 +60,7 @@ class _Checking:
         self.cells = CellCheck(state.terms)
         self.graph = GraphCheck(native, state, self.cells, dated)
         self.steps = {place for place, _ in self.tables.chain.steps}
-        """The places of a chain that may be joined lazily."""
+        """The places of a chain that can be joined lazily."""
         self._waiting = {
             number
             for number, (operator, *_) in enumerate(self.tables.places)
@@ -129,14 +132,14 @@ class _Checking:
                 whole(least, "clock", self.reach, instant + tables.counted)
 
     def covers(self, pairs: Sequence[Sequence[int]], first: int) -> None:
-        """Each instant from one on to the present one is there once."""
+        """Check that the pairs list each instant from `first` to the present one once."""
         if len(pairs) != max(self.now + 1 - first, 0) or any(
             instant != number for number, (instant, _) in enumerate(pairs, first)
         ):
             refuse("clock", f"the instants are not those from {first} to {self.now}")
 
     def times_of_labels(self) -> None:
-        """Events of one instant have one time, and later ones no earlier one."""
+        """Check that each instant has one time, and that times do not decrease."""
         pairs = () if self.tables.counted else self.state.clock.times
         known = {pair[0]: pair[1] for pair in pairs}
         for label in self.state.labels:
@@ -146,7 +149,7 @@ class _Checking:
         if known and max(known.values()) > self.state.clock.micros:
             refuse("labels", "an event comes after the present time")
 
-    # ------------------------------------------------------------------ who waits
+    # ------------------------------------------------------------------ groups and waiting matches
 
     def place(self, place: int, where: str) -> None:
         if place not in self._waiting:
@@ -162,7 +165,7 @@ class _Checking:
             self.cells.register(register, cell, where)
 
     def members(self, number: Any, place: int, where: str) -> tuple[int, int, int]:
-        """(greatest start, first and last instant) of a union of those who wait in a place."""
+        """(greatest start, first and last instant) of the union of a group's members."""
         whole(number, where, 0, len(self.state.graph) - 1)
         if not isinstance(self.state.graph[number], UnionState):
             refuse(where, "refers to a node in place of a union")
@@ -219,7 +222,7 @@ class _Checking:
         if self.state.labels[labels[0]].instant != match.start:
             refuse(where, "starts at another instant than its first event")
 
-    # ------------------------------------------------------------------ what is looked back at
+    # ------------------------------------------------------------------ buffers
 
     def kept(self) -> None:
         last: dict[int, int] = {}
@@ -268,6 +271,6 @@ class _Checking:
         if len(weights) != _WEIGHTS or not self.steps or type(weights[0]) is not bool:
             refuse("chained", "is not how a chain of this query is joined")
         for weight in weights[1:7]:
-            if not (math.isfinite(weight) and 0 <= weight <= _HEAVIEST):
+            if not (math.isfinite(weight) and 0 <= weight <= _WEIGHT_MAX):
                 refuse("chained", f"{weight} is no weight")
         wholes(weights[7:], "chained", -1, max(self.now, 0))

@@ -1,17 +1,18 @@
-"""Whether labels, nodes and unions of a saved state are partial matches of a certain automaton.
+"""Validation of the tECS of a saved state: labels, nodes and unions are partial matches.
 
-A node must be one that taking an edge makes: on top of partial matches that wait in the edge's
-place, or at a start; of several events, each on top of the one before it. Then whatever walks from
-a node comes to steps of the automaton, and to an end.
+A node must be the result of an edge: above partial matches that wait in the edge's place, or at a
+start. The nodes of a step of several events follow each other. Every walk from a node therefore
+visits steps of the automaton and ends.
 
-Invariants: an item refers to earlier items only; of a union, the number of its nodes is bounded by
-that of all, so that walks take no longer than the matches they find. Cost: linear in the items.
+Invariants: an item refers to earlier items only. The number of nodes of a union is at most the
+number of all items, so that the cost of a walk is bounded by its matches. Cost: linear in the
+items.
 """
 
 from __future__ import annotations
 
-from spaseq.engine.native.cells import CellCheck
 from spaseq.engine.native.query_run import NativeRun
+from spaseq.engine.native.snapshot import CellCheck
 from spaseq.nfa.automaton import ACCEPT, Atom, Edge
 from spaseq.nfa.state import NOTHING, AutomatonState, LabelState, NodeState, UnionState
 from spaseq.rdf.checked import GREATEST, LEAST, MOST_ORDINAL, refuse, whole
@@ -20,7 +21,7 @@ _MOST_PARTS = 255
 
 
 class Step:
-    """What a node says of the step that it is part of; equal steps are equal objects."""
+    """The step of a node; equal steps are equal objects."""
 
     __slots__ = ("edge", "parts", "place", "total", "whole")
 
@@ -28,29 +29,29 @@ class Step:
         self.place = place
         self.edge = edge
         self.parts = parts
-        """Those that the node and the ones before it in the step are of."""
+        """The parts of the node and of the earlier nodes of the step."""
         self.total = total
-        """How many events the step has."""
+        """The number of events of the step."""
         self.whole = len(parts) == total
-        """Whether it ends with the node."""
+        """Whether the node ends the step."""
 
 
 class Item:
-    """What is known of a node or a union."""
+    """The checked properties of a node or a union."""
 
     __slots__ = ("first", "last", "latest", "nodes", "steps")
 
     def __init__(self, steps: frozenset[Step], latest: int, first: int, last: int, nodes: int):
         self.steps = steps
-        """Those that its nodes are of; none of a node that the window has passed over."""
+        """The steps of its nodes; empty for a node that the window has passed."""
         self.latest = latest
         self.first, self.last = first, last
-        """The range of the instants of its nodes."""
+        """The least and the greatest instant of its nodes."""
         self.nodes = nodes
 
 
 class GraphCheck:
-    """The labels and the graph of one state; `dated`: the run counts time by dates."""
+    """Checks the labels and the graph of one state; `dated`: timestamps are dates."""
 
     def __init__(self, native: NativeRun, state: AutomatonState, cells: CellCheck, dated: bool):
         self.native, self.state, self.cells, self.dated = native, state, cells, dated
@@ -97,7 +98,7 @@ class GraphCheck:
         self.cells.row(label.row, where)
 
     def witness(self, number: int, where: str) -> LabelState:
-        """A label that is part of a match."""
+        """Check a label that is part of a match."""
         label = self.state.labels[whole(number, where, 0, len(self.state.labels) - 1)]
         occurrence = self.plan.occurrences[self.atom(label).occurrences[label.part]]
         gpm = self.plan.gpms[occurrence.gpm]
@@ -114,13 +115,13 @@ class GraphCheck:
         whole(item.start, where, 0, label.instant)
         if item.start < self.bound:
             if item.before != NOTHING:
-                refuse(where, "goes on with what the window has passed over")
+                refuse(where, "continues a partial match that the window has passed")
             return Item(frozenset(), item.start, label.instant, label.instant, 1)
         before = None
         if item.before != NOTHING:
             before = self._below(item.before, number, UnionState, where)
             if before.latest != item.start:
-                refuse(where, "starts at another instant than what it follows")
+                refuse(where, "starts at another instant than its predecessor")
         elif item.start != label.instant:
             refuse(where, "starts at another instant than its only event's")
         step = self._step(label, before, where)
@@ -154,7 +155,7 @@ class GraphCheck:
     def _below(
         self, number: int, above: int, kind: type[NodeState | UnionState], where: str
     ) -> Item:
-        """An item that another one refers to, which comes before it."""
+        """Check a reference to an earlier item."""
         whole(number, where, 0, above - 1)
         if not isinstance(self.state.graph[number], kind):
             refuse(where, f"refers to an item that is no {kind.__name__}")
@@ -170,7 +171,7 @@ class GraphCheck:
         assert before is not None
         (first, *others) = begun
         if others or before.nodes > 1 or (first.place, first.edge) != (label.place, label.position):
-            refuse(where, "goes on with a step that has not ended")
+            refuse(where, "continues after a step that has not ended")
         if before.last > label.instant or label.part in first.parts:
             refuse(where, "has the events of a step in another order")
         if first.total != label.parts:
@@ -178,7 +179,7 @@ class GraphCheck:
         return self._known(label, atom, first.parts | {label.part}, where)
 
     def _begins(self, label: LabelState, before: Item | None, where: str) -> None:
-        """A step begins on top of complete ones that lead to its place, or at a start."""
+        """Check that a step begins at a start, or after complete steps that lead to its place."""
         place = self.automaton.places[label.place]
         if before is None:
             if not place.start:
@@ -215,7 +216,7 @@ class GraphCheck:
         return found
 
     def ending(self, node: int, where: str, place: int | None = None) -> frozenset[Step]:
-        """The steps of a node that ends partial matches, which lead to a place."""
+        """The steps of a node that ends partial matches; all lead to `place`, if given."""
         whole(node, where, 0, len(self.state.graph) - 1)
         if not isinstance(self.state.graph[node], NodeState):
             refuse(where, "refers to a union in place of a node")
@@ -225,7 +226,7 @@ class GraphCheck:
         return steps
 
     def path(self, labels: list[int], start: int, where: str) -> Step:
-        """The last step of a match, given by its labels."""
+        """The last step of a match, from its labels."""
         before: Item | None = None
         for number in labels:
             label = self.witness(number, where)
@@ -237,7 +238,7 @@ class GraphCheck:
 
 
 def _meets(atom: Atom, parts: frozenset[int]) -> bool:
-    """Whether some occurrences of an atom are one alternative of each operand."""
+    """Whether some occurrences of an atom form one alternative of each operand."""
     first, left = 0, set(parts)
     for operand in atom.operands:
         met = 0

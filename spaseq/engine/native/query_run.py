@@ -1,7 +1,7 @@
-"""One query's automaton on the compiled core.
+"""`NativeRun`: the automaton of one query in the compiled core.
 
-Events go from their encoded form to complete matches without becoming Python objects; steps,
-events and rows are decoded only for the matches that are complete.
+Encoded events lead to complete matches without Python objects. Steps, events and rows are decoded
+for complete matches only.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from spaseq.engine.compiled import CompiledQuery
-from spaseq.engine.fitness import choosing
+from spaseq.engine._alone import Alone
+from spaseq.engine.compiled import CompiledQuery, shared_selection
 from spaseq.engine.native._aggregates import NativeAggregates
-from spaseq.engine.native._decode import Reading
+from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._driver import NativeStep
-from spaseq.engine.native._matches import Matches, MatchMaker
+from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._push import Pushing
-from spaseq.engine.residual_filters import looks, tests, valuations
-from spaseq.engine.stream_clock import Admission
+from spaseq.engine.residual_filters import reads_event, tests, valuations
+from spaseq.engine.stream_clock import StreamClock
 from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.automaton import Link
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 Maker = TypeVar("Maker", bound=MatchMaker)
 
-_MOST = 2**31
-"""Of what `LIMIT` keeps; there is no memory for so many."""
+_LIMIT_MAX = 2**31
+"""The greatest number of matches that `LIMIT` retains; more would not fit in memory."""
 EVENTS_REMEMBERED = 4096
-"""Events of matches that are kept as objects, for the next match they may be part of."""
+"""The number of decoded events that are cached for further matches."""
 
 
 def native_run(
@@ -60,7 +60,7 @@ def native_run(
     matchers: Matchers,
     limits: Limits = NO_LIMITS,
 ) -> NativeRun:
-    """The compiled run of a query that is fit for it (`spaseq.engine.fitness`)."""
+    """The compiled run of a query."""
     plan = compiled.plan
     slots = registers.slots()
     filters = [
@@ -69,17 +69,17 @@ def native_run(
     ]
     assigned = [valuations(occurrence, slots) for occurrence in occurrences]
     tables = automaton_tables.tables(plan, compiled.automaton, registers)
-    looking = {
+    readers = {
         occurrence.gpm
         for occurrence, *some in zip(occurrences, filters, assigned, strict=True)
-        if any(map(looks, chain(*some)))
+        if any(map(reads_event, chain(*some)))
     }
     recalled = [
-        gpm in looking and columns is not None for gpm, columns in enumerate(tables.search.kept)
+        gpm in readers and columns is not None for gpm, columns in enumerate(tables.search.kept)
     ]
     window = matchers.window
     if plan.window.kind == "events" and not matchers.counted:
-        # Where it lies among the events is counted for this query alone.
+        # The query counts its own events.
         window = WindowTerms(plan.window.size * tables.windows)
     core = AutomatonCore(
         tables,
@@ -108,7 +108,7 @@ def native_run(
 
 
 def _views(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[tuple[int, int, str]]]:
-    """What the filters of each occurrence, and then each BIND, see of registers."""
+    """The register views that the filters of each occurrence read, then the ones of each BIND."""
     filters = [
         frozenset[str]().union(*(condition.reads for condition in occurrence.residual))
         for occurrence in plan.occurrences
@@ -122,7 +122,7 @@ def _views(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[tuple[
 
 
 class NativeRun:
-    """The automaton of one query on its core: events in, complete matches out."""
+    """The automaton of one query: consumes events, returns complete matches."""
 
     def __init__(
         self,
@@ -137,33 +137,33 @@ class NativeRun:
         self.matchers = matchers
         self.step = step
         self.recalled = recalled
-        """For each GPM whether filters look at its events when others are at hand."""
+        """Per GPM: whether filters read its events later than at their instant."""
         self.closing: Sequence[Link] = tables.closing
-        """The links to the places, after the automaton's own, where matches wait to the end."""
+        """The links to the closing places, in which matches wait for the end of their window."""
         self._plan = compiled.plan
         self.streams = {iri: number for number, iri in enumerate(self._plan.streams)}
         self._files: dict[str, int] = {}
         self._events: dict[tuple[int, int], Event] = {}
         """By instant and stream."""
         self._labels: dict[Key, int] = {}
-        """A label of each partition that the matches taken last have."""
+        """A label of each partition among the last matches."""
         self.core = step.core
         self.parts = CoreParts(step.core, matchers.dictionary)
         self.tables = tables
         self.kept_registers = tables.kept
-        """The registers that the core keeps; the others are for output, which works them out."""
+        """The registers that the core stores; the output stage computes the others."""
         self._projected = _projected(compiled, registers)
         order = compiled.plan.output.order
         self._order = [(name, registers.number[register]) for name, register in order]
-        self.best = self._chooser(choosing(compiled))
-        """What chooses among the matches of an instant without listing them, where it may."""
+        self.best = self._chooser(shared_selection(compiled))
+        """Selects among the matches of an instant without listing them, if possible."""
         self._earliest = self.best if isinstance(self.best, Earliest) else None
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
-        """What makes matches one by one, where the query lets it."""
+        """Makes matches one by one; None if the query does not allow it (`_projected`)."""
 
     def _chooser(self, mode: str) -> Best | Earliest | None:
         if mode == "LIMIT":
-            return Earliest(self.core, min(self._plan.output.limit or 1, _MOST), False)
+            return Earliest(self.core, min(self._plan.output.limit or 1, _LIMIT_MAX), False)
         if mode == "ANY":
             return Earliest(self.core, 1, True)
         return Best(self.core, mode, len(self.streams)) if mode else None
@@ -171,70 +171,58 @@ class NativeRun:
     # ------------------------------------------------------------------ events
 
     def open_instant(self, micros: int) -> None:
-        """The next instant begins, at a timestamp not before the last one's."""
+        """Begin the next instant; its timestamp is not less than the last one."""
         self.step.at_rest()
         self.core.open(micros)
 
     def feed(self, event: Event) -> None:
-        """One event of the open instant."""
+        """Process one event of the open instant."""
         batch, index = self.matchers.encoded(event)
-        self.step.feed(batch, index, *self._place(event.stream, batch.file))
-
-    def run(self, batch: EventBatch, first: int, position: int) -> int:
-        """The events of a batch from `first` on, until one completes a match; the next one.
-
-        `position` is how many events the run had before.
-        """
-        return self.step.run(batch, first, *self._place(batch.stream, batch.file), position)
+        self.step.feed(batch, index, *self.numbers_of(event.stream, batch.file))
 
     def tally(self, batch: EventBatch, position: int, most: int) -> tuple[int, int, int]:
-        """A whole batch: events, matches (`most` of each event), witnesses; no object is made."""
-        place, skip = self._place(batch.stream, batch.file), self._plan.skip_past_last
+        """Count a batch without making objects: (events, matches, witnesses).
+
+        At most `most` matches of each event are counted.
+        """
+        place, skip = self.numbers_of(batch.stream, batch.file), self._plan.skip_past_last
         earliest = None if self.matches is None else self._earliest
         return self.step.tally(batch, 0, *place, position, skip, earliest, most)
 
-    def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches:
-        """The matches of the events of a batch, for a run that makes them one by one.
-
-        It goes on from event to event as they are asked for, while the `kb` stays as it is.
-        """
-        assert self.matches is not None
-        skip = self._plan.skip_past_last
-        return self.matches.run(
-            batch, first, *self._place(batch.stream, batch.file), position, skip, kb
-        )
-
-    def pushing(self, at: Admission, relevance: Relevance, kb: Knowledge) -> Pushing | None:
-        """What takes the events after `at` one by one, for a run that makes matches so."""
-        if self.matches is None or at.time is None or at.closed is None:
+    def pushing(
+        self, alone: Alone, clock: StreamClock, relevance: Relevance, kb: Knowledge
+    ) -> Pushing | None:
+        """A batch that pushed events are appended to; None if the query has no match maker."""
+        if self.matches is None or clock.time is None or clock.closed is None:
             return None
         (stream,) = self._plan.streams
         return Pushing(
-            at.alone,
+            alone,
             self.matches,
             EventBatch(self.matchers.dictionary, stream),
             relevance,
             kb,
             self._plan.skip_past_last,
-            *self._place(stream, ""),
-            at.events,
-            at.domain == DATE_TIME,
-            at.time.micros,
-            at.ordinals.get(stream, 0),
-            at.closed,
-            at.time_precision,
+            *self.numbers_of(stream, ""),
+            clock.events,
+            clock.domain == DATE_TIME,
+            clock.time.micros,
+            clock.ordinals.get(stream, 0),
+            clock.closed,
+            clock.time_precision,
         )
 
-    def _place(self, stream: str, file: str) -> tuple[int, int]:
+    def numbers_of(self, stream: str, file: str) -> tuple[int, int]:
+        """The numbers by which the core identifies a stream and a file."""
         return self.streams[stream], self.file_number(file)
 
     def close_instant(self) -> None:
-        """Nothing more comes at the open instant: what it brought becomes visible."""
+        """End the open instant; its partial matches become visible to later events."""
         self.step.at_rest()
         self.core.close()
 
     def take(self, *, one: bool = False) -> Iterator[Path]:
-        """The matches accepted since the last call; `one` for each last step is enough."""
+        """The matches accepted since the last call; with `one`, one match per last step."""
         if not self.core.complete:
             return
         self._labels.clear()
@@ -252,7 +240,7 @@ class NativeRun:
             yield self._path(start, tuple(known[label] for label in labels), labels[-1])
 
     def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
-        """(closing time, matches) of the windows closed before timestamp `before`, or of all."""
+        """(closing time, matches) of the windows that close before `before`, or of all windows."""
         self.step.at_rest()
         closed: dict[int, list[Path]] = {}
         self._labels.clear()
@@ -260,7 +248,7 @@ class NativeRun:
             paths = [self._path(start, steps, label) for start, steps, label in matches]
             closed.setdefault(self.clock.closing(micros), []).extend(paths)
         for closing, paths in closed.items():
-            # What is emitted at one closing time may skip what closes at the next.
+            # Matches of one closing time may skip matches of the next.
             yield closing, [path for path in paths if path.start >= self._since(path.key)]
 
     def _path(self, start: int, steps: tuple[Step, ...], label: int) -> Path:
@@ -269,14 +257,14 @@ class NativeRun:
         return Path(start, key, steps)
 
     def _since(self, key: Key) -> int:
-        """The least start of a match that is not skipped."""
+        """The least start of a match of a partition that AFTER MATCH does not skip."""
         partitions = self.core.partitions
         if partitions is not None and partitions.apart:
             return partitions.since_label(self._labels[key])
         return self.core.window.skipped
 
     def key_of(self, step: Step) -> Key:
-        """The partition of a match: every row of it binds the partition variables."""
+        """The partition of a match, from one step; every row binds the partition variables."""
         witness = step.witnesses[0]
         gpm = self._plan.occurrences[witness.occurrence].gpm
         variables = self._plan.gpms[gpm].variables
@@ -284,7 +272,7 @@ class NativeRun:
 
     @property
     def contiguity(self) -> NativeRun:
-        """Who knows which instants hold events."""
+        """The object that decides contiguity: the run itself."""
         return self
 
     def contiguous(self, key: Key, instants: list[int]) -> bool:
@@ -295,7 +283,7 @@ class NativeRun:
         return self.core.partitions.contiguous(self._labels[key], instants)
 
     def skip(self, path: Path) -> None:
-        """AFTER MATCH SKIP PAST LAST EVENT: only what starts after a match may still match."""
+        """AFTER MATCH SKIP PAST LAST EVENT: later matches start after the end of a match."""
         if path.key:
             assert self.core.partitions is not None
             self.core.partitions.skip(self._labels[path.key], path.last + 1)
@@ -304,22 +292,22 @@ class NativeRun:
 
     @property
     def files(self) -> list[str]:
-        """What labels call by their positions."""
+        """The file names, indexed by the file numbers of labels."""
         return list(self._files)
 
     def file_number(self, name: str) -> int:
-        """What labels call a file."""
+        """The number of a file in labels."""
         return self._files.setdefault(name, len(self._files))
 
     @property
     def clock(self) -> WindowTimes:
-        """When windows open and close."""
+        """The opening and closing times of windows."""
         return WindowTimes(self._plan.window)
 
     # ------------------------------------------------------------------ decoding
 
     def step_of(self, addresses: tuple[int, ...]) -> Step:
-        """The step that the labels at some addresses stand for."""
+        """The step with the labels at some addresses."""
         labels = [self.parts.label(address) for address in addresses]
         place, position = labels[0][:2]
         edge = self.compiled.automaton.places[place].edges[position]
@@ -331,7 +319,7 @@ class NativeRun:
         return Step(edge, tuple(sorted(witnesses, key=lambda witness: witness.occurrence)))
 
     def event_of(self, label: Label, *, whole: bool = True) -> Event:
-        """The event of a label; of one that is not `whole`, without its name."""
+        """The event of a label, without its name unless `whole`."""
         _, _, instant, micros, dated, line, stream, file, ordinal, name, stamp, _, _ = label
         known = self._events.get((instant, stream)) if whole else None
         if known is None:
@@ -343,32 +331,32 @@ class NativeRun:
         return known
 
     def made_by(self, kind: type[Maker]) -> Maker | None:
-        """A maker of matches of the columns of a SELECT; None where they need more than that."""
+        """A maker of matches, or None if the columns are not plain registers (`_projected`)."""
         if self._projected is None:
             return None
         automaton, plan = self.compiled.automaton, self._plan
-        taken = [
+        occurrences = [
             plan.occurrences[automaton.atoms[edge.atom].occurrences[0]]
             for place in automaton.places
             for edge in place.edges
         ]
-        steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in taken]
-        reading = Reading(plan.name, self.tables, self._projected, steps, plan.streams)
-        ordering = Reading(plan.name, self.tables, self._order, steps, plan.streams)
+        steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in occurrences]
+        reading = MatchDecoder(plan.name, self.tables, self._projected, steps, plan.streams)
+        ordering = MatchDecoder(plan.name, self.tables, self._order, steps, plan.streams)
         return kind(self.step, self.matchers.dictionary, reading, self._earliest, ordering)
 
 
 def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:
-    """The columns of a SELECT with their registers; None where matches need more than that.
+    """The columns of a SELECT with their registers; None if matches need more than registers.
 
-    They do where results depend on one another, but for `LIMIT`, columns are computed, or
-    duplicates may come.
+    That is so if results depend on each other (except by `LIMIT`), columns are computed, or
+    duplicates can occur.
     """
     plan = compiled.plan
     output = plan.output
     if output.form != "select" or output.distinct:
         return None
-    if output.limit is not None and (plan.skip_past_last or choosing(compiled) != "LIMIT"):
+    if output.limit is not None and (plan.skip_past_last or shared_selection(compiled) != "LIMIT"):
         return None
     if (
         compiled.automaton.waits

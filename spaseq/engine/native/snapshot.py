@@ -1,15 +1,22 @@
 """The state of a compiled automaton ↔ plain data (`spaseq.nfa.state`).
 
-Shared structure stays shared; what the window has passed over is left out. Cost: linear in what
-is there, once for each part, however often it is referred to.
+Shared structure remains shared, and the snapshot omits parts that the window has passed. The cells
+of registers and rows hold positions of terms in `AutomatonState.terms` instead of the term numbers
+of one run. Invariant: groups with equal registers have equal cells.
+
+Cost: linear in the state; each part is written once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
-from spaseq.engine.native.cells import GONE, Numbers, Terms, cell_of, number_of
+import pyoxigraph as ox
+
+from spaseq.engine.aggregates import heeds_distinct
 from spaseq.engine.native.query_run import NativeRun
+from spaseq.nfa.native.register_tables import FAILED, NEVER_BOUND, OPENED
 from spaseq.nfa.native.tables import closing_registers
 from spaseq.nfa.state import (
     NOTHING,
@@ -22,29 +29,45 @@ from spaseq.nfa.state import (
     LabelState,
     NodeAt,
     NodeState,
+    Number,
     PartitionState,
     UnionState,
 )
 from spaseq.plan.logical import Register
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._values import DECIMAL, DOUBLE, FLOAT, INTEGER, WIDE, decode
+from spaseq.rdf.checked import listed, refuse, whole
 from spaseq.rdf.event import Term
 
+_DIGITS = 8
+"""The hexadecimal digits of each number in the text of an aggregate's state."""
+_NO_TERM = {OPENED: -1, NEVER_BOUND: -2, FAILED: -3}
+_MOST_COUNTED = 2**31
+_NUMERIC = frozenset((INTEGER, DECIMAL, WIDE, FLOAT, DOUBLE))
+_STRING = ox.NamedNode("http://www.w3.org/2001/XMLSchema#string")
+_UNSETTLED = frozenset((_NO_TERM[OPENED], _NO_TERM[NEVER_BOUND]))
+"""The states of a first value before it is bound."""
+GONE = -4
+"""A term that the window has freed."""
 
-def taken_out(native: NativeRun, over: bool) -> AutomatonState:
-    """What a core remembers, which stays as it is.
 
-    `over`: nothing more comes at the last timestamp.
+def save_automaton(native: NativeRun, over: bool) -> AutomatonState:
+    """The state of a core; the core does not change.
+
+    Args:
+        native: The core.
+        over: Whether the last timestamp is closed.
     """
-    return _TakingOut(native).all(over)
+    return _Saver(native).all(over)
 
 
-def put_back(native: NativeRun, state: AutomatonState) -> None:
-    """Go on from a state, in a core that has seen nothing yet."""
-    _PuttingBack(native, state).all()
+def restore_automaton(native: NativeRun, state: AutomatonState) -> None:
+    """Restore a state into a fresh core."""
+    _Restorer(native, state).all()
 
 
-def count_on(native: NativeRun, before: NativeRun) -> None:
-    """What happened in another core of the same automaton has happened here too."""
+def add_counters(native: NativeRun, before: NativeRun) -> None:
+    """Add the counters of another core of the same automaton."""
     for number in range(len(native.compiled.automaton.places)):
         native.core.tables.count_on(number, before.core.tables.counters(number))
     for occurrence in range(len(native.compiled.plan.occurrences)):
@@ -54,7 +77,7 @@ def count_on(native: NativeRun, before: NativeRun) -> None:
 
 
 class LiveRegisters:
-    """Which registers the partial matches of a place remember."""
+    """The registers that the partial matches of each place store."""
 
     def __init__(self, native: NativeRun):
         self._plan, self._automaton = native.compiled.plan, native.compiled.automaton
@@ -74,15 +97,15 @@ class LiveRegisters:
         return known
 
 
-class _TakingOut:
+class _Saver:
     def __init__(self, native: NativeRun):
         self._native, self._parts = native, native.parts
         self._registers = LiveRegisters(native)
         self._terms = Terms(native.parts.term)
         self._labels: dict[int, int] = {}
-        """Labels by address: where they stand."""
+        """Label address → position in `labels`."""
         self._graph: dict[tuple[int, bool], int] = {}
-        """The same of nodes and unions. A union of one node has its address: True says the node."""
+        """(address, is node) → position in `graph`; a union of one node has the node's address."""
         self._state = AutomatonState(
             ClockState(*native.parts.clock()),
             native.core.window.skipped,
@@ -97,7 +120,7 @@ class _TakingOut:
         for place, values, members, taken, dates in parts.groups(over):
             cells = self._cells(place, values)
             if GONE in cells:
-                continue  # nothing that comes is in their window
+                continue  # no later event is in the window of the group
             if dates is not None:
                 dates = (*dates[:-1], [(*some, self._union(each)) for *some, each in dates[-1]])
             state.groups.append(GroupState(place, cells, self._union(members), taken, dates))
@@ -110,7 +133,7 @@ class _TakingOut:
             NodeAt(place, self._of(registers, values), self._node(node))
             for place, values, node in parts.begun()
         ]
-        # The core tells of the one that came last first.
+        # The core lists the newest first.
         state.awaited += [
             AwaitedState(
                 place, self._cells(place, values), start, [self._label(label) for label in labels]
@@ -162,7 +185,7 @@ class _TakingOut:
         return self._reach(address, is_node=False)
 
     def _reach(self, top: int, *, is_node: bool) -> int:
-        """A node or union and all below it, deepest first and without recursion."""
+        """Write a node or union after all items that it refers to, without recursion."""
         todo = [(top, is_node)]
         while todo:
             address, a_node = each = todo[-1]
@@ -190,7 +213,7 @@ class _TakingOut:
         return self._graph[top, is_node]
 
 
-class _PuttingBack:
+class _Restorer:
     def __init__(self, native: NativeRun, state: AutomatonState):
         self._native, self._parts, self._state = native, native.parts, state
         if state.clock.now >= 0:
@@ -267,3 +290,175 @@ class _PuttingBack:
             number_of(register, cell, self._numbers)
             for register, cell in zip(registers, cells, strict=False)
         ]
+
+
+# ------------------------------------------------------------------ cells
+
+
+class Terms:
+    """Term number of a run → position of the term; `look` decodes a number."""
+
+    def __init__(self, look: Callable[[int], Term | None]):
+        self.look = look
+        self.found: list[Term] = []
+        self._places: dict[int, Number] = {**_NO_TERM, 0: 0}
+
+    def __call__(self, number: int) -> Number:
+        place = self._places.get(number)
+        if place is None:
+            term = self.look(number)
+            if term is not None:
+                self.found.append(term)
+            place = self._places[number] = GONE if term is None else len(self.found)
+        return place
+
+
+class Numbers:
+    """Position of a term → term number in another run; `hold` stores a term there."""
+
+    def __init__(self, terms: Sequence[Term], hold: Callable[[Term], int]):
+        self.hold = hold
+        self._numbers = {apart: number for number, apart in _NO_TERM.items()}
+        self._numbers |= {place: hold(term) for place, term in enumerate(terms, 1)}
+        self._numbers |= {0: 0, GONE: 0}
+
+    def __call__(self, place: Number) -> int:
+        return self._numbers[place]
+
+
+class CellCheck:
+    """Checks that cells of a saved state are valid for a register or a row."""
+
+    def __init__(self, terms: Sequence[Term]):
+        self._terms = terms
+        self._numeric: dict[int, bool] = {}
+
+    def row(self, cells: Sequence[object], where: str) -> None:
+        """Check the cells of a row or of a key."""
+        most = len(self._terms)
+        for cell in cells:
+            if type(cell) is not int or not (0 <= cell <= most or cell == GONE):
+                refuse(where, f"a cell does not hold one of the {most} terms")
+
+    def name(self, cell: int, where: str) -> None:
+        """Check the name of a graph."""
+        if isinstance(self._term(cell, where), ox.Literal):
+            refuse(where, "has a literal as the name of its graph")
+
+    def stamp(self, cell: int, where: str) -> None:
+        """Check the literal of a time."""
+        if not isinstance(self._term(cell, where), ox.Literal | None):
+            refuse(where, "has a time that is no literal")
+
+    def register(self, register: Register, cell: object, where: str) -> None:
+        """Check the value of a register of a partial match."""
+        if register.kind in ("iterations", "count"):
+            whole(cell, where, 0, _MOST_COUNTED)
+        elif register.kind != "aggregate":
+            if register.kind != "first" or type(cell) is not int or cell not in _UNSETTLED:
+                self.row((cell,), where)
+        elif cell in (_NO_TERM[FAILED], GONE, 0) and type(cell) is int:
+            if register.function == "COUNT" and cell and not _has_values(register):
+                refuse(where, "a count has failed")
+        elif _has_values(register):
+            state, *values = listed(cell, where)
+            self._state(register, state, where)
+            for value in values:
+                whole(value, where, 1, len(self._terms))
+        else:
+            self._state(register, cell, where)
+
+    def _state(self, register: Register, cell: object, where: str) -> None:
+        """Check the state of an aggregate over at least one value, without its distinct values."""
+        if register.function == "COUNT":
+            whole(cell, where, 1, _MOST_COUNTED)
+        elif register.function == "AVG":
+            total, count = listed(cell, where, 2)
+            self._is_number(total, where)
+            whole(count, where, 1, _MOST_COUNTED)
+        elif register.function == "SUM":
+            self._is_number(cell, where)
+        else:
+            term = self._terms[whole(cell, where, 1, len(self._terms)) - 1]
+            if register.function == "GROUP_CONCAT" and not _is_plain(term):
+                refuse(where, "the joined value is no string")
+
+    def _is_number(self, cell: object, where: str) -> None:
+        number = whole(cell, where, 1, len(self._terms))
+        known = self._numeric.get(number)
+        if known is None:
+            known = self._numeric[number] = decode(self._terms[number - 1]).kind in _NUMERIC
+        if not known:
+            refuse(where, "a sum is no number")
+
+    def _term(self, cell: int, where: str) -> Term | None:
+        self.row((cell,), where)
+        return self._terms[cell - 1] if cell > 0 else None
+
+
+def _is_plain(term: Term) -> bool:
+    return isinstance(term, ox.Literal) and term.language is None and term.datatype == _STRING
+
+
+def cell_of(register: Register, number: int, terms: Terms) -> Cell:
+    """The cell for a register's number in a run."""
+    if register.kind in ("iterations", "count"):
+        return number
+    if register.kind != "aggregate":
+        return terms(number)
+    if number in (0, FAILED) or (register.function == "COUNT" and not _has_values(register)):
+        return _one_of(register, number, terms)
+    text = terms.look(number)
+    if text is None:
+        return GONE
+    if not _has_values(register):
+        return _one_of(register, number, terms)
+    number, *values = _unpacked(text)
+    state = _one_of(register, number, terms)
+    cells = [state, *map(terms, values)]
+    return GONE if GONE in cells else cells
+
+
+def number_of(register: Register, cell: Cell, numbers: Numbers) -> int:
+    """The register's number in another run for a cell."""
+    if register.kind in ("iterations", "count"):
+        return cast(int, cell)
+    if register.kind == "aggregate" and _has_values(register) and isinstance(cell, list):
+        first, *values = cell
+        parts = (_one_number(register, first, numbers), *map(numbers, values))
+        return numbers.hold(_packed(*parts))
+    return _one_number(register, cell, numbers)
+
+
+def _has_values(register: Register) -> bool:
+    """Whether the state of an aggregate includes its distinct values."""
+    return register.distinct and heeds_distinct(register.function)
+
+
+def _one_of(register: Register, number: int, terms: Terms) -> Cell:
+    """The cell of an aggregate's state, without its distinct values."""
+    if register.function == "COUNT":
+        return number
+    if register.function == "AVG" and number not in (0, FAILED):
+        total, count = _unpacked(terms.look(number))
+        cell = terms(total)
+        return GONE if cell == GONE else [cell, count]
+    return terms(number)
+
+
+def _one_number(register: Register, cell: Cell, numbers: Numbers) -> int:
+    if isinstance(cell, list):
+        total, count = cell
+        return numbers.hold(_packed(numbers(total), count))
+    return cell if register.function == "COUNT" else numbers(cell)
+
+
+def _packed(*numbers: int) -> ox.Literal:
+    return ox.Literal("".join(f"{number:0{_DIGITS}x}" for number in numbers))
+
+
+def _unpacked(text: Term | None) -> list[int]:
+    assert isinstance(text, ox.Literal)
+    return [
+        int(text.value[place : place + _DIGITS], 16) for place in range(0, len(text.value), _DIGITS)
+    ]

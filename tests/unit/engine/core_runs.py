@@ -71,8 +71,8 @@ class Taken:
     def __init__(self, run: Run):
         self.events = 0
         self.calls = 0
-        self._count = run._count
-        run._count = self._counted  # type: ignore[method-assign]
+        self._count = run.clock.count_batch
+        run.clock.count_batch = self._counted  # type: ignore[method-assign]
 
     def _counted(self, batch: EventBatch, first: int, after: int) -> None:
         self.events += after - first

@@ -119,7 +119,7 @@ def test_a_wrong_event_is_refused_and_those_before_it_count(name: str, pusher: s
     found, message = consumed(run.push_batch(given))
     assert shown(found) == ["A@1 B@2"]
     assert words in message
-    assert run.events == 3
+    assert run.clock.events == 3
     assert taken.events == (3 if pusher == "encoded" else 0)
     # What comes right after it is taken as if nothing had been.
     before = run.save()
@@ -132,7 +132,7 @@ def test_a_wrong_first_event_is_refused() -> None:
     run, taken = started()
     _, message = consumed(run.push_batch(encoded(run, [event(1, "a", 1)])))
     assert "says it is number 1" in message
-    assert (run.events, taken.events) == (0, 0)
+    assert (run.clock.events, taken.events) == (0, 0)
 
 
 def test_a_stream_that_nobody_reads_is_refused() -> None:
@@ -153,7 +153,7 @@ def test_nothing_comes_after_its_time(end: Callable[[spaseq.Run], list[Match]]) 
     assert end(run) == []
     _, message = consumed(run.push_batch(encoded(run, [event(2, "b")])))
     assert "finished" in message or "is late" in message
-    assert (run.events, taken.events) == (1, 0)
+    assert (run.clock.events, taken.events) == (1, 0)
 
 
 ENDS = {
@@ -171,11 +171,11 @@ def test_a_batch_whose_time_has_passed_goes_no_further(end: str) -> None:
     assert shown([next(found)]) == ["A@0 B@1"]
     going_on, words = ENDS[end]
     assert not going_on(run)
-    closed = run.closed
+    closed = run.clock.closed
     matches, message = consumed(found)
     assert (matches, words in message) == ([], True)
     assert taken.events == 2
-    assert run.closed == closed
+    assert run.clock.closed == closed
 
 
 def test_a_batch_goes_on_behind_events_that_came_in_between() -> None:
@@ -195,14 +195,14 @@ def test_a_batch_is_counted_behind_one_that_was_refused() -> None:
     consumed(run.push_batch(encoded(run, [event(1, "b", 5)])))
     assert shown(found) == ["A@2 B@3"]
     assert run.stats["events"] == 4
-    assert run.time is not None
-    assert run.time.micros == 3_000_000
+    assert run.clock.time is not None
+    assert run.clock.time.micros == 3_000_000
 
 
 def test_an_empty_batch_is_nothing() -> None:
     run, _ = started()
     assert list(run.push_batch(EventBatch(run.rows.matchers.dictionary, stream=S))) == []
-    assert run.events == 0
+    assert run.clock.events == 0
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def meanwhile(done: Callable[[spaseq.Run], None]) -> bool:
     thread.start()
     batch = encoded(run, [event(n, "a") for n in range(5000)])
     begun.set()
-    assert run.queries[0].native.run(batch, 0, 0) == 5000
+    assert run.queries[0].native.step.run(batch, 0, 0, 0, 0) == 5000
     could = finished.is_set()
     thread.join()
     return could

@@ -18,7 +18,7 @@ from test_core_campaign import CHUNK, EXAMPLES, SEED, WAYS, failed, objections, 
 import spaseq
 from spaseq.engine import compaction
 from spaseq.engine.aggregates import RunningAggregates, heeds_distinct
-from spaseq.engine.native.cells import Numbers, Terms, cell_of, number_of
+from spaseq.engine.native.snapshot import Numbers, Terms, cell_of, number_of
 from spaseq.errors import LimitExceeded
 from spaseq.gpm.python.aggregates import aggregate
 from spaseq.nfa.native.register_tables import FAILED, NEVER_BOUND, OPENED
@@ -247,7 +247,7 @@ def test_nothing_expires_without_a_window() -> None:
 def test_without_a_window_memory_is_that_of_what_may_still_match(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "LEAST", 1 << 14)
+    monkeypatch.setattr(compaction, "COMPACTION_MIN_BYTES", 1 << 14)
     of = program(
         "SEQ(A ; B+ ; C)",
         "DEFINE GPM A ON s { ?k :a ?x } DEFINE GPM B ON s { ?k :b ?y FILTER(SUM(?y) > 0) } "

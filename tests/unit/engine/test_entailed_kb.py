@@ -182,7 +182,7 @@ def test_runs_over_one_snapshot_share_its_closure(monkeypatch: pytest.MonkeyPatc
     program = spaseq.compile(OF_CLASS)
     first = program.start(kb=kb, entail="rdfs")
     second = program.start(kb=kb, entail="rdfs")
-    assert first.entailed[None].rules is second.entailed[None].rules
+    assert first.evaluation.entailed[None].rules is second.evaluation.entailed[None].rules
     copy = pickle.loads(pickle.dumps(kb))
     assert copy.derived == {}
     third = pickle.loads(pickle.dumps(program)).start(kb=copy, entail="rdfs")
@@ -197,7 +197,7 @@ def test_saved_after_a_change_and_resumed_over_it() -> None:
     run.kb.replace({KB: triples(PLANTS)})
     push(run, 2, ":q a :Plant")
     again = program.resume(run.save(), kb={KB: triples(PLANTS)})
-    assert again.entail == "rdfs"
+    assert again.evaluation.entail == "rdfs"
     last = ":p :feeds2 :g . :q :feeds2 :g"
     assert sorted(push(again, 3, last)) == sorted(push(run, 3, last)) != []
 
@@ -210,7 +210,7 @@ def test_a_graph_behind_an_endpoint_cannot_be_closed(sparql_server: RealServer) 
     program = spaseq.compile(OF_CLASS)
     with pytest.raises(KbError, match=f"graph <{EX}far> is asked .*rdfs download it .*--entail"):
         program.start(kb={KB: triples(PANELS), EX + "far": url}, entail="rdfs")
-    assert program.start(kb={EX + "far": url}).entail is None
+    assert program.start(kb={EX + "far": url}).evaluation.entail is None
     with pytest.raises(KbError, match="download it"):
         program.explain({EX + "far": url}, "rdfs")
     run = program.start(kb={KB: triples(PANELS)}, entail="rdfs")

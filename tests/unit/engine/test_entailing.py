@@ -111,7 +111,7 @@ def test_a_run_is_resumed_under_its_entailment() -> None:
     run = program.start(kb=kb, entail="rdfs")
     run.push(EXAMPLE + "S", 1, triples(":p a :Panel"))
     resumed = program.resume(run.save(), kb=kb)
-    assert resumed.entail == "rdfs"
+    assert resumed.evaluation.entail == "rdfs"
     (match,) = resumed.push(EXAMPLE + "S", 2, triples(":p :feedsNow :g"))
     assert match.bindings["y"].value == EXAMPLE + "g"
 

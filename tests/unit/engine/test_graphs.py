@@ -58,7 +58,7 @@ def test_what_is_no_graph_is_refused(graph: object) -> None:
     run = program().start()
     with pytest.raises(EventError, match=r"no triple|no RDF term"):
         run.push(S, 1, graph)
-    assert run.events == 0
+    assert run.clock.events == 0
 
 
 def test_something_that_cannot_be_walked_is_refused() -> None:

@@ -27,12 +27,12 @@ class Straight:
         self._run = run
         self._long = 0
         self._before = run.stats["events"]
-        self._take = run._take
-        run._take = self._counted  # type: ignore[method-assign]
+        self._process = run._process
+        run._process = self._counted  # type: ignore[method-assign]
 
     def _counted(self, event: Event, found: list[Match]) -> None:
         self._long += 1
-        self._take(event, found)
+        self._process(event, found)
 
     def __len__(self) -> int:
         return self._run.stats["events"] - self._before - self._long
@@ -40,7 +40,7 @@ class Straight:
 
 def the_long_way(run: spaseq.Run) -> spaseq.Run:
     """The run, none of whose events goes straight to the core."""
-    run._push_on = lambda stream: None  # type: ignore[method-assign]
+    run._open_push_batch = lambda stream: None  # type: ignore[method-assign]
     return run
 
 
