@@ -1,9 +1,10 @@
-"""Whether one list of witnesses can be read in two ways.
+"""Ambiguity: whether two runs of the automaton accept one list of witnesses.
 
-Two runs of the automaton over the same GPMs, in lockstep: if they can part and both accept,
-as in `(B+)+` or `(A | A)`, a match may be found twice and duplicates must be looked for.
-Iteration numbers and guards, which might keep the two apart, are left out: the answer errs on
-the side of yes. Cost: pairs of places that can be reached together.
+The test runs two copies of the automaton over the same GPMs in lockstep. If they can part and both
+accept, as in `(B+)+` or `(A | A)`, a match may be found twice and duplicates must be removed. The
+test ignores iteration numbers and guards, which might separate the two runs: it may answer yes for
+an unambiguous query, never no for an ambiguous one. Cost: pairs of places that can be reached
+together.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from spaseq.nfa.automaton import ACCEPT, Automaton
 from spaseq.plan.logical import QueryPlan
 
 _Way = tuple[int, tuple[int, int], int]
-"""(GPM, edge and link taken, where it leads)."""
+"""(GPM, positions of the edge and the link, target of the link)."""
 
 
 def ambiguous(automaton: Automaton, plan: QueryPlan) -> bool:
-    """Whether two runs may accept the same witnesses; conjunctions count as if they did."""
+    """Whether two runs may accept the same witnesses; conjunctions count as ambiguous."""
     if any(atom.kind != "single" for atom in automaton.atoms):
         return True
     ways = [_ways(automaton, plan, number) for number in range(len(automaton.places))]

@@ -1,14 +1,14 @@
 """The automaton of one sequence expression: places, edges, atoms and guards, as flat data.
 
-A *place* is one occurrence of an operator that waits for its right operand. Each of its
-*edges* is one alternative first step of that operand: an *atom* (a GPM, a conjunction `&`
-or `AND`) together with the iterations that taking it begins. A finished atom *links* to
-the places that wait next. A *guard* is a unit that must not occur between the partial
-match and what is joined to it. Sources: Agrawal et al., SASE+, for places and edges;
-Alevizos et al., Register Match Automata, for registers.
+A *place* is one occurrence of an operator that waits for its right operand. Each of its *edges* is
+one alternative first step of that operand: an *atom* (a GPM, a conjunction `&` or an any-order
+group `AND`) and the iterations that taking the edge begins. A finished atom *links* to the places
+that wait next. A *guard* is a unit that must not occur between a partial match and the next step.
+Sources: Agrawal et al., SASE+, for places and edges; Alevizos et al., Register Match Automata, for
+registers.
 
-Invariants (`validate`): indices are in range; a place's `live` registers are sorted;
-`DONE` links occur in guards only, `ACCEPT` links outside them only.
+Invariants (`validate`): indices are in range; the `live` registers of a place are sorted; `DONE`
+links occur in guards only, `ACCEPT` links outside guards only.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 ACCEPT = -1
-"""Link target: the match is complete (at the closing of its window if the link has guards)."""
+"""Link target: the match is complete, or complete when its window closes if the link has guards."""
 DONE = -2
 """Link target inside a guard: the guarded unit has occurred."""
 
 Operator = Literal[",", ";", ":"]
 Relation = Literal["less", "equal", "greater"]
-"""What a filter wants; `less` and `greater` may be equal too."""
+"""The relation that a filter requires; `less` and `greater` include equality."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What taking an edge does to iterated unit `unit`: begin a run, or go `again`."""
+    """Effect of an edge on iterated unit `unit`: begin a run, or the next iteration (`again`)."""
 
     unit: int
     again: bool
@@ -52,11 +52,11 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A guard of a place that is decided as soon as its event comes (first-chance negation).
+    """A guard of a place that is decided as soon as its event arrives (first-chance negation).
 
-    What deciding it reads is known of everybody who waits, and nothing that joins them later
-    changes it; so its event ends the partial matches it finds waiting. `keys` are (register,
-    variable) pairs bound on both sides: an equality index.
+    Every waiting partial match determines what the guard reads, and no later step changes it. The
+    event therefore removes the partial matches it agrees with. `keys` are (register, variable)
+    pairs bound on both sides: an equality index.
     """
 
     guard: int
@@ -68,18 +68,18 @@ class Link:
     target: int
     bounds: tuple[Bound, ...] = ()
     guards: tuple[int, ...] = ()
-    """Of ACCEPT and DONE links only; a place has its own."""
+    """Guards of ACCEPT and DONE links; the guards of other links belong to the target place."""
     sightings: tuple[Sighting, ...] = ()
-    """Of ACCEPT links: the guards that end a match that waits for its window to close."""
+    """Of ACCEPT links: guards that remove a match while it waits for its window to close."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What one edge consumes.
+    """The events that one edge consumes.
 
-    operands → alternatives → occurrences that share a timestamp. `single` has one operand
-    with one alternative of one occurrence; `together` (`&`) one operand with one
-    alternative of several; `any-order` (`AND`) several operands.
+    An atom has operands, an operand has alternatives, and an alternative has occurrences that share
+    a timestamp. `single` has one operand with one alternative of one occurrence; `together` (`&`)
+    one operand with one alternative of several; `any-order` (`AND`) several operands.
     """
 
     kind: Literal["single", "together", "any-order"]
@@ -98,58 +98,58 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`operator` is None where nothing precedes (the start)."""
+    """A state of the automaton; `operator` is None at the start."""
 
     operator: Operator | None
     guards: tuple[int, ...]
     edges: tuple[Edge, ...]
     start: bool = False
     live: tuple[int, ...] = ()
-    """Registers that something further on can still read, ascending."""
+    """Registers that a later step or filter can read, ascending."""
     keys: tuple[tuple[tuple[int, str], ...], ...] = ()
-    """Per edge: (register, variable) pairs bound on both sides: the equality index."""
+    """Per edge: (register, variable) pairs bound on both sides; they key the equality index."""
     joint: tuple[tuple[tuple[tuple[int, str], ...], ...], ...] = ()
-    """Per edge that takes several events, and occurrence of its atom: the same for a row that is
-    the last to come; empty where another occurrence has rows of the same GPM."""
+    """Per edge over several events, and per occurrence of its atom: the keys for a row that
+    completes the step. Empty if another occurrence has the same GPM."""
     equal: tuple[tuple[tuple[int, str], ...], ...] = ()
     """Per edge: (register, variable) pairs that the index compares by value, not as terms."""
     orders: tuple[tuple[int, str, Relation] | None, ...] = ()
-    """Per edge: (register, variable, what that must be compared with it), where an ordered index
+    """Per edge: (register, variable, relation of the variable to the register), where a range index
     serves a comparison."""
     sightings: tuple[Sighting, ...] = ()
-    """The guards that are decided on sight."""
+    """Guards that are decided on sight."""
 
     def shared(self, position: int) -> tuple[tuple[int, str], ...]:
-        """The keys of an edge, whichever of its events comes last."""
+        """The keys of an edge that hold for every event that may complete it."""
         first, *others = self.joint[position] or self.keys[position : position + 1]
         return tuple(key for key in first if all(key in other for other in others))
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A unit that must not occur strictly between a partial match and what follows it.
+    """A unit that must not occur strictly between a partial match and the next step.
 
-    `occurrence` is set where the unit is one GPM; otherwise `starts` are the places where
-    an occurrence may begin. `units` are the iterated units around the guard whose current
-    iteration is the partial match's (none for a step skipped at the start of a sequence:
-    its iteration is that of what follows). `reads` are the registers that deciding it reads.
+    `occurrence` is set if the unit is one GPM; otherwise `starts` are the places where an
+    occurrence may begin. `units` are the iterated units around the guard whose current iteration
+    belongs to the partial match. It is empty for a step skipped at the start of a sequence: that
+    iteration belongs to the following step. `reads` are the registers that the decision reads.
     """
 
     units: tuple[int, ...]
     starts: tuple[int, ...]
     occurrence: int | None
     negated: bool
-    """Written as a negation; otherwise the absence of an optional step."""
+    """True for a written negation, False for the absence of an optional step."""
     relative: bool = False
-    """What counts as an occurrence depends on the instant the search begins from: the unit
-    begins with a step that may be skipped, or with an `AND` group under `;`, whose operands
-    look for earlier events since that instant."""
+    """Whether an occurrence depends on the instant from which the search begins: the unit begins
+    with a step that may be skipped, or with an `AND` group under `;`, whose operands look for
+    earlier events since that instant."""
     reads: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """All of it; indices of each kind count from 0."""
+    """The automaton; indices of each kind count from 0."""
 
     places: tuple[Place, ...]
     atoms: tuple[Atom, ...]
@@ -157,15 +157,15 @@ class Automaton:
     starts: tuple[int, ...]
     register_names: tuple[str, ...]
     ambiguous: bool = True
-    """Whether one list of witnesses may be found in two ways."""
+    """Whether two runs may accept the same list of witnesses."""
 
     @property
     def waits(self) -> bool:
-        """Whether some matches are complete only when their window closes."""
+        """Whether some matches are complete only at the close of their window."""
         return any(link.target == ACCEPT and link.guards for a in self.atoms for link in a.links)
 
     def validate(self) -> None:
-        """Reject a program whose indices do not fit: raises ValueError naming the part."""
+        """Check that indices fit; raises ValueError naming the part."""
         for number, place in enumerate(self.places):
             if any(not 0 <= edge.atom < len(self.atoms) for edge in place.edges):
                 raise ValueError(f"place {number} has an edge to no atom")
@@ -181,7 +181,7 @@ class Automaton:
                     raise ValueError(f"atom {number} links to no place")
 
     def describe(self, occurrence_names: Sequence[str]) -> str:
-        """One line per place: `^` marks a start, `>` what may come next."""
+        """One line per place: `^` marks a start, `>` precedes the next places."""
         lines = []
         for number, place in enumerate(self.places):
             mark = "^" if number in self.starts else " "

@@ -1,13 +1,12 @@
 """Sequence expression → automaton.
 
-A Glushkov construction over steps: every unit yields its *arrivals* (the ways in: which
-operator, which guards, which atoms) and its *exits* (the atoms after which it is over).
-Joining a unit to what precedes it makes one place for each pair of exit and arrival, so
-that each operator occurrence carries its own obligation. An optional step is the left
-join: what follows may also be reached past it, under a guard that it does not occur.
+A Glushkov construction over steps: every unit yields its *arrivals* (ways in: operator, guards and
+atoms) and its *exits* (the atoms that end it). Joining a unit to what precedes it makes one place
+for each pair of exit and arrival, so each operator occurrence has its own obligation. An optional
+step is a left join: the next step is also reached past it, under a guard that it does not occur.
 
-Occurrences and iterated units are numbered in the order of the text, as `plan` does; a
-guard over an optional step names the same occurrences as the step itself.
+Occurrences and iterated units are numbered in the order of the text, as `plan` does. A guard over
+an optional step names the same occurrences as the step itself.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from spaseq.plan.logical import QueryPlan
 
 
 def compile_automaton(plan: QueryPlan) -> Automaton:
-    """The automaton of a plan, its live registers and equality indexes worked out."""
+    """The automaton of a plan, with its live registers and equality indexes."""
     builder = _Builder(plan)
     arrivals, exits = builder.sequence(plan.sequence, None)
     starts = tuple(
@@ -64,7 +63,7 @@ def compile_automaton(plan: QueryPlan) -> Automaton:
 
 @dataclass(frozen=True, slots=True)
 class _Arrival:
-    """One way into a unit; `operator` is None where the one in front of the unit holds."""
+    """One way into a unit; None as `operator` means the operator in front of the unit."""
 
     operator: Operator | None
     guards: tuple[int, ...]
@@ -99,7 +98,7 @@ class _Builder:
         return len(self.places) - 1
 
     def sequence(self, sequence: ast.Sequence, reach: Operator | None) -> _Ways:
-        """`reach` is the operator that comes from the left, also through parentheses."""
+        """The ways of a sequence; `reach` is the operator on its left, also through parentheses."""
         arrivals: list[_Arrival] = []
         exits: list[_Exit] = []
         skipped: tuple[int, ...] | None = ()
@@ -199,7 +198,7 @@ class _Builder:
         )
 
     def _alternatives(self, unit: ast.Unit) -> list[tuple[int, ...]]:
-        """An operand of `&` or `AND` as a choice of occurrences that share a timestamp."""
+        """The alternatives of an operand of `&` or `AND`: occurrences that share a timestamp."""
         while isinstance(unit, ast.Sequence) and len(unit.steps) == 1:
             unit = unit.steps[0].unit
         if isinstance(unit, ast.GpmRef):
@@ -217,9 +216,9 @@ class _Builder:
     def _guard(self, step: ast.Step, reach: Operator | None) -> int:
         """A guard over the unit of a negated or optional step.
 
-        `reach` is the operator that comes from the left: it does not bind the unit as a whole,
-        but holds between its iterations and for each operand of an `AND` group at its start.
-        Numbering is set back for an optional step, whose occurrences are those of the step.
+        `reach` is the operator on the left. It does not bind the unit as a whole, but holds between
+        its iterations and for each operand of an `AND` group at its start. For an optional step the
+        numbering is reset, since guard and step share their occurrences.
         """
         marks = self._occurrence, self._unit
         quantifier = step.quantifier
@@ -249,7 +248,7 @@ class _Builder:
     ) -> list[tuple[Operator, tuple[Edge, ...]]]:
         """The first steps of a guarded unit, with the operator that each obeys.
 
-        Where no operator reaches the unit, `;` holds in the rounds after the first; the first
+        If no operator reaches the unit, `;` holds in the rounds after the first. The first round
         looks back from the start of a match, where no operator binds.
         """
         if (arrival.operator or reach or ";") != ";":
@@ -261,10 +260,10 @@ class _Builder:
         return fronts
 
     def _obliged(self, number: int) -> bool:
-        """Whether `;` in front of a first step matters to whether a guarded unit occurs.
+        """Whether `;` in front of a first step affects whether a guarded unit occurs.
 
-        It does not where the unit is an `AND` group whose operands read nothing of one another:
-        with each earlier event that an operand accepts the group occurs, too.
+        It does not if the unit is an `AND` group whose operands read nothing of one another: with
+        each earlier event that an operand accepts, the group occurs too.
         """
         atom = self.atoms[number]
         if atom.kind != "any-order":
@@ -276,19 +275,19 @@ class _Builder:
         return not whole or read_one_another(self._plan, atom.operands)
 
     def optional(self, guards: tuple[int, ...]) -> tuple[int, ...]:
-        """The guards of skipped steps: nothing precedes a first step that a negation forbids."""
+        """The guards of skipped steps; a negation before a first step forbids nothing."""
         return tuple(guard for guard in guards if not self.guards[guard].negated)
 
     def _leading(self, guard: int) -> int:
         """The guard of a step skipped at the start of its sequence.
 
-        It belongs to the iteration that what follows begins, not to the one before.
+        It belongs to the iteration that the next step begins, not to the one before.
         """
         self.guards.append(replace(self.guards[guard], units=()))
         return len(self.guards) - 1
 
     def _single(self, starts: tuple[int, ...]) -> int | None:
-        """The occurrence of a guard that is one GPM, met once."""
+        """The occurrence of a guard that is one GPM, matched once; None for other guards."""
         if len(starts) != 1 or len(self.places[starts[0]].edges) != 1:
             return None
         edge = self.places[starts[0]].edges[0]
@@ -303,7 +302,7 @@ class _Builder:
 
 
 def read_one_another(plan: QueryPlan, operands: Sequence[Sequence[Sequence[int]]]) -> bool:
-    """Whether a filter or BIND of some operand reads what another operand binds."""
+    """Whether a filter or BIND of an operand reads a variable that another operand binds."""
     registers = {register.name: register for register in plan.registers}
     read: list[set[str]] = []
     bound: list[set[str]] = []

@@ -1,4 +1,4 @@
-"""How one automaton is doing: what happened in its places, and what it holds. For people."""
+"""Counters of one automaton, per place and in total; for diagnosis."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from spaseq.nfa.automaton import Place
 
 @dataclass(frozen=True, slots=True)
 class PlaceStanding:
-    """One place; what happened there is counted since the run was started or resumed."""
+    """One place. Its counters run since the run was started or resumed."""
 
     number: int
     place: Place
     groups: int
-    """Those that wait."""
+    """Waiting groups."""
     reached: int
-    """Nodes that came to wait."""
+    """Nodes that entered the place."""
     unkeyed: int
     """Rows that leave a partition variable unbound."""
     early: int
-    """Events that found nobody waiting."""
+    """Events that arrived while no group was waiting."""
     unjoined: int
-    """Rows that no waiting group agrees with on the index."""
+    """Rows that agree with no waiting group on the index."""
     visited: int
     """Groups that rows were compared with."""
     joined: int
-    """Candidates that were taken."""
+    """Candidates that were joined."""
     passed_over: int
-    """Candidates that the operator kept from every partial match."""
+    """Candidates that the operator rejected for every partial match."""
     forbidden: int
-    """Candidates that a guard kept from every partial match."""
+    """Candidates that a guard rejected for every partial match."""
     outside: int
-    """Candidates that came when the window had closed."""
+    """Candidates that arrived after the window had closed."""
     expired: int
-    """Groups that the window passed over."""
+    """Groups that expired."""
     ended: int
-    """Groups that a guard decided on sight has ended."""
+    """Groups that a guard decided on sight removed."""
     shed: int
-    """Groups that went because there was too much."""
+    """Groups that were shed under a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +50,22 @@ class Standing:
     waiting: int
     """Matches that wait for their windows to close."""
     waited: int
-    """Matches that ever did."""
+    """Matches that ever waited for their windows to close."""
     forbidden: int
-    """Those of them that a guard has ended."""
+    """Waiting matches that a guard removed."""
     disagreed: Sequence[int]
-    """Rows of each occurrence that did not agree with the bindings of a partial match."""
+    """Rows of each occurrence that disagreed with the bindings of a partial match."""
     untrue: Sequence[Sequence[int]]
-    """For each occurrence, and each filter over partial matches: how often it was not true."""
+    """Per occurrence and filter over partial matches: how often the filter was not true."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What the partial matches of one automaton take."""
+    """Memory of the partial matches of one automaton."""
 
     nodes: int
-    """Events, each as often as it is on top of other partial matches."""
+    """tECS nodes: an event counts once per step that it ends."""
     rows: int
-    """Those that guards and conjunctions look back at."""
+    """Rows stored for guards and conjunctions."""
     bytes: int
     """An estimate."""

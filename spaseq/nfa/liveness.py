@@ -1,12 +1,12 @@
-"""Which registers a place must keep, and which of them index its groups.
+"""Live registers of each place, and the registers that index its groups.
 
-Backwards over the automaton: a register is live at a place if some path from it reads the
-register before a new iteration makes it forget. Partial matches that agree on the live
-registers of a place cannot be told apart by anything still to come (Alevizos et al.,
-Register Match Automata), so they wait there as one group. Forwards: a variable that is
-bound on every way to a place and by every row of an edge is an equality index.
+A backward analysis: a register is live at a place if some path from it reads the register before a
+new iteration resets it. Nothing to come distinguishes partial matches that agree on the live
+registers of a place (Alevizos et al., Register Match Automata), so they wait there as one group. A
+forward analysis: a variable bound on every path to a place and by every row of an edge keys an
+equality index.
 
-Both are fixpoints; cost: places × registers × the length of the longest path.
+Both are fixpoints. Cost: places × registers × the length of the longest path.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Flow:
         return frozenset().union(*(self.live[start] for start in guard.starts))
 
     def _place(self, place: Place) -> Names:
-        # What a partial match's partition is decides contiguity and emission everywhere.
+        # The partition of a partial match decides contiguity and emission in every place.
         names = frozenset(self.plan.partition)
         names = self._union(names, *(self.guard_reads(self._guard(g)) for g in place.guards))
         return self._union(names, *(self._edge(edge) for edge in place.edges))
@@ -129,7 +129,7 @@ class _Flow:
 def _changed_on_some_way(automaton: Automaton, plan: QueryPlan) -> list[Names]:
     """For each place the registers that some partial match waiting there may have set.
 
-    All others are as they began in everybody: they tell no partial matches apart.
+    All others have their initial value in every partial match, so they distinguish none.
     """
     found: list[Names] = [frozenset() for _ in automaton.places]
     changed = True
@@ -158,7 +158,7 @@ def _changed_on_some_way(automaton: Automaton, plan: QueryPlan) -> list[Names]:
 
 
 def _enter(names: set[str], action: Action, registers: Sequence[Register]) -> None:
-    """What beginning an iteration does to the registers that may be set."""
+    """Apply the effect of beginning an iteration to the registers that may be set."""
     values = frozenset(names)
     for register in registers:
         if register.scope == action.unit:
@@ -211,7 +211,7 @@ def _kept(names: Names, edge: Edge, registers: dict[str, Register]) -> Names:
 
 
 def _indexed(place: Place, flow: _Flow, sure: Names) -> Place:
-    """The place with what each of its edges may be looked up by."""
+    """The place with the indexes of each of its edges."""
     keys: list[tuple[tuple[int, str], ...]] = []
     equal: list[tuple[tuple[int, str], ...]] = []
     joint: list[tuple[tuple[tuple[int, str], ...], ...]] = []
@@ -241,7 +241,7 @@ def _indexed(place: Place, flow: _Flow, sure: Names) -> Place:
 
 
 def _joint(edge: Edge, flow: _Flow, sure: Names) -> Iterator[tuple[tuple[int, str], ...]]:
-    """For each occurrence of a conjunction, what its row shares with those who wait."""
+    """For each occurrence of a conjunction, the keys that its row shares with waiting groups."""
     atom = flow.automaton.atoms[edge.atom]
     if atom.kind == "single":
         return
@@ -254,7 +254,7 @@ def _joint(edge: Edge, flow: _Flow, sure: Names) -> Iterator[tuple[tuple[int, st
 
 
 def _order(edge: Edge, flow: _Flow) -> tuple[int, str, Relation] | None:
-    """A register that a filter of the edge compares, as those who wait remember it."""
+    """The register that a filter of the edge compares, as stored in waiting groups."""
     atom = flow.automaton.atoms[edge.atom]
     if atom.kind != "single" or not enabled("range_index"):
         return None
@@ -272,7 +272,7 @@ def _order(edge: Edge, flow: _Flow) -> tuple[int, str, Relation] | None:
     for own, relation, other in compared:
         register = flow.registers[other]
         if register.kind == "previous" and register.unit in again:
-            # It becomes what the variable was in the iteration before.
+            # PREV takes the value of the iteration that ends here.
             return flow.numbers[register.variable], own, relation
         if register.kind == "value" and not {register.unit, register.scope} & entered:
             return flow.numbers[other], own, relation
@@ -280,9 +280,10 @@ def _order(edge: Edge, flow: _Flow) -> tuple[int, str, Relation] | None:
 
 
 def _sightings(place: Place, flow: _Flow, sure: Names) -> Iterator[Sighting]:
-    """The guards of a place that nothing joined later has a say in.
+    """The guards of a place that no later step affects.
 
-    What takes several events begins before its last one: its guards look at what is between.
+    A step over several events begins before its last one, so its guards search between its events
+    and are not decided on sight.
     """
     if not enabled("first_chance_negation") or any(
         flow.automaton.atoms[edge.atom].kind != "single" for edge in place.edges
@@ -300,7 +301,7 @@ def _sightings(place: Place, flow: _Flow, sure: Names) -> Iterator[Sighting]:
 
 
 def _bound_after(automaton: Automaton, flow: _Flow, sure: list[Names]) -> list[Names]:
-    """For each atom the value registers that are bound whichever place took it."""
+    """For each atom the value registers that are bound in every place with an edge over it."""
     found: list[Names | None] = [None] * len(automaton.atoms)
     for number, place in enumerate(automaton.places):
         for edge in place.edges:
@@ -313,7 +314,7 @@ def _bound_after(automaton: Automaton, flow: _Flow, sure: list[Names]) -> list[N
 
 
 def _closing(link: Link, flow: _Flow, known: Names) -> Link:
-    """A link with the guards of its matches that are single GPMs; `known` is bound in all."""
+    """A link with its guards that are single GPMs; `known` registers are bound in all matches."""
     found = []
     for number in link.guards:
         guard = flow.automaton.guards[number]
@@ -325,7 +326,7 @@ def _closing(link: Link, flow: _Flow, known: Names) -> Link:
 
 
 def _touches(edge: Edge, guard: Guard, reads: Names, flow: _Flow, sure: Names) -> bool:
-    """Whether taking an edge changes what deciding a guard reads."""
+    """Whether taking an edge changes a register that a guard reads."""
     entered = {action.unit for action in edge.actions}
     own = entered & set(guard.units)
     bound: set[str] = set()
@@ -336,7 +337,7 @@ def _touches(edge: Edge, guard: Guard, reads: Names, flow: _Flow, sure: Names) -
     for register in (flow.registers[name] for name in reads):
         around = {register.unit, register.scope}
         if around & own:
-            continue  # the guard sees its own iteration, not the one that is entered
+            continue  # the guard sees its own iteration, not the one entered here
         if around & entered or (register.name in bound and register.name not in sure):
             return True
         if register.variable in bound and register.kind not in ("value", "previous"):

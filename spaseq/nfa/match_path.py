@@ -1,4 +1,4 @@
-"""Complete matches as steps: which edges were taken, and the rows of events that met them."""
+"""Complete matches as steps: the edges taken, and the rows of the events that matched them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Witnessed:
-    """An occurrence met by one row of one event; `row` includes stateful BINDs, at its end."""
+    """One row of an event that matched an occurrence; `row` ends with its stateful BINDs."""
 
     occurrence: int
     event: Event
@@ -44,7 +44,7 @@ class Path:
         return max(witness.instant for step in self.steps for witness in step.witnesses)
 
     def witnesses(self) -> list[Witnessed]:
-        """In the order of instants, then of places in the text."""
+        """All witnesses, in the order of instants, then of occurrences in the text."""
         found = [witness for step in self.steps for witness in step.witnesses]
         found.sort(key=lambda witness: (witness.instant, witness.occurrence))
         return found

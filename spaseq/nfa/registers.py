@@ -1,10 +1,10 @@
-"""The register file: how iterations and bindings change what a partial match remembers.
+"""The register file: how iterations and bindings change the registers of a partial match.
 
-An environment is a list: one cell per register of the plan, then one cell per *view*, a
-register as expressions see it (an aggregate's state becomes its value). Cells hold terms,
-None for unbound, integers for `iterations` and `count`, opaque states for aggregates.
+An environment is a list: one cell per register of the plan, then one cell per *view*, a register as
+expressions see it (the value of an aggregate, not its state). Cells hold terms, None for unbound,
+integers for `iterations` and `count`, opaque states for aggregates.
 
-Invariant: views are filled in only by `refresh`, just before an expression reads them.
+Invariant: only `refresh` fills in views, just before an expression reads them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ INTEGER: Final = ox.NamedNode(XSD + "integer")
 TRUE: Final = ox.Literal("true", datatype=ox.NamedNode(XSD + "boolean"))
 FALSE: Final = ox.Literal("false", datatype=ox.NamedNode(XSD + "boolean"))
 
-# States of a `first` register besides a term: its first iteration runs and has not bound
-# the variable yet; its first iteration is over and never bound it.
+# States of a `first` register besides a term. OPEN: its first iteration is running and has not
+# bound the variable. VOID: its first iteration ended without binding it.
 OPEN: Final = "open"
 VOID: Final = "void"
 
@@ -40,7 +40,7 @@ class Aggregates(Protocol):
 
 
 class RegisterFile:
-    """The registers of one plan, and what each kind of event does to them."""
+    """The registers of one plan, and the effect of each kind of event on them."""
 
     def __init__(self, plan: QueryPlan, aggregates: Aggregates):
         self.registers = plan.registers
@@ -70,7 +70,7 @@ class RegisterFile:
         }
 
     def slots(self) -> Mapping[str, int]:
-        """Where an expression finds each register, or its view."""
+        """The cell that an expression reads for each register: its own cell or its view's."""
         return {**self.number, **self.views}
 
     def needed_views(self, reads: frozenset[str]) -> tuple[tuple[int, int, str], ...]:
@@ -115,7 +115,7 @@ class RegisterFile:
                 )
 
     def bind(self, env: Environment, number: int, value: Term) -> bool:
-        """Give a value register a value; False where it holds another one already."""
+        """Bind a value register; False if it holds another value."""
         known = env[number]
         if known is not None:
             return bool(known == value)
@@ -152,5 +152,5 @@ class RegisterFile:
 
 
 def _next(register: Register, number: int) -> int:
-    """The number of an iteration that follows another one; that may not be remembered."""
+    """The next iteration's number, limited to the numbers that partial matches distinguish."""
     return min(number + 1, register.limit) if register.again is None else register.again

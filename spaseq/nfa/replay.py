@@ -1,7 +1,7 @@
-"""An occurrence linked to the register file of its plan: what its rows bind, what it computes.
+"""Replay of matches: an occurrence linked to the register file of its plan.
 
-Rows are accepted by the core; here is what its matches are worked out with, and what it asks of
-Python: expressions that have no native form.
+The core accepts rows. This module recomputes the registers of its matches, and evaluates the
+expressions that have no native form.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LinkedOccurrence:
         self._scope_of = scope_of
 
     def replay(self, env: Environment, row: Row) -> None:
-        """Bind an accepted row again, its stateful BINDs included."""
+        """Bind an accepted row again, including its stateful BINDs."""
         own = len(self.numbers) - len(self.assigned)
         self._bind(env, self.numbers[:own], row[:own])
         for number in self._counts:
@@ -66,11 +66,11 @@ class LinkedOccurrence:
                 self._registers.bind(env, number, value)
 
     def valuation(self, number: int) -> Callable[[Environment, Any], Term | None]:
-        """One stateful BIND, for environments whose views somebody else refreshes."""
+        """One stateful BIND, for environments whose views the caller refreshes."""
         evaluate, scope_of = self._compiled.assignments[number], self._scope_of
         return lambda env, event: evaluate(env, scope_of(event))
 
     def question(self, number: int) -> Callable[[Environment, Any], bool]:
-        """One residual filter, for environments whose views somebody else refreshes."""
+        """One residual filter, for environments whose views the caller refreshes."""
         test, scope_of = self._compiled.residual[number], self._scope_of
         return lambda env, event: test(env, scope_of(event))

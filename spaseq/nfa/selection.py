@@ -1,8 +1,8 @@
-"""EMIT: which of the matches of one partition that end together are results.
+"""EMIT: the selection among the matches of one partition that end together.
 
-Matches are compared by their sets of events (LANGUAGE section 5, docs/language.md; `NEXT`
-and `LAST` are the NXT and LAST of Bucchi et al., *Foundations of CEP*); `ANY` takes the first in
-the order of results. Matches with equal event sets stay together. Cost: `MAX` compares sets
+Matches are compared by their sets of events (LANGUAGE section 5, docs/language.md; `NEXT` and
+`LAST` are the NXT and LAST of Bucchi et al., *Foundations of CEP*). `ANY` selects the first in the
+order of results. Matches with equal event sets are selected together. Cost: `MAX` compares sets
 pairwise, all others sort at most.
 """
 
@@ -14,20 +14,20 @@ from typing import Protocol
 from spaseq.nfa.match_path import Key, Path
 
 EventSet = frozenset[tuple[int, int]]
-"""Events as (instant number, position of the stream among those declared)."""
+"""Events as (instant number, position of the stream in the order of declaration)."""
 
 
 class Contiguous(Protocol):
-    """Who knows which instants hold events."""
+    """The instants that hold events, per partition."""
 
     def contiguous(self, key: Key, instants: list[int]) -> bool:
-        """Whether none with an event of a partition lies between successive ones of these."""
+        """Whether no event of the partition lies between successive instants of the list."""
 
 
 def choose(
     paths: Iterable[Path], mode: str, streams: Mapping[str, int], contiguity: Contiguous
 ) -> list[Path]:
-    """The paths that the mode lets through; all of one instant, several partitions."""
+    """The paths that the mode selects; all end at one instant, in several partitions."""
     if mode == "ALL":
         return list(paths)
     partitions: dict[object, list[tuple[Path, EventSet]]] = {}
@@ -65,13 +65,13 @@ def _events(path: Path, streams: Mapping[str, int]) -> EventSet:
 
 
 def _order(path: Path, streams: Mapping[str, int]) -> tuple[list[int], list[int]]:
-    """The order of results, as far as it tells sets of events apart."""
+    """The order of results, as far as it distinguishes sets of events."""
     witnesses = path.witnesses()
     return [w.instant for w in witnesses], [streams[w.event.stream] for w in witnesses]
 
 
 def _earliest(sets: set[EventSet]) -> set[EventSet]:
-    # A set that continues another holds the earliest event of their difference.
+    # A set that continues another one holds the earliest event of their difference.
     return {min(sets, key=lambda events: [*sorted(events), (float("inf"), 0)])}
 
 

@@ -1,10 +1,10 @@
-"""What one automaton remembers, as plain data: to be saved, and to be put into another core.
+"""The state of one automaton as plain data: to save it, and to load it into another core.
 
-What is shared is written once: labels, nodes and unions are in lists, and references are positions
-in them. `spaseq/nfa/native/_tecs.pxd` and `spaseq/nfa/native/_groups.pxd` say what they mean.
+Shared data is written once: labels, nodes and unions are in lists, and references are positions in
+them. `spaseq/nfa/native/_tecs.pxd` and `spaseq/nfa/native/_groups.pxd` define their meaning.
 
-Invariants: a reference points backwards, so reading needs no recursion; of what the window has
-passed over nothing is there; no number depends on the run it came from.
+Invariants: a reference points backwards, so reading needs no recursion; expired data is left out;
+no number depends on the run that wrote it.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.event import Event, Term
 
 Number = int
-"""A term as its position among the terms plus 1, 0 for none, or less for what is no term."""
+"""A term as its position among the terms plus 1, 0 for none, negative for special values."""
 Cell = int | list[Any]
-"""What a register holds: a number, a count, or the cells of an aggregate that has several."""
+"""The content of a register: a number, a count, or the cells of an aggregate that has several."""
 NOTHING = -1
-"""In place of a position."""
+"""Marks an absent position."""
 
 Dates = tuple[int, int, int, int, Sequence[Sequence[int]]]
-"""The members of a group by their last instants; see `CoreParts.groups`."""
+"""The members of a group by last instant; see `CoreParts.groups`."""
 
 
 class ClockState(NamedTuple):
-    """Instants, and the window over them; see `CoreParts.clock`."""
+    """Instants and the window over them; see `CoreParts.clock`."""
 
     now: int
     bound: int
@@ -50,7 +50,7 @@ class ClockState(NamedTuple):
 
 
 class LabelState(NamedTuple):
-    """An event that met a place of the sequence, with one of its rows."""
+    """An event that matched a place of the sequence, with one of its rows."""
 
     place: int
     position: int
@@ -77,7 +77,7 @@ class NodeState(NamedTuple):
 
 
 class UnionState(NamedTuple):
-    """A union of nodes: one of its own, and two sides."""
+    """A union of nodes: its own node and two sides."""
 
     latest: int
     node: int
@@ -96,7 +96,7 @@ class GroupState(NamedTuple):
 
 
 class NodeAt(NamedTuple):
-    """A node that comes to wait, or to begin, in a place when the instant closes."""
+    """A node that enters a place, or begins a match there, when the instant closes."""
 
     place: int
     values: Sequence[Cell]
@@ -113,7 +113,7 @@ class AwaitedState(NamedTuple):
 
 
 class KeptRow(NamedTuple):
-    """A row that is looked back at; `keyed`: it binds all partition variables."""
+    """A buffered row; `keyed`: it binds all partition variables."""
 
     gpm: int
     keyed: bool
@@ -134,11 +134,11 @@ class AutomatonState:
 
     clock: ClockState
     skipped: int
-    """No match may start before that instant."""
+    """No match may start before this instant."""
     waited: int
     """Matches that ever waited for their windows to close."""
     forbidden: int
-    """Those of them that a guard has ended."""
+    """Waiting matches that a guard removed."""
     terms: list[Term] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     labels: list[LabelState] = field(default_factory=list)
@@ -148,18 +148,18 @@ class AutomatonState:
     begun: list[NodeAt] = field(default_factory=list)
     awaited: list[AwaitedState] = field(default_factory=list)
     complete: list[int] = field(default_factory=list)
-    """Nodes that end matches nobody has taken yet."""
+    """Nodes that end matches not yet delivered."""
     kept: list[KeptRow] = field(default_factory=list)
-    """The oldest of each graph pattern first."""
+    """Buffered rows, the oldest of each graph pattern first."""
     recalled: list[tuple[int, int, Event]] = field(default_factory=list)
-    """(instant, stream, event) of those that filters may look at."""
+    """(instant, stream, event) of the events that filters may read."""
     partitions: list[PartitionState] = field(default_factory=list)
     chained: list[float] | None = None
-    """How a chain is joined; see `CoreParts.chained`."""
+    """The strategy of a lazy join; see `CoreParts.chained`."""
 
     @property
     def bytes(self) -> int:
-        """About what it takes in a core, indexes included, terms not."""
+        """Estimated bytes in a core, including indexes, excluding terms."""
         cells = sum(len(label.row) for label in self.labels)
         registers = sum(len(group.values) for group in self.groups)
         waiting = sum(len(match.labels) for match in self.awaited)
@@ -196,7 +196,7 @@ _BYTES = {
     AwaitedState: 40,
     KeptRow: 24,
 }
-"""Of each, the terms and labels of variable number left out; see _tecs.pxd and _groups.pxd."""
+"""Bytes of each record without its variable part; see _tecs.pxd and _groups.pxd."""
 _ROWS: dict[str, type[Any]] = {
     "labels": LabelState,
     "groups": GroupState,
@@ -215,19 +215,19 @@ _TYPES: dict[str, list[list[type]]] = {
     "kept": [[int, bool, int]],
     "partitions": [[list, list, int]],
 }
-"""What the fields of each may be; what lists have in them is left to who knows the automaton."""
+"""The types of the fields of each record. A reader that knows the automaton checks list items."""
 _GRAPH: dict[int, type[NodeState | UnionState]] = {3: NodeState, 4: UnionState}
-"""By how many fields there are."""
+"""Node or union, by the number of fields."""
 _FIELDS = ("skipped", "waited", "forbidden", "files", "graph", "clock", "terms", "complete")
 
 
 def read(data: Any, reader: Reader) -> AutomatonState:
-    """What `AutomatonState.written` wrote.
+    """Read the output of `AutomatonState.written`.
 
-    Its shape is checked here; whether it is the state of a certain automaton, elsewhere.
+    Checks the shape. The core that loads the state checks that it fits the automaton.
 
     Raises:
-        StateError: for anything else.
+        StateError: for any other data.
     """
     record(data, "automaton", (*_FIELDS, *_ROWS, "chained", "recalled"))
     now, bound, start, micros, times, bounds = listed(data["clock"], "clock", 6)

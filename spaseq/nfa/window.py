@@ -1,26 +1,26 @@
-"""When the window of a match opens and closes."""
+"""Opening and closing times of the window of a match."""
 
 from __future__ import annotations
 
 from spaseq.plan.logical import Window
 
 LAST_MOMENT = 2**63 - 1
-"""The greatest timestamp there is: windows that reach beyond it close then."""
+"""The greatest timestamp, in microseconds: windows that reach beyond it close then."""
 
 
 class WindowTimes:
-    """The times of a window of microseconds; of one that counts events they say nothing."""
+    """Times of a window of microseconds. Meaningless for a window that counts events."""
 
     def __init__(self, window: Window):
         self.window = window
 
     def opening(self, micros: int) -> int:
-        """The earliest time of a match that ends at `micros`."""
+        """The earliest start, in microseconds, of a match that ends at `micros`."""
         size = self.window.size
         return micros - size if self.window.kind == "span" else micros // size * size
 
     def closing(self, micros: int) -> int:
-        """When the window of a match that starts at `micros` closes."""
+        """The closing time, in microseconds, of the window of a match that starts at `micros`."""
         size = self.window.size
         closing = micros + size if self.window.kind == "span" else (micros // size + 1) * size
         return min(closing, LAST_MOMENT)

@@ -1,6 +1,6 @@
-"""What reads what: the tables a run looks up, worked out once from its automaton.
+"""Tables derived from the automaton once, before a run: guard places, windows, dispatch.
 
-All are functions of plan and automaton alone; the run keeps their results.
+All are functions of plan and automaton alone; the run stores their results.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from spaseq.plan.logical import QueryPlan
 
 
 def fragment_places(automaton: Automaton) -> frozenset[int]:
-    """The places inside guards: they hold no groups, guards search them instead."""
+    """The places inside guards. They hold no groups; the guards search them."""
     found: set[int] = set()
     todo = [start for guard in automaton.guards for start in guard.starts]
     while todo:
@@ -29,11 +29,11 @@ def fragment_places(automaton: Automaton) -> frozenset[int]:
 
 
 def windows_back(automaton: Automaton) -> int:
-    """How many windows back somebody may look: one, but for steps skipped in front of a match.
+    """How many windows back a search may reach: one, except for steps skipped before a match.
 
-    Each is looked for in the window of what follows it: a skipped step that begins with another
-    one, or a match whose first event is not the one that completes its first step, looks back
-    from inside the window.
+    A skipped step is searched in the window of the step that follows it. A skipped step that begins
+    with another skipped step looks back from inside that window. So does a match whose first event
+    does not complete its first step.
     """
 
     def deepest(guards: Sequence[int]) -> int:
@@ -51,7 +51,7 @@ def windows_back(automaton: Automaton) -> int:
 def dispatch(
     plan: QueryPlan, automaton: Automaton, fragment: frozenset[int]
 ) -> dict[int, list[tuple[int, int, Edge]]]:
-    """For each GPM the (place, position of the edge, edge) it can advance."""
+    """The (place, position of the edge, edge) triples that each GPM can advance."""
     table: dict[int, list[tuple[int, int, Edge]]] = {n: [] for n in range(len(plan.gpms))}
     for number, place in enumerate(automaton.places):
         if number in fragment:

@@ -1,8 +1,8 @@
 """An automaton's guards and conjunctions → tables for the compiled core.
 
-What a guard decides by, and what an edge over several graph patterns consumes, is looked for
-among the rows of the window (`spaseq/nfa/native/_conjunction.pyx`). Guards that are decided on
-sight are not in these tables.
+The core searches the rows of the window for the events that a guard forbids and for those that an
+edge over several graph patterns consumes (`spaseq/nfa/native/_conjunction.pyx`). Guards that are
+decided on sight are not in these tables.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from spaseq.rules import enabled
 Range = tuple[int, int]
 
 DATED, GUARDED, RELATIVE, CONJOINED, LOOKS_BACK, RIVALS = 1, 2, 4, 8, 16, 32
-"""What sets a place apart, as `Manner` in _program.pxd has it."""
+"""Flags of a place, as `Manner` in _program.pxd."""
 
 
 @dataclass(slots=True)
 class SearchTables:
-    """Rows of numbers; ranges are (first, end) of the list they speak of."""
+    """Rows of numbers; ranges are (first, end) of the named list."""
 
     gpms: list[int] = field(default_factory=list)
     """By occurrence."""
     kept: list[list[int] | None] = field(default_factory=list)
-    """By GPM the columns that its rows are found by; None: nobody looks back at them."""
+    """By GPM the columns that index its buffered rows; None: its rows are not buffered."""
     columns: list[Range] = field(default_factory=list)
-    """By GPM the columns that its kept rows need, of `column_numbers`; of witnesses, all."""
+    """By GPM the columns that its buffered rows store, of `column_numbers`; of witnesses, all."""
     column_numbers: list[int] = field(default_factory=list)
     whole: list[bool] = field(default_factory=list)
-    """By GPM whether its kept rows may be witnesses."""
+    """By GPM whether its buffered rows may be witnesses."""
     looks: list[Range] = field(default_factory=list)
     """By GPM, of `lookers`."""
     lookers: list[int] = field(default_factory=list)
-    """Places from which somebody looks back; also those where matches wait for the end."""
+    """Places that search the rows of a GPM, including those where matches wait for the close."""
     guards: list[tuple[bool, int, int]] = field(default_factory=list)
     """(whether negated, places where the unit begins as a range of `starts`)."""
     starts: list[int] = field(default_factory=list)
     checks: list[tuple[int, int, int]] = field(default_factory=list)
-    """(guard, registers that it sees as they were before the edge as a range of `restored`)."""
+    """(guard, registers that it reads as they were before the edge, as a range of `restored`)."""
     restored: list[int] = field(default_factory=list)
     edge_checks: list[Range] = field(default_factory=list)
     link_checks: list[Range] = field(default_factory=list)
     place_checks: list[Range] = field(default_factory=list)
-    """Of the places where matches wait for the end."""
+    """Of the places where matches wait for their windows to close."""
     place_edges: list[Range] = field(default_factory=list)
     manners: list[int] = field(default_factory=list)
     edge_choices: list[Range] = field(default_factory=list)
@@ -57,9 +57,9 @@ class SearchTables:
     edge_operands: list[Range] = field(default_factory=list)
     operand_choices: list[Range] = field(default_factory=list)
     choices: list[Range] = field(default_factory=list)
-    """Of `parts`: what meets a step, or an operand of one."""
+    """Of `parts`: the patterns of a step, or of an operand of a step."""
     parts: list[tuple[int, int, int]] = field(default_factory=list)
-    """(occurrence, operand, its place in the step)."""
+    """(occurrence, operand, its position in the step)."""
     early: list[Range] = field(default_factory=list)
     """By occurrence, of `early_tests`."""
     early_tests: list[tuple[int, int, int]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class SearchTables:
 
 
 def later_guards(place: Place) -> tuple[int, ...]:
-    """The guards of a place that only what is joined to it decides."""
+    """The guards of a place that are decided when the next step arrives."""
     seen = {sighting.guard for sighting in place.sightings}
     return tuple(guard for guard in place.guards if guard not in seen)
 
@@ -80,7 +80,7 @@ def guards_at_the_end(link: Link) -> tuple[int, ...]:
 
 
 def found_by(plan: QueryPlan, gpm: int) -> Iterator[int]:
-    """The columns by which kept rows are found: bound in each, and by other steps too."""
+    """The columns that index buffered rows: bound in each, and bound by other steps too."""
     several = sum(occurrence.gpm == gpm for occurrence in plan.occurrences) > 1
     elsewhere = frozenset().union(
         *(other.variables for n, other in enumerate(plan.gpms) if several or n != gpm)
@@ -91,7 +91,7 @@ def found_by(plan: QueryPlan, gpm: int) -> Iterator[int]:
 
 
 def tables(plan: QueryPlan, automaton: Automaton, closing: Sequence[Link]) -> SearchTables:
-    """`closing` are the links to the places, after the automaton's own, where matches wait."""
+    """Write the tables; `closing` are the links to the places where matches wait for the close."""
     writing = _Writing(plan, automaton, closing)
     writing.write()
     return writing.tables
@@ -187,7 +187,8 @@ class _Writing:
         out.edge_operands.append(self._listed(out.operand_choices, operands))
 
     def _early(self) -> None:
-        """The filters that can be asked as soon as all they read is bound: it stays as it is."""
+        """Add the filters that can be evaluated before all parts are joined: those of values only.
+        """
         out, plan = self.tables, self._plan
         values = {r.name: n for n, r in enumerate(plan.registers) if r.kind == "value"}
         early = enabled("early_filters")
@@ -203,7 +204,7 @@ class _Writing:
             out.early.append((first, len(out.early_tests)))
 
     def _checks(self, guards: Sequence[int], edge: Edge | None = None) -> Range:
-        """The guards in front of an edge, or those of a link."""
+        """Add the guards in front of an edge, or those of a link."""
         first = len(self.tables.checks)
         entered = {action.unit for action in edge.actions} if edge is not None else set()
         for guard in guards:
@@ -217,7 +218,7 @@ class _Writing:
         return first, len(self.tables.checks)
 
     def _look(self, place: int, guards: Sequence[int]) -> None:
-        """A place looks back at all rows that its guards are decided by."""
+        """Record that a place searches all rows that its guards read."""
         todo = [start for guard in guards for start in self._automaton.guards[guard].starts]
         seen: set[int] = set()
         while todo:
@@ -240,9 +241,9 @@ class _Writing:
                 ]
 
     def _needed(self, gpm: int) -> Iterator[int]:
-        """The columns of a GPM that some guard reads or that tell partial matches apart.
+        """The columns of a GPM that some guard reads or that distinguish partial matches.
 
-        The filters of a step of several events read the columns of all its GPMs.
+        The filters of a step over several events read the columns of all its GPMs.
         """
         plan = self._plan
         live = {register for place in self._automaton.places for register in place.live}

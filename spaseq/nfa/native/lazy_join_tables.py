@@ -1,9 +1,9 @@
-"""Which sequences may be joined lazily, and the tables of the compiled core for it.
+"""The conditions of the lazy join, and its tables for the compiled core.
 
-A chain of single graph patterns under `:` matches wherever its rows, in the order of time, agree
-and fit its filters. They can therefore be joined when the last one comes, in any order
-(`spaseq/nfa/native/_lazy_join.pyx`). That pays where no index serves the filters of a step before
-the last, which is then compared with every group that waits.
+A chain of single graph patterns under `:` matches if its rows, in the order of time, agree and
+satisfy its filters. The rows can therefore be joined when the last one arrives, in any order
+(`spaseq/nfa/native/_lazy_join.pyx`). This pays where no index serves the filters of a step before
+the last, whose rows are otherwise compared with every waiting group.
 """
 
 from __future__ import annotations
@@ -19,33 +19,36 @@ from spaseq.plan.logical import Condition, Occurrence, QueryPlan
 from spaseq.rules import enabled
 
 FEWEST, MOST = 3, 32
-"""Steps of a chain: with two, nothing is gained; the core has a bit for each."""
+"""Bounds on the steps of a chain: with two steps nothing is gained; the core has one bit per step.
+"""
 LISTED, CHOSEN = 4, 256
-"""Rows that are looked at in the time that a match takes, also where it is only chosen among."""
+"""Rows examined in the time that one match takes: a match that is listed, and one that is only a
+candidate of a selection."""
 
 _ON_NUMBERS = frozenset(("<", "<=", ">", ">=", "+", "-", "*", "/"))
 
 
 @dataclass(slots=True)
 class ChainTables:
-    """A chain as rows of numbers; without steps, nothing is ever joined lazily."""
+    """A chain as rows of numbers; without steps, the core never joins lazily."""
 
     steps: list[tuple[int, int]] = field(default_factory=list)
-    """(place, occurrence), from the first on."""
+    """(place, occurrence), from the first step on."""
     columns: list[list[int]] = field(default_factory=list)
-    """By step the columns that its rows are found by."""
+    """By step the columns that index its rows."""
     ranged: list[list[int]] = field(default_factory=list)
     """By step the columns whose values a filter over several steps compares or computes with."""
     tests: list[tuple[int, int]] = field(default_factory=list)
-    """(number among all residual filters, the steps that must be there before it can be asked)."""
+    """(number among all residual filters, set of steps that must be joined before it is evaluated).
+    """
     one: bool = False
-    """Whether one match that a row completes says as much as all."""
+    """Whether one match per completing row suffices."""
     match_worth: int = LISTED
-    """How many rows that are looked at a match counts as that is listed."""
+    """The cost of a listed match, in examined rows."""
 
 
 def tables(plan: QueryPlan, automaton: Automaton) -> ChainTables:
-    """What the core needs to join lazily; nothing where that is never done."""
+    """The tables of the lazy join; empty if the core never joins lazily."""
     if not weighed(plan, automaton):
         return ChainTables()
     steps = _chain(automaton)
@@ -70,12 +73,12 @@ def tables(plan: QueryPlan, automaton: Automaton) -> ChainTables:
 
 
 def weighed(plan: QueryPlan, automaton: Automaton) -> bool:
-    """Whether the core weighs joining lazily against joining as rows come."""
+    """Whether the core weighs the lazy join against the eager one."""
     return visits_groups(plan, automaton) and eager_because(plan, automaton) is None
 
 
 def visits_groups(plan: QueryPlan, automaton: Automaton) -> bool:
-    """Whether a step that is not the last is compared with groups one by one."""
+    """Whether a step before the last is compared with groups one by one."""
     return any(
         _visits(plan, automaton, number, position)
         for number, place in enumerate(automaton.places)
@@ -86,7 +89,7 @@ def visits_groups(plan: QueryPlan, automaton: Automaton) -> bool:
 
 
 def eager_because(plan: QueryPlan, automaton: Automaton) -> str | None:
-    """Why a sequence is always joined as its rows come; None where it may be done lazily."""
+    """Why a sequence is always joined eagerly; None if it may be joined lazily."""
     if not enabled("lazy_join"):
         return "the rule lazy_join is disabled"
     steps = _chain(automaton)
@@ -111,7 +114,7 @@ def eager_because(plan: QueryPlan, automaton: Automaton) -> str | None:
 
 
 def _chain(automaton: Automaton) -> list[tuple[int, int]] | None:
-    """(place, occurrence) of each step, where each can only be followed by the next under `:`."""
+    """(place, occurrence) of each step if `:` leads from each to the next only; else None."""
     if len(automaton.starts) != 1 or automaton.guards:
         return None
     found: list[tuple[int, int]] = []
@@ -132,7 +135,7 @@ def _chain(automaton: Automaton) -> list[tuple[int, int]] | None:
 
 
 def _visits(plan: QueryPlan, automaton: Automaton, number: int, position: int) -> bool:
-    """Whether rows of an edge are compared with more groups than an index leaves."""
+    """Whether rows of an edge are compared with more groups than an index returns."""
     place = automaton.places[number]
     if joins_whole(plan, automaton, number, position):
         return False
@@ -149,9 +152,9 @@ def _visits(plan: QueryPlan, automaton: Automaton, number: int, position: int) -
 def _needs(
     plan: QueryPlan, order: Sequence[Occurrence], step: int, condition: Condition
 ) -> int | None:
-    """The steps, as bits, that settle what a filter of one reads; None where that cannot be said.
+    """The steps, as bits, that determine what a filter reads; None if it cannot be determined.
 
-    A later step must not lend a filter a value that it does not see when it is asked in turn.
+    A later step must not bind a variable that the filter does not see in the eager order.
     """
     needs = 1 << step
     for name in condition.reads:
@@ -178,7 +181,7 @@ def _computed(order: Sequence[Occurrence]) -> frozenset[str]:
 
 
 def _computes(expression: ast.Expr) -> bool:
-    """Whether it is all numbers and truths, and not only a test for equality."""
+    """Whether an expression has only numbers and booleans, and is more than a test for equality."""
     nodes = list(ast.walk(expression))
     return all(
         isinstance(n, ast.Var | ast.Literal | ast.Unary | ast.Binary) for n in nodes

@@ -1,10 +1,10 @@
-"""An edge of an automaton → what an order of its groups alone decides.
+"""An edge of an automaton → what the range index of its groups decides alone.
 
-Where one comparison is all that a row has to fulfil, it is true of every group that lies in the
-range by more than rounding, and nobody has to work it out; of numbers of few digits, it is true of
-all in the range, and of no others. Where what the partial matches remember plays no part beyond it
-either, those that surely fit need no visit: their union is extended by one node, whatever number of
-groups it spans, see `spaseq.nfa.native._sums`.
+If one comparison is the whole filter, it holds for every group that lies in the range by more than
+rounding, and the core skips the evaluation. For numbers of few digits, it holds for all groups in
+the range and for no others. If moreover nothing later reads the registers of the group, the row
+visits no group: it extends the union of the range by one node, whatever number of groups the range
+spans (`spaseq.nfa.native._sums`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _ORDERED = frozenset(("<", "<=", ">", ">="))
 def deciding_operator(
     plan: QueryPlan, automaton: Automaton, number: int, position: int
 ) -> str | None:
-    """The comparison that the order of an edge serves, where it is the only filter there is.
+    """The comparison that the range index of an edge serves, if it is the only filter.
 
-    What an edge compares with is known where it has an order: a register, also for `PREV`.
+    The index compares with a register, also for `PREV`.
     """
     place = automaton.places[number]
     atom = automaton.atoms[place.edges[position].atom]
@@ -41,7 +41,7 @@ def deciding_operator(
 
 
 def joins_whole(plan: QueryPlan, automaton: Automaton, number: int, position: int) -> bool:
-    """Whether an edge of a place only compares one live register, and forgets them all."""
+    """Whether an edge only compares one live register and reads none of them later."""
     place = automaton.places[number]
     edge = place.edges[position]
     atom = automaton.atoms[edge.atom]

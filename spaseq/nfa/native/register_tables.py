@@ -1,10 +1,10 @@
-"""What rows do to registers → tables for the compiled core.
+"""Effects of rows on registers → tables for the compiled core.
 
-A row binds registers; others follow them: the last and the first value over iterations, and
-aggregates. A register that no partial match keeps and no expression reads is for output only,
-which works it out from the matches: nothing follows for it here.
+A row binds registers; other registers follow them: the last and the first value over iterations,
+and aggregates. A register that no partial match stores and no expression reads is for the output
+only, which computes it from the match: it has no followers here.
 
-Invariant: what `RegisterFile` does to an environment, in the same order.
+Invariant: the effects equal those of `RegisterFile` on an environment, in the same order.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from spaseq.plan.logical import Occurrence, QueryPlan, Register
 from spaseq.plan.references import identified
 
 FORGET, COPY, NUMBER, AGAIN, OPEN = range(5)
-"""What taking an edge does to a register, as `Change` in _program.pxd has it."""
+"""The effect of an edge on a register, as `Change` in _program.pxd."""
 LAST_VALUE, FIRST_VALUE, STATE = range(3)
-"""How a register follows a value, as `Following` in _program.pxd has it."""
+"""How a register follows a value, as `Following` in _program.pxd."""
 OPENED, NEVER_BOUND, FAILED = 2**32 - 1, 2**32 - 2, 2**32 - 3
-"""What registers hold that is no term: see _program.pxd."""
+"""Register contents that are no terms: see _program.pxd."""
 ALWAYS_KEPT = frozenset(("value", "previous", "last", "iterations"))
 
 Effect = tuple[int, int, int]
@@ -31,7 +31,7 @@ Follower = tuple[int, int]
 
 
 class NativeRegisters:
-    """The registers of one plan, as the core keeps them."""
+    """The registers of one plan, as the core stores them."""
 
     def __init__(self, plan: QueryPlan, automaton: Automaton, registers: RegisterFile):
         self._plan = plan
@@ -40,7 +40,7 @@ class NativeRegisters:
 
     @cached_property
     def kept(self) -> frozenset[int]:
-        """Those that the core keeps: what partial matches remember or expressions read."""
+        """The registers that the core stores: those of partial matches and of expressions."""
         read = frozenset[str]().union(
             *(condition.reads for o in self._plan.occurrences for condition in o.conditions)
         )
@@ -69,9 +69,9 @@ class NativeRegisters:
         return [number for number in numbers if number in self.kept]
 
     def keeps_rows(self, occurrence: Occurrence) -> bool:
-        """Whether the window must have the terms of a row before it is bound.
+        """Whether the terms of a row enter the window before the row is bound.
 
-        What is worked out of them, for a BIND or an aggregate, has to outlive the event.
+        A BIND or an aggregate computes terms from them, which must outlive the event.
         """
         variables = self._plan.gpms[occurrence.gpm].variables
         return bool(occurrence.assignments) or any(
@@ -79,7 +79,7 @@ class NativeRegisters:
         )
 
     def effects(self, action: Action) -> Iterator[Effect]:
-        """What `RegisterFile.enter` does, register by register."""
+        """The effects of `RegisterFile.enter`, register by register."""
         following = [(n, r) for n, r in self._numbered() if r.unit == action.unit]
         for number, register in self._numbered():
             if register.scope == action.unit:
@@ -98,9 +98,9 @@ class NativeRegisters:
                 yield OPEN, number, 0
 
     def compared(self, gpm: int) -> Iterator[int]:
-        """The columns of which it matters whether they have the term that a register has.
+        """The columns whose term, not only its value, is compared with a register.
 
-        That is none that one step alone binds, as long as expressions only ask for its value.
+        A variable that a single step binds is exempt, as long as expressions read only its value.
         """
         read = {
             name
@@ -118,7 +118,7 @@ class NativeRegisters:
                 yield column
 
     def _bound_once(self, name: str) -> bool:
-        """Whether a variable has its value from one step that does not iterate."""
+        """Whether a single step that does not iterate binds a variable."""
         binding = [o for o in self._plan.occurrences if name in bound_by(self._plan, o)]
         return len(binding) == 1 and not binding[0].units
 

@@ -1,12 +1,11 @@
-"""Edges whose steps are known beforehand: what a group remembers next, and where it is from.
+"""Straight edges: edges whose target registers are copies.
 
-A step binds a row in the environment of a group: iterations begin, variables take terms or have
-to agree with them, and the next place keeps some of what there is then. Where no number that only
-a run knows decides what becomes of a register, all of it is a list of copies, worked out here
-once: the edge is straight. Where a row leaves a variable of such a list unbound, or does not
-agree, its step is taken as any other.
+A step binds a row in the environment of a group: iterations begin, variables take terms or must
+agree with them, and the next place stores some of the registers. If the origin of every register is
+known at compile time, the step is a list of copies, computed here: the edge is straight. A row that
+leaves a variable of the list unbound, or does not agree, takes the general path.
 
-Invariant: what a straight edge copies is what `enter` and `bind` of _program.pxd would leave.
+Invariant: a straight edge copies what `enter` and `bind` of _program.pxd would leave.
 """
 
 from __future__ import annotations
@@ -18,27 +17,26 @@ from spaseq.nfa.native.register_tables import COPY, FORGET, LAST_VALUE, NUMBER, 
 from spaseq.rules import enabled
 
 ROW, GROUP, GIVEN = range(3)
-"""Where a register is from, as `Source` in _program.pxd has it: a column of the row, a live
-register of the group, a number that is known."""
+"""The origin of a register, as `Origin` in _program.pxd: a column of the row, a live register of
+the group, a constant."""
 UNBOUND = (GIVEN, 0)
 ANY = 2**32 - 1
 
 Source = tuple[int, int]
 Binding = tuple[int, int, Sequence[Follower]]
-"""(column of a row, register, what follows that)."""
+"""(column of a row, register, its followers)."""
 
 
 @dataclass(slots=True)
 class StraightTables:
-    """Ranges are (first, end) of the list they speak of."""
+    """Straight edges as rows of numbers; ranges are (first, end) of the named list."""
 
     edges: list[tuple[bool, int, int]] = field(default_factory=list)
-    """(whether it is straight, its agreements)."""
+    """(whether the edge is straight, its agreements)."""
     agreements: list[tuple[int, int]] = field(default_factory=list)
-    """(column that must be bound, the live register of the group that must have its term, or
-    `ANY`)."""
+    """(column that must be bound, the live register of the group that must equal it, or `ANY`)."""
     links: list[tuple[int, int]] = field(default_factory=list)
-    """What the place that a link leads to remembers, as a range of `sources`."""
+    """The registers of the place that a link leads to, as a range of `sources`."""
     sources: list[Source] = field(default_factory=list)
 
     def add(
@@ -48,9 +46,10 @@ class StraightTables:
         bindings: Iterable[Binding] | None,
         targets: Sequence[Sequence[int] | None],
     ) -> None:
-        """The next edge, from the live registers of its place to those of its links' places.
+        """Add the next edge, from the live registers of its place to those of its targets.
 
-        No bindings: its step is not one of rows alone. No target: a link has bounds that count.
+        `bindings` is None if the step is more than a row. A target is None if bounds restrict its
+        link.
         """
         step = _Step(live)
         straight = (
@@ -71,7 +70,7 @@ class StraightTables:
 
 
 class _Step:
-    """An environment whose registers are known by where they are from."""
+    """An environment that records the origin of each register."""
 
     def __init__(self, live: Sequence[int]):
         self.sources: dict[int, Source] = {
@@ -80,7 +79,7 @@ class _Step:
         self.agreements: list[tuple[int, int]] = []
 
     def enters(self, effect: Effect) -> bool:
-        """Whether it is known what an effect leaves in its register."""
+        """Apply an effect; False if its result is known at run time only."""
         change, register, other = effect
         if change == FORGET:
             self.sources[register] = UNBOUND
@@ -93,7 +92,7 @@ class _Step:
         return True
 
     def binds(self, binding: Binding) -> bool:
-        """Whether it is known what a row's column leaves in its register and behind it."""
+        """Bind a column of a row; False if the result is known at run time only."""
         column, register, followers = binding
         kind, position = self.sources.get(register, UNBOUND)
         if kind == GROUP:

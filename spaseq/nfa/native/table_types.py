@@ -1,4 +1,4 @@
-"""The tables that the compiled core runs, as rows of numbers."""
+"""The types of the tables that the compiled core runs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from spaseq.nfa.native.straight_edges import StraightTables
 
 Range = tuple[int, int]
 Index = tuple[list[int], int]
-"""The positions of live registers that an index reads, and of the one it is ordered by or -1."""
+"""(Positions of the live registers that an index reads, position of the register it orders by or
+-1)."""
 
 RELATIONS: tuple[Relation, ...] = ("less", "equal", "greater")
-CLOSING = "w"  # the operator of the places where matches wait for their windows to close
+CLOSING = "w"  # operator of the places where matches wait for their windows to close
 
 
 class EdgeRow(NamedTuple):
-    """An edge of a place, as `Edge` in _program.pxd has it; ranges are of the lists beside it."""
+    """An edge of a place, as `Edge` in _program.pxd; ranges refer to the lists beside it."""
 
     occurrence: int
     effects: int
@@ -39,35 +40,35 @@ class EdgeRow(NamedTuple):
 
 @dataclass(slots=True)
 class CoreTables:
-    """An automaton as rows of numbers; ranges are (first, end) of the list they speak of."""
+    """An automaton as rows of numbers; ranges are (first, end) of the named list."""
 
     size: int
     tumbling: bool
     counted: bool
     endless: bool
-    """Whether there is no window."""
+    """Whether the query has no window."""
     windows: int
-    """How many windows back somebody may look."""
+    """How many windows back a search may reach."""
     cells: int
-    """Of an environment: registers, then what expressions see of some of them."""
+    """Cells of an environment: registers, then views of some of them."""
     kept: frozenset[int]
-    """The registers that the core keeps."""
+    """The registers that the core stores."""
     places: list[tuple[str | None, int, int, list[Index], int]] = field(default_factory=list)
     """(operator, live registers as a range of `numbers`, indexes, first edge)."""
     edges: list[EdgeRow] = field(default_factory=list)
-    """(occurrence or, of several graph patterns, the greatest number, effects, links, index or 0,
-    key columns, column that an ordered index compares, how (in `RELATIONS`), `joins_whole`,
-    whether there is a `deciding_operator`, whether equal ones do not fit it)."""
+    """(occurrence or, over several graph patterns, the greatest number; effects; links; index or 0;
+    key columns; column that a range index compares; its position in `RELATIONS`; `joins_whole`;
+    whether there is a `deciding_operator`; whether it excludes equality)."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
     bounds: list[tuple[int, int, int]] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     bindings: list[tuple[int, int, int, int]] = field(default_factory=list)
-    """(column of a row, register, what follows that as a range of `followers`)."""
+    """(column of a row, register, its followers as a range of `followers`)."""
     followers: list[Follower] = field(default_factory=list)
     occurrences: list[tuple[int, int, int, int, int, bool, bool]] = field(default_factory=list)
-    """(bindings of its columns as a range, end of those of its BINDs, which come next, counting
-    registers as a range of `numbers`, whether the window has its rows before they are bound,
-    whether there are residual filters)."""
+    """(bindings of its columns as a range, end of the bindings of its BINDs, which come next,
+    counting registers as a range of `numbers`, whether its terms enter the window before the row is
+    bound, whether it has residual filters)."""
     numbers: list[int] = field(default_factory=list)
     ways: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     """(place, edge, index of a conjunction and its columns as a range) by GPM."""
@@ -76,31 +77,32 @@ class CoreTables:
     """Columns that a row must bind, by GPM."""
     required_first: list[int] = field(default_factory=list)
     compared: list[int] = field(default_factory=list)
-    """Columns that are compared with what registers hold, by GPM."""
+    """Columns that are compared with registers, by GPM."""
     compared_first: list[int] = field(default_factory=list)
     sightings: list[tuple[int, int, int, int, int, bool]] = field(default_factory=list)
-    """(place, occurrence, index or 0, key columns, whether negated) of guards, by GPM."""
+    """(place, occurrence, index or 0, key columns, whether negated) of guards decided on sight, by
+    GPM."""
     sighting_first: list[int] = field(default_factory=list)
     partition: list[list[int]] = field(default_factory=list)
-    """Per GPM the columns of a key; none where it does not have all of its variables."""
+    """Per GPM the columns of a partition key; empty if the GPM lacks one of its variables."""
     partition_registers: list[int] = field(default_factory=list)
-    """Those that hold a key."""
+    """The registers that hold a partition key."""
     edge_gpms: list[list[int]] = field(default_factory=list)
     """Per edge the GPMs of its step."""
     width: int = 0
-    """Of a key."""
+    """Number of columns of a partition key."""
     tracked: bool = False
-    """Whether strict contiguity asks which events each partition has."""
+    """Whether strict contiguity needs the events of each partition."""
     adjacent: bool = False
-    """Whether strict contiguity is asked for anywhere: events that match nothing count then."""
+    """Whether any operator is strict, so that events without matches count."""
     recorded: bool = False
-    """Whether it also asks at which instants they came."""
+    """Whether it also needs the instants of these events."""
     apart: bool = False
     """Whether each partition skips past its own matches."""
     closing: list[Link] = field(default_factory=list)
     """The links to the places after the automaton's own, where matches wait."""
     firsts: list[Range] = field(default_factory=list)
-    """(iteration register, cell that says whether it is the first iteration)."""
+    """(iteration register, cell that holds whether it is the first iteration)."""
     straight: StraightTables = field(default_factory=StraightTables)
     search: SearchTables = field(default_factory=SearchTables)
     chain: ChainTables = field(default_factory=ChainTables)

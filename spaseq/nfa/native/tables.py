@@ -20,17 +20,17 @@ _NOBODY = _NO_LIMIT = 2**32 - 1
 
 
 def joins_strictly(plan: QueryPlan, automaton: Automaton) -> bool:
-    """Whether the core runs every operator as `,`, so that nothing else is left to drop.
+    """Whether the core runs every operator as `,`, so that no match is dropped afterwards.
 
-    That is what `EMIT STRICT` asks for: of single steps, what is contiguous throughout is what
-    each step follows at the next instant (of its partition), and that is the first acceptable
-    one too. Where the automaton looks back, matches are dropped in the end.
+    This implements `EMIT STRICT`. For single steps, a contiguous match is one in which each step
+    follows at the next instant (of its partition), which is also the first acceptable instant. If
+    the automaton looks back, matches are dropped at the end instead.
     """
     return plan.emit == "STRICT" and not looks_back(automaton)
 
 
 def operator_of(plan: QueryPlan, automaton: Automaton, place: Place) -> str | None:
-    """The operator that the core runs a place by."""
+    """The operator that the core uses for a place."""
     return "," if joins_strictly(plan, automaton) else place.operator
 
 
@@ -47,7 +47,7 @@ def looks_back(automaton: Automaton) -> bool:
 
 
 def closing_registers(plan: QueryPlan, automaton: Automaton, link: Link) -> tuple[int, ...]:
-    """What a match that waits for its window to close still has to remember."""
+    """The registers of a match that waits for its window to close."""
     read = {number for guard in link.guards for number in automaton.guards[guard].reads}
     if _contiguous_inside(automaton):
         read.update(n for n, r in enumerate(plan.registers) if r.name in plan.partition)
@@ -55,13 +55,13 @@ def closing_registers(plan: QueryPlan, automaton: Automaton, link: Link) -> tupl
 
 
 def _contiguous_inside(automaton: Automaton) -> bool:
-    """Whether strict contiguity is asked for inside a guard."""
+    """Whether a `,` occurs inside a guard."""
     inside = fragment_places(automaton)
     return any(automaton.places[number].operator == "," for number in inside)
 
 
 def tables(plan: QueryPlan, automaton: Automaton, registers: RegisterFile) -> CoreTables:
-    """The tables of an automaton that is fit for the core."""
+    """The tables of an automaton that the core can run."""
     writing = _Writing(plan, automaton, registers)
     writing.write()
     return writing.tables
@@ -181,7 +181,7 @@ class _Writing:
             )
 
     def _bindings(self, occurrence: int) -> list[Binding] | None:
-        """What binding a row of an occurrence is, where that is all there is to do."""
+        """The bindings of an occurrence; None if its rows do more than bind columns."""
         first, end, assigned, count, counts, keeps, _ = self.tables.occurrences[occurrence]
         if assigned > end or counts > count or keeps:
             return None
@@ -205,7 +205,7 @@ class _Writing:
         self.tables.way_first.append(len(self.tables.ways))
 
     def _add_joint(self, number: int, position: int, indexes: list[Index]) -> None:
-        """The indexes by which the last row of a conjunction finds those who wait."""
+        """Add the indexes by which the last row of a conjunction finds waiting groups."""
         place = self._automaton.places[number]
         taken = self._automaton.atoms[place.edges[position].atom].occurrences
         for occurrence, keys in zip(taken, place.joint[position], strict=False):
@@ -302,7 +302,7 @@ class _Writing:
         return target, first, len(self.tables.bounds)
 
     def _waiting_place(self, link: Link) -> int:
-        """Where matches wait for their windows to close: after the automaton's own places."""
+        """The place where matches wait for their windows to close; it follows all others."""
         known = self._waiting.get(link.guards)
         if known is not None:
             return known
@@ -316,7 +316,7 @@ class _Writing:
         return number
 
     def _shared_sightings(self, link: Link) -> Sequence[Sighting]:
-        """Those of a link, by what all matches with the same guards have bound."""
+        """The sightings of a link, keyed by the registers that all matches with its guards bind."""
         same = [
             other.sightings
             for atom in self._automaton.atoms
