@@ -362,7 +362,8 @@ cdef class NativeMatcher:
         self.basic_only = self._is_basic_only(&self.nodes[self.node_count - 1])
         # Beyond 64 views some share a bit of `present`, which then does not name one view.
         self.single_step = (
-            enabled("single_triples") and self.basic_only and len(flat.steps) == 1 and graph.view_count <= 64
+            enabled("single_triples") and self.basic_only and len(flat.steps) == 1
+            and graph.view_count <= 64
             and not any(code.exists for code in codes)
         )
 
