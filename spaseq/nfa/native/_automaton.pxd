@@ -18,8 +18,8 @@ from spaseq.nfa.native._window cimport Window, since_of, tick
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 
-# Those who wait for the rows of a graph pattern: `count` GPMs, and all of their ways to places
-# where anybody waits.
+# The recipients of the rows of an event: `count` GPMs, and their ways to starts and to places with
+# waiting groups.
 cdef struct Audience:
     uint32_t* gpms
     uint32_t count
@@ -29,7 +29,7 @@ cdef struct Audience:
 
 @cython.final
 cdef class AutomatonCore:
-    # The parts, each of which knows only those above it.
+    # The parts; each refers only to those above it.
     cdef readonly Tables tables
     cdef readonly Window window
     cdef readonly CurrentEvent event
@@ -42,19 +42,20 @@ cdef class AutomatonCore:
     cdef readonly Transitions transitions
     cdef readonly LazyJoin lazy_join
     cdef bint passes            # some place only waits for the next instant
-    cdef bint adjacent          # strict contiguity is asked for somewhere
-    cdef uint8_t* concerned     # per GPM: whether its rows concern others than those who wait
-    cdef bint plain             # there is no such GPM
-    # Bounds, see spaseq.rdf.limits; and how much was there before the event at hand.
+    cdef bint adjacent          # some operator is strict
+    cdef uint8_t* concerned     # per GPM: whether its rows concern more than the waiting groups
+    cdef bint plain             # no GPM does
+    # Limits, see spaseq.rdf.limits; and the counts before the current event.
     cdef uint64_t most_groups, kept_groups, sweep_at
     cdef bint sheds
     cdef uint32_t pending_before, values_before, touched_before, accepted_before
-    cdef public uint64_t forbidden  # waiting matches that were gone when their window closed
+    cdef public uint64_t forbidden  # waiting matches that guards removed before their window closed
 
     cdef inline bint waits(self, uint32_t gpm) noexcept nogil:
-        """Whether somebody waits for rows of a GPM.
+        """Whether a group waits for rows of a GPM.
 
-        That holds until places turn that concern it; where rows are joined lazily, until the next.
+        The answer holds until `turned` names one of its places; under the lazy join, until the next
+        event.
         """
         return self.lazy_join.may_follow(gpm) if self.lazy_join.lazy else self._is_awaited(gpm)
     cdef bint _is_looked_at(self, uint32_t gpm) noexcept nogil
@@ -66,7 +67,7 @@ cdef class AutomatonCore:
     cdef inline int present(
         self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
     ) except -1 nogil:
-        """The event whose rows are fed next; how much there is before it is known to `relieve`."""
+        """Make an event current, and record the counts that `relieve` restores."""
         self.pending_before = self.instant.pending_count
         self.values_before = self.instant.value_count
         self.touched_before = self.instant.touched_count
@@ -77,7 +78,7 @@ cdef class AutomatonCore:
     cdef inline int feed(
         self, const Audience* those, const term_t* row, uint32_t width
     ) except -1 nogil:
-        """One row of the presented event, for those who wait for it."""
+        """Process one row of the current event for its recipients."""
         take_row(self.event, row, width)
         if not self.plain:
             return self._feed_each(those, row, width)
@@ -87,13 +88,13 @@ cdef class AutomatonCore:
         self, const Audience* those, const term_t* row, uint32_t width
     ) except -1 nogil
     cdef inline uint32_t way_count(self, uint32_t gpm) noexcept nogil:
-        """How many places the rows of a GPM may be taken in."""
+        """The number of ways of a GPM."""
         return self.tables.way_first[gpm + 1] - self.tables.way_first[gpm]
     cdef uint32_t list_ways(self, uint32_t gpm, Way** ways) noexcept nogil
     cdef int _feed_one(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef inline int begin_instant(self, int64_t micros) except -1 nogil:
-        """The next instant begins, at a time not before the last one's."""
+        """Begin the next instant, at a time not before the last one's."""
         self.event.turn += 1
         tick(self.window, micros)
         assert self.window.reach <= self.window.bound

@@ -1,17 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Rows → complete matches, in machine integers: registers over a tECS.
 
-For each place a table of groups, one for each valuation of the registers that something
-further on can still read; all partial matches of a group are one union of the tECS. A row
-meets the groups that agree with it on the registers an index knows, or all of them; one that
-fits extends the whole union by one node, whatever number of partial matches it holds. What
-an instant brings becomes visible when it closes, for nothing follows an event of its own
-instant.
+Each place has a table of groups, one for each valuation of its live registers; all partial matches
+of a group are one union of the tECS. A row is joined to the groups that agree with it on the
+registers of an index, or to all of them. A group that fits is extended by one node, whatever number
+of partial matches it holds. The additions of an instant become visible when the instant closes,
+since nothing follows an event of its own instant.
 
-Invariants: terms in registers and labels are permanent or of the window; a group whose
-`latest` lies before the bound is dead, and nothing it refers to is followed. Cost of a row:
-constant for each group it meets. Source: Bucchi et al., CORE; Alevizos et al., Register Match
-Automata.
+Invariants: terms in registers and labels are permanent or of the window; a group whose `latest`
+lies before the bound is dead, and its references are never followed. Cost of a row: constant for
+each group that it visits. Source: Bucchi et al., CORE; Alevizos et al., Register Match Automata.
 """
 
 from spaseq.nfa.native._window cimport since_of
@@ -88,7 +86,7 @@ cdef class AutomatonCore:
     # ---------------------------------------------------------------- instants
 
     cdef int end_instant(self) except -1 nogil:
-        """Nothing more comes at the open instant: what it brought becomes visible."""
+        """Close the open instant: its additions become visible."""
         cdef uint32_t i
         cdef const Touched* touched
         if self.joins.beginning_count:
@@ -113,9 +111,9 @@ cdef class AutomatonCore:
         return 0
 
     cdef int _take_leave(self, Groups groups, const Touched* touched) except -1 nogil:
-        """A group goes that has been taken, or that the window has passed over."""
+        """Remove a group that a `;` place has joined, or that has expired."""
         cdef Group* group = group_at(groups, touched.group)
-        if not group.alive:  # it has been shed
+        if not group.alive:  # the group has been shed
             return 0
         place_at(self.tables, touched.place).expired += latest_of(group) < self.window.bound
         return drop(groups, touched.group)
@@ -126,7 +124,7 @@ cdef class AutomatonCore:
         return self._pass_over(groups)
 
     cdef uint64_t _living(self) noexcept nogil:
-        """How many groups and waiting matches there are, even if the window has passed them."""
+        """The number of groups and waiting matches, including expired ones."""
         cdef uint64_t found = self.window.awaited_count
         cdef uint32_t i
         for i in range(self.tables.place_count):
@@ -135,10 +133,10 @@ cdef class AutomatonCore:
         return found
 
     cdef int _pass_over(self, Groups groups) except -1 nogil:
-        """The groups of a `,` place have met the one instant they could be joined at.
+        """Age the groups of a `,` place, whose only joinable instant has passed.
 
-        They stay, without members, for one more, so that who comes too late is counted; the
-        complement of `latest` tells whether the window still has their registers' terms.
+        A group stays, without members, for one more instant, so that late rows are counted. The
+        complement of `latest` preserves whether its registers' terms are still in the window.
         """
         cdef uint32_t i = groups.living
         cdef Group* group
@@ -155,7 +153,7 @@ cdef class AutomatonCore:
         return 0
 
     cdef int _sweep(self) except -1 nogil:
-        """Drop the groups that the window has passed over, and more if there are too many."""
+        """Remove expired groups, and shed more if they exceed the limit."""
         cdef uint32_t i
         cdef uint64_t living
         for i in range(self.tables.place_count):
@@ -182,21 +180,21 @@ cdef class AutomatonCore:
         return 0
 
     def limit(self, uint64_t groups, uint64_t kept, uint64_t steps, bint sheds):
-        """Set the bounds: groups, those that are left when some are shed, steps of an event."""
+        """Set the limits: groups, groups left after shedding, steps of an event."""
         self.most_groups, self.kept_groups, self.sheds = groups, kept, sheds
         bound_effort(&self.event.effort, steps)
         self.sweep_at = min(self.sweep_at, groups)
         if groups < NO_LIMIT or steps < NO_LIMIT:
-            # Bounds speak of groups; and rows of an event that is taken back would stay.
+            # A limit counts groups, and rows of an event that is undone would stay.
             self.lazy_join.bounded = True
             self.lazy_join.join(False)
 
     cdef int relieve(self) except -1 nogil:
-        """The event at hand ran out of steps: undo it, and let half of the groups go it met."""
+        """Undo the current event, which ran out of steps; shed half of the groups it visited."""
         cdef uint32_t place = self.event.spent_place
         cdef uint64_t waiting = held(self.tables, self.window, self.instant.groups, place)
         cdef Touched* undone
-        # What is looked back at cannot be taken back.
+        # Buffered rows cannot be undone.
         if not self.sheds or self.conjunction.looking or not waiting:
             with gil:
                 raise LimitReached("steps", place)
@@ -213,7 +211,7 @@ cdef class AutomatonCore:
     # ---------------------------------------------------------------- one event
 
     cdef uint64_t places_of(self, uint32_t gpm) noexcept nogil:
-        """The places where those wait who may wait for rows of a GPM, see `bit_of_place`."""
+        """The places whose groups may wait for rows of a GPM, see `bit_of_place`."""
         cdef uint32_t i
         cdef uint64_t found = 0
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
@@ -225,7 +223,7 @@ cdef class AutomatonCore:
         return found
 
     cdef bint _is_looked_at(self, uint32_t gpm) noexcept nogil:
-        """Whether a partial match waits that may look back at rows of a GPM."""
+        """Whether a group waits that may search rows of a GPM."""
         cdef uint32_t i, place
         for i in range(self.conjunction.looks[gpm].first, self.conjunction.looks[gpm].end):
             place = self.conjunction.lookers[i]
@@ -254,7 +252,7 @@ cdef class AutomatonCore:
         return False
 
     cdef int came_early(self, uint32_t gpm, uint64_t events) noexcept nogil:
-        """Events came when nobody waited for rows of a GPM."""
+        """Count events of a GPM that arrived while no group was waiting."""
         cdef uint32_t i
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
             place_at(self.tables, self.tables.ways[i].place).early += events
@@ -265,7 +263,7 @@ cdef class AutomatonCore:
         return self.adjacent or self.window.counted or self.lazy_join.chain_length != 0
 
     cdef uint32_t list_ways(self, uint32_t gpm, Way** ways) noexcept nogil:
-        """List the ways of a GPM to places where anybody waits, or may begin; how many."""
+        """List the ways of a GPM to starts and to places with waiting groups; how many."""
         cdef uint32_t i, found = 0
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
             if not self.tables.ways[i].at.operator or (
@@ -278,7 +276,7 @@ cdef class AutomatonCore:
     cdef int _feed_each(
         self, const Audience* those, const term_t* row, uint32_t width
     ) except -1 nogil:
-        """The row at hand, where that of some GPM concerns others than those who wait for it."""
+        """Process the current row if some of its GPMs concern more than the waiting groups."""
         cdef uint32_t i
         cdef bint concerned = False
         for i in range(those.count):
@@ -291,7 +289,7 @@ cdef class AutomatonCore:
         return self.transitions.meet_all(those.ways, those.way_count, width, NULL)
 
     cdef int _feed_one(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
-        """The row at hand, where it may concern others than those who wait for it."""
+        """Process the current row for one GPM, including guards, buffers and partitions."""
         cdef uint32_t i
         cdef Way* way
         if not self.event.row_kept:
@@ -309,7 +307,7 @@ cdef class AutomatonCore:
         return 0
 
     cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
-        """Who looks back, guards and partitions are told of a row; False: no step may take it."""
+        """Update row buffers, guards and partitions by a row; False if no step may join it."""
         cdef uint32_t i
         cdef Sighting* sighting
         cdef bint keyed = True
@@ -331,7 +329,7 @@ cdef class AutomatonCore:
         return True
 
     cdef int _see(self, Sighting* sighting, uint32_t width, Groups groups) except -1 nogil:
-        """A row that a guard looks for: it ends the groups it agrees with."""
+        """Remove the groups that a row of a guard agrees with."""
         cdef uint32_t i, group
         if sighting.index:
             for i in range(sighting.key_first, sighting.key_end):
@@ -348,7 +346,7 @@ cdef class AutomatonCore:
     cdef int _end(
         self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width
     ) except -1 nogil:
-        """The partial matches of a group end with the instant, if a guard's row fits them."""
+        """Remove a group at the close of the instant if a row of a guard satisfies its filters."""
         cdef Group* group = group_at(groups, number)
         cdef Occurrence* occurrence = &self.tables.occurrences[sighting.occurrence]
         cdef int status
@@ -373,7 +371,7 @@ cdef class AutomatonCore:
         return touch(self.instant, sighting.place, number, group)
 
     cdef int skip_past(self, uint32_t count) except -1 nogil:
-        """Only what starts after the first so many complete matches may still match."""
+        """Skip past the first `count` complete matches: later matches start after them."""
         cdef Node* node
         cdef uint32_t i
         for i in range(count):
@@ -397,19 +395,19 @@ cdef class AutomatonCore:
         self.end_instant()
 
     def skip(self, instant_t first):
-        """Only what starts at an instant or later may still match."""
+        """Reject matches that start before an instant."""
         self.window.skipped = max(self.window.skipped, first)
 
     def shed(self):
-        """How many groups and waiting matches were dropped because there were too many."""
+        """The number of groups and waiting matches shed under a limit."""
         return self.tables.shed() + self.window.shed_matches
 
     @property
     def complete(self):
-        """How many last steps of complete matches there are to `take`."""
+        """The number of last nodes of complete matches not yet taken."""
         return self.instant.accepted_count
 
 
 cdef int _raised() except -1 nogil:
-    """Hand on the Python exception that a filter left."""
+    """Propagate the Python exception that a filter left."""
     return -1

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The complete matches of a core, taken from it as lists of steps.
+"""The complete matches of a core, as lists of steps.
 
-Cost: linear in the steps of what is taken.
+Cost: linear in the steps of the returned matches.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -17,9 +17,10 @@ from spaseq.rdf.limits import LimitReached
 
 
 def take(AutomatonCore core not None, step_of, bint one):
-    """The matches that were completed since the last call: (start, steps, a label) of each.
+    """The matches completed since the last call: (start, steps, a label) of each.
 
-    `one` for each last step is enough; `step_of` makes a step of the addresses of its labels.
+    `one`: one match per last node suffices. `step_of` builds a step from the addresses of its
+    labels.
     """
     cdef uint32_t i, j, parts
     cdef uint64_t left = core.event.effort.most
@@ -57,9 +58,9 @@ def take(AutomatonCore core not None, step_of, bint one):
 
 
 def due(AutomatonCore core not None, before, step_of):
-    """The matches whose windows are over before a time (None: all there are), by start.
+    """The waiting matches whose windows close before a time (None: all), by start.
 
-    That is (time of the start, [(start, steps, a label) of each]).
+    Returns (time of the start, [(start, steps, a label) of each]) pairs; times in microseconds.
     """
     cdef Window window = core.window
     cdef instant_t i = window.bound
@@ -91,7 +92,7 @@ def due(AutomatonCore core not None, before, step_of):
 
 
 cdef bint _forbidden(AutomatonCore core, Awaited* match) except -1:
-    """Whether a guard that is not decided on sight forbids a match whose window is over."""
+    """Whether a guard that is not decided on sight forbids a match whose window has closed."""
     cdef Range checks = core.negation.place_checks[match.place]
     if checks.first == checks.end:
         return False

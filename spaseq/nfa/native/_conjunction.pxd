@@ -1,4 +1,4 @@
-"""What an edge may consume of the rows of the window; see _conjunction.pyx."""
+"""The search for the buffered rows that an edge consumes; see _conjunction.pyx."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -14,14 +14,14 @@ cdef struct Range:
     uint32_t first
     uint32_t end
 
-# One graph pattern of a step, and which of the step's events it may be met by.
+# One graph pattern of a step.
 cdef struct Part:
     uint32_t occurrence
     uint32_t gpm
-    uint32_t operand    # those of one operand share a timestamp
-    uint32_t part       # its place among all patterns of the step
+    uint32_t operand    # parts of one operand share a timestamp
+    uint32_t part       # its position among all patterns of the step
 
-# A filter that can be asked as soon as all registers that it reads are bound.
+# A filter that is evaluated as soon as all registers that it reads are bound.
 cdef struct Early:
     uint32_t number
     uint32_t read_first
@@ -29,28 +29,28 @@ cdef struct Early:
 
 cdef struct Seek
 
-# What to do with a way to take an edge, by the task of the search. 1: the search may stop.
+# Callback for a combination of rows, with the task of the search. 1: the search may stop.
 ctypedef int (*Found)(void* task, Seek* seek) except -1 nogil
 
-# The part of a search for ways to take an edge that its callback may look at.
+# The parameters and the result of a search, as its callback sees them.
 cdef struct Seek:
     uint32_t edge
-    Range choices       # what to look for: lists of parts
-    const term_t* start     # the environment, the iterations of the edge begun
-    instant_t low       # events lie strictly between two instants
+    Range choices       # the alternatives: lists of parts
+    const term_t* start     # the environment after the effects of the edge
+    instant_t low       # events lie strictly between `low` and `high`
     instant_t high
     bint negated        # rows without partition variables count too
-    Label* fresh        # one of them must be this one, NULL: any will do
+    Label* fresh        # a row that the combination must contain, NULL: any
     uint32_t fresh_gpm
     Found found
     void* task
-    # What has been found.
+    # The combination.
     Part* parts
     uint32_t count
-    Label** labels      # for each part
+    Label** labels      # per part
     term_t* cells       # environments, `count` + 1 of them; the last is that after the edge
-    term_t* env         # that one
-    term_t* assigned    # for each part the values of its BINDs, in `most_assigned` cells
+    term_t* env         # the last of `cells`
+    term_t* assigned    # per part the values of its BINDs, in `most_assigned` cells
     instant_t first
     instant_t last
 
@@ -61,13 +61,13 @@ cdef class Conjunction:
     cdef Window window
     cdef CurrentEvent event
     cdef Tecs tecs
-    cdef KeptRows** kept_rows   # per GPM; NULL where nobody looks back
+    cdef KeptRows** kept_rows   # per GPM; NULL where its rows are not searched
     cdef uint32_t gpm_count
     cdef uint32_t* gpms         # per occurrence
     cdef Range* looks           # per GPM, into `lookers`
-    cdef uint32_t* lookers      # the places from which somebody looks back at its rows
+    cdef uint32_t* lookers      # the places that search its rows
     cdef bint* whole            # per GPM: whether its rows may be witnesses
-    cdef Range* columns         # per GPM, into `column_numbers`: those that its rows need
+    cdef Range* columns         # per GPM, into `column_numbers`: the columns that its rows store
     cdef uint32_t* column_numbers
     cdef Range* place_edges     # per place
     cdef Range* edge_choices    # per edge
@@ -80,13 +80,13 @@ cdef class Conjunction:
     cdef Range* early           # per occurrence, into `early_tests`
     cdef Early* early_tests
     cdef uint32_t* early_read
-    cdef bint looking           # whether there is anything to look back at
+    cdef bint looking           # whether any rows are buffered
     cdef term_t** levels        # environments of nested searches
     cdef Label*** level_labels
     cdef uint32_t depth, level_room
-    cdef Label* kept            # the row that was kept last, and what it is of
+    cdef Label* kept            # the last buffered row, and its GPM
     cdef uint32_t kept_gpm
-    cdef readonly uint64_t looked   # rows that were looked at
+    cdef readonly uint64_t looked   # rows examined
 
     cdef int keep(self, uint32_t gpm, uint32_t width, bint keyed) except -1 nogil
     cdef int each_edge(self, Seek* seek, const term_t* env) except -1 nogil

@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Rows of the window → ways to take an edge.
+"""Conjunctions: the combinations of buffered rows that an edge may consume.
 
-An edge over several graph patterns begins with the pattern that has the fewest rows, and goes
-from one to the next by an index wherever a column is bound already; nothing is tried before
-every pattern has a row (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting
-complex events*, DEBS 2015). A filter is asked as soon as all it reads is bound, and a pattern of
-which an index or such a filter leaves little goes before others.
+The search over an edge with several graph patterns starts once every pattern has a row. It begins
+with the pattern that has the fewest rows, and uses an index for each further pattern that has a
+bound column (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting complex
+events*, DEBS 2015). A filter is evaluated as soon as its variables are bound. Patterns that an
+index or such a filter makes selective are joined first.
 
-Invariants: a search changes nothing but its own scratch; rows are looked at newest first, so
-the first way to take an edge of one pattern is the latest. Cost: the rows looked at, counted
-in `looked`, and as steps of the event (`spaseq.rdf.limits`).
+Invariants: a search changes only its own scratch memory; rows are scanned newest first, so the
+first combination for an edge of one pattern is the latest. Cost: the rows examined, counted in
+`looked`, and as steps of the event (`spaseq.rdf.limits`).
 """
 
 from libc.string cimport memcpy, memset
@@ -43,14 +43,14 @@ from spaseq.rdf.limits import LimitReached
 
 cdef const char* LACKING = b"what a guard looks for"
 
-# How many rows an index or a filter is thought to leave one of.
+# Estimated selectivity of an index or a filter: one row in so many.
 cdef uint64_t LEAVES = 8
-# Of the registers that a filter reads: more than there are.
+# Exceeds the number of registers that a filter reads.
 cdef uint32_t NEITHER = 1 << 16
 
 
 cdef class Conjunction:
-    """`rows` are `CoreTables`, with their `search`."""
+    """The row buffers and the search over them; `rows` are `CoreTables`, with their `search`."""
 
     def __cinit__(
         self, rows, Tables tables not None, Window window not None, CurrentEvent event not None
@@ -116,7 +116,7 @@ cdef class Conjunction:
     # ---------------------------------------------------------------- rows
 
     cdef int keep(self, uint32_t gpm, uint32_t width, bint keyed) except -1 nogil:
-        """The row at hand is looked back at as long as the window has its event."""
+        """Buffer the current row for as long as the window may reach its event."""
         cdef KeptRows* rows = self.kept_rows[gpm]
         cdef Label* label = self.tecs.label(width)
         cdef uint32_t i, j
@@ -138,7 +138,7 @@ cdef class Conjunction:
         return rows_add(rows, label, keyed)
 
     cdef int each_edge(self, Seek* seek, const term_t* env) except -1 nogil:
-        """Every way to take the edge of a seek from an environment, until one will do: then 1."""
+        """Enumerate the combinations for the edge of a seek, until the callback stops: then 1."""
         cdef uint32_t level = self.depth
         cdef term_t* entered
         cdef int stopped
@@ -153,7 +153,7 @@ cdef class Conjunction:
         return stopped
 
     cdef int each(self, Seek* seek) except -1 nogil:
-        """Every way to meet one of the choices of a seek, until one will do: then 1."""
+        """Enumerate the combinations for a seek's choices, until the callback stops: then 1."""
         cdef uint32_t i, level = self.depth
         cdef int stopped = 0
         if seek.low < self.window.reach - 1:
@@ -175,7 +175,7 @@ cdef class Conjunction:
         return stopped
 
     cdef int _choose(self, Seek* seek) except -1 nogil:
-        """Every way to meet the parts at hand; nothing is tried before all of them have rows."""
+        """Enumerate the combinations for one choice, once all its parts have rows."""
         cdef uint32_t i
         cdef KeptRows* rows
         for i in range(seek.count):
@@ -193,7 +193,7 @@ cdef class Conjunction:
         return 0
 
     cdef int _extend(self, Seek* seek, uint32_t depth) except -1 nogil:
-        """The parts that are not met yet."""
+        """Join the remaining parts; report the combination if none remains."""
         cdef uint32_t i
         cdef int status
         if depth < seek.count:
@@ -224,7 +224,7 @@ cdef class Conjunction:
         return seek.found(seek.task, seek)
 
     cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept nogil:
-        """The part with the fewest rows, of those that may fit by what is known of them."""
+        """The remaining part with the fewest rows, by the estimated selectivity of each."""
         cdef uint32_t i, best = 0
         cdef uint64_t fewest = 0, count
         cdef KeptRows* rows
@@ -239,7 +239,7 @@ cdef class Conjunction:
         return best
 
     cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept nogil:
-        """Whether an index, or a filter that can be asked then, tells some rows of a part apart."""
+        """Whether an index or a filter that becomes ready is selective for a part."""
         cdef const term_t* env = seek.cells + depth * self.tables.cells
         cdef Occurrence* occurrence = &self.tables.occurrences[seek.parts[part].occurrence]
         cdef KeptRows* rows = self.kept_rows[seek.parts[part].gpm]
@@ -271,7 +271,7 @@ cdef class Conjunction:
         return False
 
     cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1 nogil:
-        """Meet one part with each of its rows."""
+        """Join each buffered row to a part."""
         cdef KeptRows* rows = self.kept_rows[seek.parts[part].gpm]
         cdef const term_t* env = seek.cells + depth * self.tables.cells
         cdef uint32_t i, index = UNINDEXED, slot
@@ -314,7 +314,7 @@ cdef class Conjunction:
         return 0
 
     cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1 nogil:
-        """Meet one part with a row, and go on from there."""
+        """Join one row to a part, and continue with the next part."""
         cdef const term_t* env = seek.cells + depth * self.tables.cells
         cdef term_t* joined = seek.cells + (depth + 1) * self.tables.cells
         cdef Occurrence* occurrence = &self.tables.occurrences[seek.parts[part].occurrence]
@@ -334,7 +334,7 @@ cdef class Conjunction:
         return stopped
 
     cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1 nogil:
-        """Whether a filter is not true of what is bound, with the last part as the last of it."""
+        """Whether a filter that the last row has made ready is not true."""
         cdef uint32_t i, j, k
         cdef bint ready, fresh
         cdef Early* test
@@ -355,7 +355,7 @@ cdef class Conjunction:
         return False
 
     cdef bint _shared(self, Seek* seek, const Label* label) noexcept nogil:
-        """Whether a row is of an event that has been chosen already."""
+        """Whether the combination already contains the event of a row."""
         cdef uint32_t i
         cdef const Label* other
         for i in range(seek.count):
@@ -365,7 +365,7 @@ cdef class Conjunction:
         return False
 
     cdef int deepen(self) except -1 nogil:
-        """Scratch for one more nested search."""
+        """Reserve the scratch memory of one more nested search."""
         cdef uint32_t room
         if self.depth == self.level_room:
             room = 2 * self.level_room + 8
@@ -387,7 +387,7 @@ cdef class Conjunction:
 
 
 cdef int _raised() except -1 nogil:
-    """Hand on the Python exception that a filter left."""
+    """Propagate the Python exception that a filter left."""
     return -1
 
 

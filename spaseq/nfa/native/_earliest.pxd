@@ -1,4 +1,4 @@
-"""Of the matches that are complete, the first by their instants; see _earliest.pyx."""
+"""Selection of the first matches by their instants; see _earliest.pyx."""
 
 cimport cython
 from libc.stdint cimport uint32_t, uint64_t
@@ -6,31 +6,31 @@ from libc.stdint cimport uint32_t, uint64_t
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._tecs cimport Label, Node, Walk, instant_t
 
-# A list of instants, from the last one back: equal lists are one.
+# A list of instants, from the last one back; equal lists are one.
 cdef struct Trail:
     instant_t own
-    uint32_t before     # NONE: it is the first
-    uint32_t depth      # how many there are
-    uint32_t other      # the next one with its hash
-    uint32_t stream     # of its last event, where lists tell streams apart
+    uint32_t before     # NONE: this instant is the first
+    uint32_t depth      # length of the list
+    uint32_t other      # the next list of the hash chain
+    uint32_t stream     # stream of its last event, if lists include streams
 
-# What a node or a union keeps: kept[first:first + count], the first ones first.
+# The lists of a node or a union: kept[first:first + count], in order.
 cdef struct Known:
     size_t address
-    uint32_t stamp      # of another than the present one: forgotten
+    uint32_t stamp      # differs from the current stamp: a stale entry
     uint32_t first
     uint32_t count
 
-# A step of a match that is being listed: what lies below its node keeps a trail.
+# A step of a match being enumerated, with the list that its node must hold.
 cdef struct Part:
     Node* node
     uint32_t trail
-    uint32_t depth      # how many steps come after it
+    uint32_t depth      # number of steps after it
 
 # A match: labels[first:first + length], from the last one back.
 cdef struct Chosen:
     instant_t start
-    uint32_t rank       # of its instants among those that are kept
+    uint32_t rank       # rank of its list among the selected ones
     uint32_t first
     uint32_t length
 
@@ -38,11 +38,11 @@ cdef struct Chosen:
 @cython.final
 cdef class Earliest:
     cdef AutomatonCore core
-    cdef uint32_t most          # how many lists of instants are kept
-    cdef bint apart             # in each partition; lists tell streams apart
-    cdef uint64_t left          # matches that may still be listed
-    cdef instant_t bound        # no match may start before it
-    # What is known of nodes and unions, each by its `union_t`.
+    cdef uint32_t most          # number of lists to select
+    cdef bint apart             # per partition; lists include streams
+    cdef uint64_t left          # matches that may still be enumerated
+    cdef instant_t bound        # the least start of a match
+    # The entries of nodes and unions, keyed by `union_t`.
     cdef Known* known
     cdef uint32_t known_count, known_room, stamp
     cdef Trail* trails
@@ -50,24 +50,24 @@ cdef class Earliest:
     cdef uint32_t trail_count, trail_room
     cdef uint32_t* kept
     cdef uint32_t kept_count, kept_room
-    cdef uint32_t* best         # of all matches
+    cdef uint32_t* best         # the lists of all matches
     cdef uint32_t best_count, best_room
-    cdef uint32_t* both         # room to merge two lists
+    cdef uint32_t* both         # scratch to merge two lists
     cdef uint32_t both_room
-    cdef size_t* todo           # addresses still to be looked at
+    cdef size_t* todo           # addresses still to visit
     cdef uint32_t todo_count, todo_room
-    cdef Part* parts            # still to be followed
+    cdef Part* parts            # steps still to follow
     cdef uint32_t part_count, part_room
-    cdef Label** path           # of the match being listed, the last one's first
+    cdef Label** path           # labels of the match being enumerated, the last one's first
     cdef uint32_t path_room
     cdef Label** labels
     cdef uint32_t label_count, label_room
     cdef Chosen* chosen
     cdef uint32_t chosen_count, chosen_room
-    cdef Node** ends            # room for the last nodes of one partition
+    cdef Node** ends            # scratch for the last nodes of one partition
     cdef uint32_t end_room
-    cdef readonly uint64_t looked   # nodes and unions that were looked at, so far
-    cdef readonly uint64_t listed   # matches that were listed, so far
+    cdef readonly uint64_t looked   # nodes and unions visited so far
+    cdef readonly uint64_t listed   # matches enumerated so far
 
     cdef int choose(self) except -1 nogil
     cdef int _begin(self) noexcept nogil

@@ -1,20 +1,20 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Of the matches that are complete, those that `LIMIT n` or `EMIT ANY` keeps.
+"""Selection for `LIMIT n` and `EMIT ANY`: enumerates only the first of the complete matches.
 
-The chooser lists no others. Matches are ordered by the instants of their events. All that end in
-one node go on alike, so of what one node, or one union, has below it the least n lists of instants
-will do; they are worked out once an instant, as far as the window still reaches. Lists share what
-they have in common: they are kept from their last instant back, and equal ones are one. Then the
-matches that have one of the lists left at the end are listed, following only what keeps them.
+Matches are ordered by the instants of their events. All matches that end in one node continue
+alike, so the least n lists of instants below a node or union suffice. They are computed once per
+instant, as far as the window reaches. Lists are stored from their last instant back and share their
+common beginnings, and equal lists are one. Then the matches of the selected lists are enumerated,
+following only nodes that hold them.
 
-`EMIT ANY` keeps one list in each partition. There a list tells the streams of its events apart,
-which decide between equal instants: so a list is a set of events.
+`EMIT ANY` selects one list in each partition. There a list includes the streams of its events,
+which order equal instants, so a list is a set of events.
 
-Invariant: the matches chosen are those whose instants are one of the first n lists of all, with
-all matches of the same instants: the first n by `spaseq.engine.output` are among them. Of
-`EMIT ANY` they are what `spaseq.nfa.selection` chooses.
-Cost: constant for each node and union below the complete ones, for n = 1 and but for what two
-lists differ in, which are compared from where they part; linear in what is listed.
+Invariant: the selected matches are those whose instants are one of the first n lists, with all
+matches of the same instants: the first n by `spaseq.engine.output` are among them. For `EMIT ANY`
+the selection equals that of `spaseq.nfa.selection`. Cost: constant for each node and union below
+the complete ones for n = 1, apart from the comparison of lists, which begins where they differ;
+linear in the enumerated matches.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -33,12 +33,12 @@ cdef uint32_t NONE = 0xFFFFFFFFu
 
 
 cdef class Earliest:
-    """Chooses among the complete matches of a core.
+    """Selects among the complete matches of a core.
 
     Args:
         core: the automaton; its steps are of single events.
-        most: how many lists of instants are kept.
-        apart: keep them in each partition, and lists of events in place of instants.
+        most: number of lists of instants to select.
+        apart: select per partition, by lists of events instead of instants.
     """
 
     def __cinit__(self, AutomatonCore core not None, uint32_t most, bint apart):
@@ -66,9 +66,9 @@ cdef class Earliest:
         give_back(self.ends)
 
     def take(self):
-        """The chosen ones of the matches completed since the last call, as lists of labels.
+        """The selected ones of the matches completed since the last call.
 
-        That is (start, addresses of the labels, first to last) of each.
+        Returns (start, addresses of the labels, first to last) of each.
         """
         cdef uint32_t count
         cdef list found = []
@@ -99,7 +99,7 @@ cdef class Earliest:
         return groups.values()
 
     cdef list _taken(self):
-        """The chosen matches as (start, addresses of the labels)."""
+        """The selected matches as (start, addresses of the labels)."""
         cdef uint32_t i, j
         cdef Chosen* match
         cdef list found = []
@@ -115,20 +115,20 @@ cdef class Earliest:
         return found
 
     cdef int choose(self) except -1 nogil:
-        """Choose among the matches completed since the last call; `chosen` are in order."""
+        """Select among the matches completed since the last call; `chosen` are in order."""
         self._begin()
         self._choose(self.core.instant.accepted, self.core.instant.accepted_count)
         self.core.instant.accepted_count = 0
         return 0
 
     cdef int _begin(self) noexcept nogil:
-        """The next choice: no more matches than this may be listed."""
+        """Begin a selection: reset the number of matches that may be enumerated."""
         self.core.event.turn += 1
         self.left = self.core.event.effort.most
         return 0
 
     cdef int _choose(self, Node** ends, uint32_t count) except -1 nogil:
-        """Choose among the matches that end in some nodes."""
+        """Select among the matches that end in some nodes."""
         cdef uint32_t i, j
         cdef Known* known
         self.best_count = self.chosen_count = self.label_count = 0
@@ -149,7 +149,7 @@ cdef class Earliest:
         return 0
 
     cdef int turn_to(self, uint32_t number) except -1 nogil:
-        """Have the core's walk stand at one of the chosen matches."""
+        """Position the core's walk at one of the selected matches."""
         return self._stand(self.core.transitions.walk, &self.chosen[number])
 
     cdef int _stand(self, Walk walk, const Chosen* match) except -1 nogil:
@@ -163,12 +163,12 @@ cdef class Earliest:
     # ---------------------------------------------------------------- what is kept
 
     cdef bint _look_at(self, Node* end) except -1 nogil:
-        """Whether some match that ends in a node may still match; if so, it is known what."""
+        """Compute the lists of a last node; False if all of its matches have expired."""
         cdef instant_t bound = self.core.since_at(end)
         if end.latest < bound:
             return False
         if bound != self.bound:
-            # What is kept below depends on it.
+            # The lists below depend on the bound.
             self.bound = bound
             self.known_count = self.kept_count = 0
             self.stamp += 1
@@ -180,7 +180,7 @@ cdef class Earliest:
         return True
 
     cdef int _look_below(self, size_t top) except -1 nogil:
-        """Work out what a node keeps; deepest first and without recursion."""
+        """Compute the lists of a node; bottom-up without recursion."""
         cdef size_t[3] below
         cdef size_t address
         cdef uint32_t i, count, before
@@ -200,7 +200,7 @@ cdef class Earliest:
         return 0
 
     cdef uint32_t _below(self, size_t address, size_t* below) noexcept nogil:
-        """What lies below a node, or a union: its addresses."""
+        """The addresses below a node or a union."""
         cdef Cell* cell
         cdef uint32_t count = 0
         if not address & UNION:
@@ -219,7 +219,7 @@ cdef class Earliest:
         return count
 
     cdef int _settle(self, size_t address, const size_t* below, uint32_t count) except -1 nogil:
-        """What a node or a union keeps, of which all below is known."""
+        """Compute the lists of a node or a union whose parts are known."""
         cdef Known* own
         cdef Known* part
         cdef uint32_t i, found = 0, first = self.kept_count
@@ -252,7 +252,7 @@ cdef class Earliest:
     cdef uint32_t _merged(
         self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
     ) except? 0xFFFFFFFF nogil:
-        """Merge lists of trails, the first ones first, into the former; how many it has then."""
+        """Merge sorted trails into the former array; the number that it holds then."""
         cdef uint32_t i = 0, j = 0, total = 0
         if self.most == 1 and count and other_count:
             if self._precedes(others[0], into[0]):
@@ -276,9 +276,9 @@ cdef class Earliest:
         return total
 
     cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept nogil:
-        """Whether a list of instants comes before another one; what goes on, before its end.
+        """Whether a list of instants precedes another one; a continuation precedes its prefix.
 
-        Of equal instants the streams decide, at the first event that differs.
+        Among equal instants the streams decide, at the first event that differs.
         """
         cdef Trail* trails = self.trails
         cdef bint level = trails[one].depth == trails[other].depth
@@ -302,7 +302,7 @@ cdef class Earliest:
     # ---------------------------------------------------------------- tables
 
     cdef uint32_t _trail(self, uint32_t before, const Label* last) except? 0xFFFFFFFF nogil:
-        """The list of instants that goes on from another one."""
+        """The list that extends another one by the instant of a label."""
         cdef instant_t own = last.instant
         cdef uint32_t stream = last.stream if self.apart else 0
         cdef uint32_t* head = &self.heads[_place_of(before, own) & (self.trail_room - 1)]
@@ -347,7 +347,7 @@ cdef class Earliest:
         return 0
 
     cdef Known* _find(self, size_t address) noexcept nogil:
-        """What is known of a node or a union, or NULL."""
+        """The entry of a node or a union, or NULL."""
         cdef uint32_t place = _hash(address) & (self.known_room - 1)
         while self.known[place].stamp == self.stamp:
             if self.known[place].address == address:
@@ -356,7 +356,7 @@ cdef class Earliest:
         return NULL
 
     cdef Known* _enter(self, size_t address) except NULL nogil:
-        """Room for what is known of a node or a union, which is not in the table."""
+        """Create the entry of a node or a union without one."""
         cdef Known* old = self.known
         cdef uint32_t i, place, room = self.known_room
         if 2 * self.known_count >= room:
@@ -383,7 +383,7 @@ cdef class Earliest:
         return 0
 
     cdef int _make_room(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1 nogil:
-        """Room for so many trails."""
+        """Make room for `wanted` trails."""
         if wanted > room[0]:
             wanted = 2 * wanted + 16
             trails[0] = <uint32_t*>longer(trails[0], wanted, sizeof(uint32_t), LACKING)
@@ -401,7 +401,7 @@ cdef class Earliest:
         return False
 
     cdef int _list(self, Node* end, uint32_t rank) except -1 nogil:
-        """The matches that end in a node and have the instants of a rank."""
+        """Enumerate the matches that end in a node and have the list of a rank."""
         cdef Part* part
         cdef size_t[3] below
         cdef size_t address
@@ -444,7 +444,7 @@ cdef class Earliest:
         return 0
 
     cdef int _put(self, uint32_t length, uint32_t rank, instant_t start) except -1 nogil:
-        """The match that the path holds is one of those chosen."""
+        """Add the match on the path to the selected ones."""
         cdef Chosen* match
         if self.left == 0:
             with gil:

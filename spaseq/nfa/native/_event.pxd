@@ -17,24 +17,25 @@ cdef class CurrentEvent:
     cdef Tables tables
     cdef Window window
     cdef readonly Tecs tecs
-    cdef readonly Tecs passing  # what ends matches, and has no part in others
-    cdef bint lasting           # that is in `tecs` too, as addresses are remembered
+    cdef readonly Tecs passing  # nodes that only end matches, freed with the next event
+    cdef bint lasting           # final nodes are in `tecs` too, since their addresses are stored
     cdef WindowTerms terms
-    cdef uint64_t turn          # changes whenever what has been accepted may go
-    cdef const term_t* given    # the row at hand, and a copy of it whose terms
-    cdef term_t* row            # are kept for the window, once `row_kept`; then its BINDs' values
+    cdef uint64_t turn          # changes whenever complete matches may be freed
+    cdef const term_t* given    # the current row
+    cdef term_t* row            # its copy: window terms once `row_kept`; then the values of its
+                                # BINDs
     cdef bint row_kept
     cdef uint32_t row_room
-    cdef term_t* env            # what the partial match at hand remembers
-    cdef Label label            # what a label of the event says
+    cdef term_t* env            # the environment of the current partial match
+    cdef Label label            # the fields of the event's labels
     cdef term_t raw_name, raw_stamp
     cdef bint event_kept
     cdef EventBatch batch
     cdef Effort effort          # the steps of the event, see spaseq.rdf.limits
-    cdef bint spent             # the event had none left
+    cdef bint spent             # the event ran out of steps
     cdef uint32_t spent_place
-    cdef instant_t since        # no match of the row at hand may start before it
-    cdef term_t* key            # scratch: what an index is asked for
+    cdef instant_t since        # the least start of a match that the current row joins
+    cdef term_t* key            # scratch: the key of an index lookup
 
     cdef int take_batch(self, EventBatch batch) except -1 with gil
     cdef int widen(self, uint32_t width) except -1 nogil
@@ -44,7 +45,7 @@ cdef class CurrentEvent:
 
 
 cdef inline bint spend(CurrentEvent current, uint32_t place) except -1 nogil:
-    """One more step of the event, for a group of a place; False where it has none left."""
+    """Spend one step of the event on a group of a place; False if none is left."""
     if not take_step(&current.effort):
         current.spent, current.spent_place = True, place
         return False
@@ -54,7 +55,7 @@ cdef inline bint spend(CurrentEvent current, uint32_t place) except -1 nogil:
 cdef inline int show_event(
     CurrentEvent current, EventBatch batch, uint32_t number, uint32_t stream, uint32_t file
 ) except -1 nogil:
-    """The event whose rows are fed next."""
+    """Make an event of a batch current."""
     cdef const EventRecord* event = batch.events + number
     current.turn += 1
     begin_event(&current.effort)
@@ -76,7 +77,7 @@ cdef inline int show_event(
 
 
 cdef inline int take_row(CurrentEvent current, const term_t* row, uint32_t width) except -1 nogil:
-    """The next row of the event, with the numbers of its batch."""
+    """Make a row of the event current, with the terms of its batch."""
     if width + current.tables.most_assigned > current.row_room:
         current.widen(width + current.tables.most_assigned)
     current.given, current.row_kept = row, False
@@ -85,9 +86,9 @@ cdef inline int take_row(CurrentEvent current, const term_t* row, uint32_t width
 
 
 cdef inline int compare_row(CurrentEvent current, uint32_t gpm) except -1 nogil:
-    """What is compared of the row has the window's numbers; the rest gets them with a label.
+    """Replace compared columns of the current row by window terms; a label replaces the rest.
 
-    To be asked for as long as the row is not kept.
+    Called only while the row is not stored.
     """
     cdef uint32_t i, j
     for i in range(current.tables.compared_first[gpm], current.tables.compared_first[gpm + 1]):
@@ -100,11 +101,11 @@ cdef inline int compare_row(CurrentEvent current, uint32_t gpm) except -1 nogil:
 cdef inline int label_straight(
     CurrentEvent current, Tecs tecs, const Way* way, uint32_t width, Label** label
 ) except -1 nogil:
-    """As `label_row`, where no register has been bound and the row is its pattern's alone."""
+    """As `label_row`, if no register has been bound and the row has no BINDs."""
     if not current.row_kept:
         current.keep_row(width)
     if label[0] == NULL:
-        # At least as much as a whole one, which is copied.
+        # A whole Label is copied, so allocate at least its size.
         label[0] = <Label*>piece_of(tecs, size_of_label(max(width, 2)))
         label[0][0] = current.label
         label[0].edge, label[0].width = way.edge, width

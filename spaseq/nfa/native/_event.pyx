@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The event at hand and the row at hand: terms of a batch until something takes them.
+"""The current event and the current row: terms of a batch until a label stores them.
 
-Invariant: what outlives the event (labels, registers) names permanent terms and those of the
-window only; a row takes the window's numbers once, when it is first kept.
+Invariant: labels and registers, which outlive the event, hold permanent terms and terms of the
+window only. A row receives its window terms once, when it is first stored.
 """
 
 from libc.string cimport memcmp
@@ -15,7 +15,7 @@ from spaseq.rdf.limits import NO_LIMIT
 
 
 cdef class CurrentEvent:
-    """`terms` are those of the window."""
+    """The current event; `terms` are the terms of the window."""
 
     def __cinit__(
         self, Tables tables not None, Window window not None, WindowTerms terms not None
@@ -33,12 +33,12 @@ cdef class CurrentEvent:
         give_back(self.key)
 
     cdef int take_batch(self, EventBatch batch) except -1 with gil:
-        """Events of a batch are at hand from now on."""
+        """Switch to another batch of events."""
         self.batch = batch
         return 0
 
     cdef int widen(self, uint32_t width) except -1 nogil:
-        """Room for a row of so many terms."""
+        """Make room for a row of `width` terms."""
         cdef term_t* longer = <term_t*>resized(self.row, 2 * width * sizeof(term_t))
         if longer == NULL:
             no_room(b"a row")
@@ -47,7 +47,7 @@ cdef class CurrentEvent:
         return 0
 
     cdef int keep_row(self, uint32_t width) except -1 nogil:
-        """The row, and what a label says of its event, outlive their batch."""
+        """Store the row and its event's terms in the window, so that they outlive their batch."""
         cdef uint32_t i
         for i in range(width):
             if not self.given[i] & LOCAL:
@@ -65,7 +65,7 @@ cdef class CurrentEvent:
         return 0
 
     cdef int settle(self, Occurrence* occurrence) noexcept nogil:
-        """Registers that hold terms of the row's batch take the numbers these are kept by."""
+        """Replace batch terms in registers by the window terms of the same columns."""
         cdef uint32_t i, j
         cdef Binding* binding
         if occurrence.more & More.KEEPS:
@@ -80,7 +80,7 @@ cdef class CurrentEvent:
         return 0
 
     cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1 nogil:
-        """The row at hand and its event, kept as long as the window may need them."""
+        """The label of the current row and its event, valid while the window may need them."""
         cdef Occurrence* occurrence = &self.tables.occurrences[way.taken.occurrence]
         if not self.row_kept:
             self.keep_row(width)

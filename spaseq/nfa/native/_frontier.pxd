@@ -1,4 +1,4 @@
-"""What is still to be followed inside a guarded unit; see _frontier.pyx."""
+"""The frontier of a search inside a guarded unit; see _frontier.pyx."""
 
 from libc.stdint cimport uint32_t
 
@@ -13,11 +13,11 @@ cdef struct Frontier:
     instant_t* lasts
     term_t* values          # the environments
     uint32_t* hashes
-    uint32_t* heads         # by hash, `room` of them
-    uint32_t* others        # the next with a like hash
+    uint32_t* heads         # chain heads by hash, `room` of them
+    uint32_t* others        # the next entry of the chain
     uint32_t count
     uint32_t room
-    uint32_t next           # that is followed
+    uint32_t next           # the next entry to follow
 
 cdef int frontier_push(
     Frontier* entries, uint32_t place, instant_t last, const term_t* env, const uint32_t* live,

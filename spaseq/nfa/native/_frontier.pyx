@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""What is still to be followed inside a guarded unit: (place, instant, environment), once each.
+"""The frontier of a search inside a guarded unit: distinct (place, instant, environment) entries.
 
-Two ways that wait in one place since one instant with equal registers go on alike. Entries are
-numbered as they come and are followed in that order. Cost: constant for each.
+Two paths that wait in one place since one instant with equal registers continue alike. Entries are
+numbered in order of insertion and followed in that order. Cost: constant for each.
 """
 
 from libc.string cimport memcpy, memset
@@ -45,7 +45,7 @@ cdef int frontier_push(
     Frontier* entries, uint32_t place, instant_t last, const term_t* env, const uint32_t* live,
     uint32_t width,
 ) except -1 nogil:
-    """A place that is waited in since an instant, unless that is known."""
+    """Add an entry, unless an equal one is known."""
     cdef uint32_t i, j, hash = _hash(place, last, env, live, width)
     cdef const term_t* other
     cdef bint same
@@ -78,7 +78,7 @@ cdef int frontier_clear(Frontier* entries) noexcept nogil:
 
 
 cdef int frontier_free(Frontier* entries) noexcept nogil:
-    """Give back what it holds; not itself."""
+    """Free the arrays of a frontier, not the frontier itself."""
     give_back(entries.places)
     give_back(entries.lasts)
     give_back(entries.values)

@@ -10,49 +10,49 @@ from spaseq.nfa.native._tecs cimport Node, Tecs, instant_t, union_t
 from spaseq.rdf._memory cimport Lines
 from spaseq.rdf._terms cimport copy_row, term_t
 
-# The members of a group whose last event came at one instant. See _tecs.pxd for `latest`.
+# The members of a group whose last event arrived at one instant. See _tecs.pxd for `latest`.
 cdef struct Stretch:
     instant_t last
     union_t members
     instant_t latest
-    Stretch* older      # those of the instant before
+    Stretch* older      # the stretch of the instant before
     instant_t older_latest
 
 # The members of a group by their last instants, where a place is dated.
 cdef struct Dates:
     Stretch* newest
     instant_t oldest    # no member's last event is older
-    instant_t floor     # what a `;` place has taken: members whose last event is older went
-    instant_t taken     # the same, from the timestamp that begins at `taken_in` on
+    instant_t floor     # members with an older last event have been joined by a `;` place
+    instant_t taken     # the same, effective after the timestamp that begins at `taken_in`
     instant_t taken_in
 
-# Where a group stands in its chain.
+# The links of a group in its chain.
 cdef struct Standing:
     uint32_t next
-    uint32_t previous   # NOBODY: it is a head
+    uint32_t previous   # NOBODY: the group is a head
     uint32_t hash
 
-# All partial matches of the place with the same live registers, in a line of the cache where these
-# are three at most: to look for a group is to wait for the memory, once more for each line.
+# All partial matches of the place with the same live registers. With up to three registers a group
+# fills one cache line: a lookup waits for memory once per line.
 cdef struct Group:
     union_t members
-    instant_t latest    # their greatest start; stands beside `members`, see _tecs.pxd
-    uint64_t serial     # no other group of the place ever has the same
-    instant_t taken     # the instant at which a `;` place took them, -1: never
-    uint32_t place      # among the alive, or the next free group
+    instant_t latest    # greatest start of the members, see _tecs.pxd
+    uint64_t serial     # unique among the groups of the place
+    instant_t taken     # the instant at which a `;` place joined them, -1: never
+    uint32_t place      # position in `alive`, or the next free group
     bint alive
-    Standing standing   # by all of its registers
-    term_t values[1]    # the registers, as many as the place has
+    Standing standing   # in the chain by all registers
+    term_t values[1]    # the registers of the group
 
 # Groups by the hash of some of their registers, in chains.
 cdef struct Chains:
-    uint32_t* columns       # which of the live registers
+    uint32_t* columns       # positions of the hashed live registers
     uint32_t width
     uint32_t* heads         # mask + 1 of them
     uint32_t mask
-    Standing* standings     # per group; NULL: those in the groups
-    int32_t ordered         # the live register it is ordered by, -1: it is hashed
-    bint same               # the first chains are those wanted: it has none of its own
+    Standing* standings     # per group; NULL: those inside the groups
+    int32_t ordered         # the live register that orders the index, -1: hashed
+    bint same               # reuse the first chains, which have the same key
 
 
 @cython.final
@@ -62,23 +62,23 @@ cdef class Groups:
     cdef size_t stride          # bytes from a group to the next one
     cdef bint dated
     cdef Dates* dates           # per group, if `dated`
-    cdef uint32_t count         # numbers given to groups
-    cdef uint64_t made          # groups ever made
-    cdef uint32_t room          # for so many, a power of two
-    cdef uint32_t due           # something must be done when there are so many
-    cdef uint32_t clearing      # which of the chains gets memory for more
-    cdef uint64_t cleared       # heads or roots of it that have been touched
+    cdef uint32_t count         # group numbers in use
+    cdef uint64_t made          # groups ever created
+    cdef uint32_t room          # slots, a power of two
+    cdef uint32_t due           # number of groups at which `prepare` must run
+    cdef uint32_t clearing      # the chains whose larger table is being cleared
+    cdef uint64_t cleared       # heads or roots of it cleared so far
     cdef uint32_t free          # first free group
-    cdef uint32_t sought        # the hash of the registers that were looked for last
-    cdef uint32_t* alive        # the groups there are, in no order
+    cdef uint32_t sought        # the hash of the last lookup by all registers
+    cdef uint32_t* alive        # the numbers of the groups, unordered
     cdef readonly uint32_t living
-    cdef uint64_t* turned       # gets `bit` when the first comes to wait or the last goes
+    cdef uint64_t* turned       # receives `bit` when the first group arrives or the last one leaves
     cdef uint64_t bit
-    cdef Chains* chains         # first by all registers, then one for each index
+    cdef Chains* chains         # first by all registers, then one per index
     cdef uint32_t chain_count
     cdef list orders            # per index its Order, None where it is hashed
     cdef PyObject** orders_at   # the same
-    cdef bint summed            # some order keeps unions of its groups
+    cdef bint summed            # some order stores unions of its groups
     cdef Registers registers
 
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil
@@ -94,11 +94,11 @@ cdef class Groups:
 
 
 cdef inline uint32_t hashed(uint32_t hash, term_t value) noexcept nogil:
-    """The hash of some values and of one more; those before the first have 0.
+    """Extend the hash of some values by one more; the empty hash is 0.
 
-    Terms of a window are numbered as they come: those of one register that come one after the
-    other lead to neighbours in a table, which are in the cache. Where every event brings sixteen
-    terms, it is the higher bits that differ.
+    Terms of a window are numbered in order of arrival, so consecutive terms of one register hash to
+    neighbouring slots, which share cache lines. If every event brings sixteen terms, the higher
+    bits differ.
     """
     return hash * 0x9E3779B1u + value + (value >> 4)
 
@@ -112,7 +112,7 @@ cdef inline uint32_t hash_of(const term_t* values, uint32_t count) noexcept nogi
 
 
 cdef inline Group* group_at(Groups groups, uint32_t number) noexcept nogil:
-    """Good until there is a new group."""
+    """The group of a number; valid until a group is created."""
     return <Group*>(groups.lines.first + number * groups.stride)
 
 
@@ -121,14 +121,14 @@ cdef inline term_t* values_of(Groups groups, uint32_t group) noexcept nogil:
 
 
 cdef inline instant_t floor_of(Dates* dates, instant_t timestamp_start) noexcept nogil:
-    """Members whose last event is older have been taken, at an earlier timestamp."""
+    """The least last instant of members that no earlier timestamp has joined."""
     if dates.taken_in < timestamp_start and dates.taken > dates.floor:
         dates.floor = dates.taken
     return dates.floor
 
 
 cdef inline instant_t latest_of(const Group* group) noexcept nogil:
-    """The greatest start of the members; of those there were, where `,` has passed them over."""
+    """The greatest start of the members, also after `,` has passed over them."""
     return group.latest if group.latest >= 0 else ~group.latest
 
 
@@ -157,7 +157,7 @@ cdef inline uint32_t find(Groups groups, const term_t* values) noexcept nogil:
 
 
 cdef inline Standing* standing_of(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
-    """Where a group stands among some chains."""
+    """The links of a group in some chains."""
     if chains == groups.chains:
         return &group_at(groups, group).standing
     return &chains.standings[group]
@@ -166,7 +166,7 @@ cdef inline Standing* standing_of(Groups groups, Chains* chains, uint32_t group)
 cdef inline int enter_chain(
     Groups groups, Chains* chains, uint32_t group, uint32_t hash
 ) noexcept nogil:
-    """A group comes into the chain of its hash, in front."""
+    """Insert a group at the head of the chain of its hash."""
     cdef uint32_t* head = &chains.heads[hash & chains.mask]
     cdef Standing* own = standing_of(groups, chains, group)
     own.hash, own.next, own.previous = hash, head[0], NOBODY
@@ -177,7 +177,7 @@ cdef inline int enter_chain(
 
 
 cdef inline int leave_chain(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
-    """A group goes out of its chain."""
+    """Remove a group from its chain."""
     cdef Standing* own = standing_of(groups, chains, group)
     if own.previous == NOBODY:
         chains.heads[own.hash & chains.mask] = own.next
@@ -198,7 +198,7 @@ cdef inline uint32_t hash_in(const Chains* chains, const term_t* values) noexcep
 
 
 cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFFF nogil:
-    """A new group, without members, of registers that `find` has just not found."""
+    """Create a group without members, after `find` has not found its registers."""
     cdef uint32_t group = groups.free
     cdef uint32_t i
     cdef Group* made
@@ -242,7 +242,7 @@ cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFF
 
 
 cdef inline int drop(Groups groups, uint32_t group) except -1 nogil:
-    """A group goes."""
+    """Remove a group."""
     cdef Group* gone = group_at(groups, group)
     cdef uint32_t i, last
     assert gone.alive and groups.alive[gone.place] == group

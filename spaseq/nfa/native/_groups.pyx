@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The configurations of one place: a group for each valuation of its live registers.
 
-A group is found by all its registers, or, through an index, by those that some edge shares
-with the rows it takes, and by the order of one that a filter compares. Groups that went leave
-their places to others, so memory is that of the most groups there ever were. Cost: constant for
-each of them; where there is an order, logarithmic.
+A group is found by all its registers; through an index, by the registers that an edge shares with
+its rows; or by the order of one register that a filter compares. Removed groups leave their slots
+to others, so memory is that of the greatest number of groups. Cost: constant for each of these
+operations; logarithmic with an order.
 """
 
 from cpython.ref cimport PyObject
@@ -17,15 +17,15 @@ cdef const char* LACKING = b"another group of partial matches"
 
 
 cdef enum:
-    SPARSE = 4      # so many chains for each group there is room for: most have one or none
-    FEWEST = 16     # groups there is room for at the beginning
-    PIECE = 0x20000 # heads or roots that are touched at once: of 512 KB
+    SPARSE = 4      # hash chains per group slot: most hold one group or none
+    FEWEST = 16     # group slots at the beginning
+    PIECE = 0x20000 # heads or roots cleared at once: 512 KB
 
 
 cdef inline uint32_t _like(
     Groups groups, Chains* chains, uint32_t group, uint32_t hash, const term_t* key
 ) noexcept nogil:
-    """The first group of a chain with a key, from one on; others are told by their hash."""
+    """The first group of a chain with a key, from `group` on; hashes exclude most others."""
     cdef Standing* standing
     while group != NOBODY:
         standing = standing_of(groups, chains, group)
@@ -47,9 +47,13 @@ cdef inline bint _agrees(
 
 
 cdef class Groups:
-    """`indexes` says for each index which of the `width` live registers it reads.
+    """The groups of one place.
 
-    `dated`: members are also found by their last instants.
+    Args:
+        width: number of live registers.
+        indexes: for each index, the live registers that it reads and the one it orders by, or -1.
+        registers: resolves their terms.
+        dated: members are also found by their last instants.
     """
 
     def __cinit__(
@@ -61,7 +65,7 @@ cdef class Groups:
         self.orders_at = <PyObject**>zeroed(len(self.orders), sizeof(PyObject*))
         for i, order in enumerate(self.orders):
             self.orders_at[i] = <PyObject*>order
-        self.turned = &self.bit     # of groups that are in no place, it stays 0
+        self.turned = &self.bit     # groups outside of a place never set it
         self.width = width
         self.stride = (sizeof(Group) + width * sizeof(term_t) - sizeof(term_t) + LINE - 1) & ~(
             <size_t>LINE - 1
@@ -96,12 +100,11 @@ cdef class Groups:
         give_back(self.alive)
 
     cdef int prepare(self) except -1 nogil:
-        """What is due at this number of groups, so that there is room for more.
+        """Grow towards twice the room, in the parts due at this number of groups.
 
-        That is twice the room, in parts, for an event should not pay for all of it: what takes
-        long is less to enter the groups anew than to touch memory that nobody has touched before,
-        which the system has to clear, and below a virtual machine another one to find. Groups are
-        entered anew one before the room is full: the one after that begins new pages.
+        Growing in parts bounds the cost for a single event. Touching fresh memory takes longer than
+        re-inserting the groups, since the system clears it, and a virtual machine may have to map
+        it. Groups are re-inserted one before the room is full: the next one begins new pages.
         """
         cdef uint32_t eighth = self.room // 8
         if self.count == 5 * eighth:
@@ -117,7 +120,7 @@ cdef class Groups:
         return 0
 
     cdef int _lengthen(self, uint32_t most) except -1 nogil:
-        """Room for what there is of each group; the next of them comes first to new memory."""
+        """Grow the per-group arrays; the next group touches the new memory first."""
         lines_grow(
             &self.lines, self.count * self.stride // LINE, most * self.stride // LINE, LACKING
         )
@@ -127,7 +130,7 @@ cdef class Groups:
         return 0
 
     cdef int _widen(self, uint32_t room) except -1 nogil:
-        """Memory for the tables by which groups are found, not used yet."""
+        """Allocate larger lookup tables, not used yet."""
         cdef uint32_t i
         cdef Chains* chains
         self.clearing = self.cleared = 0
@@ -146,7 +149,7 @@ cdef class Groups:
         return 0
 
     cdef bint _clear_piece(self) noexcept nogil:
-        """Touch the next piece of what the tables will have more; False: there is none."""
+        """Clear the next piece of the larger tables; False if none is left."""
         cdef Chains* chains
         cdef uint32_t* table
         cdef uint64_t added, some
@@ -166,7 +169,7 @@ cdef class Groups:
         return False
 
     cdef int _enter_all(self, uint32_t room) except -1 nogil:
-        """The tables become as large as there is memory for: groups are entered anew."""
+        """Switch to the larger tables and re-insert the groups."""
         cdef uint32_t i, group
         cdef Chains* chains
         for i in range(self.chain_count):
@@ -195,7 +198,7 @@ cdef class Groups:
         return _like(self, chains, chains.heads[hash & chains.mask], hash, key)
 
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil:
-        """The one after a group that `first` or `next_of` gave."""
+        """The group after one that `first` or `next_of` returned, or NOBODY."""
         cdef Chains* chains = &self.chains[index]
         if chains.same:
             return NOBODY  # no other group has all of its registers
@@ -204,7 +207,7 @@ cdef class Groups:
         )
 
     cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil:
-        """A member is also found by its last instant, no older than that of any other."""
+        """Add a member to the stretch of its last instant, which no other member's exceeds."""
         cdef Stretch* newest = self.dates[group].newest
         cdef Stretch* made
         cdef instant_t last = node.label.instant
@@ -223,7 +226,7 @@ cdef class Groups:
         return 0
 
     cdef int spoil(self, uint32_t group) noexcept nogil:
-        """The members of a group change, where some order keeps unions of them."""
+        """Mark the unions that contain a group as stale, in every order that stores unions."""
         cdef uint32_t i
         for i in range(self.chain_count):
             if self.chains[i].ordered >= 0:
@@ -231,7 +234,7 @@ cdef class Groups:
         return 0
 
     cdef int clear(self) except -1 nogil:
-        """Nobody waits any more."""
+        """Remove all groups."""
         while self.living:
             drop(self, self.alive[self.living - 1])
         return 0

@@ -1,4 +1,4 @@
-"""What the open instant has instant; see _instant.pyx."""
+"""Additions of the open instant; see _instant.pyx."""
 
 cimport cython
 from cpython.ref cimport PyObject
@@ -12,7 +12,8 @@ from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._terms cimport term_t
 from spaseq.rdf._window_terms cimport WindowTerms
 
-# A partial match that waits from the close of the instant on; its registers lie beside it.
+# A partial match that enters `target` when the instant closes; `values` is the offset of its
+# registers.
 cdef struct Pending:
     uint32_t target
     uint32_t values
@@ -29,10 +30,10 @@ cdef class OpenInstant:
     cdef Window window
     cdef CurrentEvent event
     cdef uint32_t cells         # of an environment
-    cdef list groups            # per place, its Groups; None at the start
-    cdef PyObject** groups_at   # the same
-    cdef uint64_t turned        # places where the first came or the last went, by `bit_of_place`;
-                                # all bits: how rows are joined has changed
+    cdef list groups            # per place, its Groups; None at a start
+    cdef PyObject** groups_at   # the same, as pointers
+    cdef uint64_t turned        # places whose first group arrived or whose last one left, by
+                                # `bit_of_place`; all bits: the join strategy has changed
     cdef Pending* pending
     cdef uint32_t pending_count, pending_room
     cdef term_t* pending_values
@@ -51,14 +52,14 @@ cdef class OpenInstant:
 
 
 cdef inline uint64_t bit_of_place(uint32_t place) noexcept nogil:
-    """A place in a set of places; those that lie a word apart share it."""
+    """The bit of a place in a set of places; places 64 apart share a bit."""
     return <uint64_t>1 << (place & 63)
 
 
 cdef inline int touch(
     OpenInstant instant, uint32_t place, uint32_t number, Group* group
 ) except -1 nogil:
-    """A `;` place has taken a group: it goes when the instant closes."""
+    """Mark a group that a `;` place has joined: it is removed when the instant closes."""
     cdef Touched* touched
     group.taken = instant.window.now
     if instant.touched_count == instant.touched_room:
@@ -70,9 +71,10 @@ cdef inline int touch(
 
 
 cdef inline term_t* waiting(OpenInstant instant, uint32_t target, Node* node) except NULL nogil:
-    """Someone waits in a place when the instant has closed; where its registers are to be put.
+    """Add a pending partial match; the address for its registers.
 
-    There is such a place even if it has none: to tell NULL from an error takes the lock.
+    The address is valid even without registers: a NULL would have to be told from an error, which
+    takes the lock.
     """
     cdef Pending* pending
     if instant.pending_count == instant.pending_room or (
@@ -86,7 +88,7 @@ cdef inline term_t* waiting(OpenInstant instant, uint32_t target, Node* node) ex
 
 
 cdef inline int wait(OpenInstant instant, uint32_t target, Node* node) except -1 nogil:
-    """The partial match at hand waits in a place when the instant has closed."""
+    """Let the current partial match wait in a place when the instant has closed."""
     cdef Place* place = &instant.tables.places[target]
     cdef term_t* values = waiting(instant, target, node)
     cdef uint32_t i
@@ -97,7 +99,7 @@ cdef inline int wait(OpenInstant instant, uint32_t target, Node* node) except -1
 
 
 cdef inline int arrive(OpenInstant instant, const Edge* edge, Node* node) except -1 nogil:
-    """Follow the links of an edge that was taken."""
+    """Follow the links of an edge after the current row has been bound."""
     cdef const Link* link = edge.link
     while link < edge.link_end:
         if open_to(instant.tables, link, instant.event.env):
@@ -112,7 +114,7 @@ cdef inline int arrive(OpenInstant instant, const Edge* edge, Node* node) except
 cdef inline int arrive_straight(
     OpenInstant instant, const term_t* row, const Edge* edge, const term_t* remembered, Node* node
 ) except -1 nogil:
-    """Follow the links of a straight edge that a row took from a group with these registers."""
+    """Follow the links of a straight edge from a group with registers `remembered`."""
     cdef const Link* link = edge.link
     cdef const Link* last = edge.link_end
     cdef const Source* source

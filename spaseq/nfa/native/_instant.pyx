@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""What the open instant has brought: who comes to wait when it closes, who goes, what is complete.
+"""Additions of the open instant: partial matches, joined groups, complete matches.
 
-Nothing follows an event of its own instant, so none of it is seen before the instant closes.
+Nothing follows an event of its own instant, so none of them is visible before the instant closes.
 """
 
 from cpython.ref cimport PyObject
@@ -17,11 +17,11 @@ cdef const char* LACKING = b"another partial match"
 
 
 cdef class OpenInstant:
-    """The groups of each place, and what the open instant adds to them.
+    """The groups of each place, and the additions of the open instant.
 
     Args:
         rows: the `CoreTables`.
-        event: its terms and those of `dictionary` are those of registers.
+        event: registers hold its terms and those of `dictionary`.
     """
 
     def __cinit__(self, rows, CurrentEvent event not None, Dictionary dictionary not None):
@@ -51,7 +51,7 @@ cdef class OpenInstant:
     cdef int remember(
         self, term_t* env, const Place* place, Groups groups, uint32_t number
     ) noexcept nogil:
-        """What the partial matches of a group remember."""
+        """Load the registers of a group into an environment."""
         cdef term_t* values = values_of(groups, number)
         cdef uint32_t i
         memset(env, 0, self.cells * sizeof(term_t))
@@ -60,13 +60,13 @@ cdef class OpenInstant:
         return 0
 
     cdef int more_touched(self) except -1 nogil:
-        """Room for another group that has been taken."""
+        """Make room for another joined group."""
         self.touched_room = 2 * self.touched_room + 16
         self.touched = <Touched*>longer(self.touched, self.touched_room, sizeof(Touched), LACKING)
         return 0
 
     cdef int accept(self, Node* node) except -1 nogil:
-        """The node ends complete matches."""
+        """Record a node that ends complete matches."""
         if self.accepted_count == self.accepted_room:
             self.accepted_room = 2 * self.accepted_room + 16
             self.accepted = <Node**>longer(
@@ -77,7 +77,7 @@ cdef class OpenInstant:
         return 0
 
     cdef int make_room(self) except -1 nogil:
-        """Room for another partial match that comes to wait."""
+        """Make room for another pending partial match."""
         if self.pending_count == self.pending_room:
             self.pending_room = 2 * self.pending_room + 16
             self.pending = <Pending*>longer(

@@ -1,4 +1,4 @@
-"""Steps that guards or several events have a say in; see _joins.pyx."""
+"""Joins of steps with guards or over several events; see _joins.pyx."""
 
 cimport cython
 from libc.stdint cimport uint32_t
@@ -14,11 +14,11 @@ from spaseq.nfa.native._tecs cimport Label, Node, Tecs, instant_t, union_t
 from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._terms cimport term_t
 
-# A way to begin a match that can be decided only when all events of its instant are counted.
+# A beginning that is decided only when all events of its instant are counted.
 cdef struct Beginning:
     uint32_t edge
     uint32_t place
-    Node* node          # of its step
+    Node* node          # node of its step
 
 
 @cython.final
@@ -31,9 +31,9 @@ cdef class StepJoin:
     cdef Negation negation
     cdef Partitions partitions  # None without PARTITION BY
     cdef OpenInstant instant
-    cdef term_t* before         # what a partial match remembered before a step was joined
-    cdef Label** step           # the labels of the step at hand, by instant
-    cdef uint32_t step_count    # 0: they are not made yet
+    cdef term_t* before         # the environment of a partial match before the step
+    cdef Label** step           # the labels of the current step, by instant
+    cdef uint32_t step_count    # 0: the labels are not created yet
     cdef Beginning* beginnings
     cdef term_t* beginning_values   # their environments
     cdef uint32_t beginning_count, beginning_room

@@ -1,14 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Steps that look back: behind guards, or of several events (`&` and `AND`).
+"""Steps that look back: behind guards, or over several events (`&` and `AND`).
 
-Where a guard may forbid some partial matches of a group and not others, or a step begins before
-its last event, the members of a group are told apart by their last instants: those are joined
-that are no older than what forbids, and older than what the step begins with. As long as that
-is all of them, they are joined as one.
+If a guard forbids only some partial matches of a group, or a step begins before its last event, the
+members of a group are distinguished by their last instants. The step is joined to the members that
+are no older than the forbidden unit and older than the first event of the step. If these are all
+members, they are joined as one union.
 
-A step of several events is complete with its last one. Its events become a chain of nodes, each
-with one label, in the order of their instants. Cost: the rows looked at (`_conjunction.pyx`), and
-constant for each group, or for each instant at which those of its members came that are joined.
+A step over several events is complete with the last one. Its events become a chain of nodes, each
+with one label, in the order of their instants. Cost: the rows examined (`_conjunction.pyx`), and
+constant for each group, or for each last instant of its joined members.
 """
 
 from cpython.ref cimport PyObject
@@ -28,7 +28,7 @@ from spaseq.rdf._memory cimport give_back, longer, zeroed
 cdef const char* LACKING = b"another beginning"
 
 
-# Whose step of several events is looked for.
+# The place and group that a conjunction is searched for.
 cdef struct Task:
     PyObject* join
     Way* way
@@ -36,7 +36,7 @@ cdef struct Task:
 
 
 cdef class StepJoin:
-    """The steps whose rows lie in the window already, joined to the groups that wait for them."""
+    """Joins steps whose rows are in the window to the groups that wait for them."""
 
     def __cinit__(self, Negation negation not None, OpenInstant instant not None):
         self.negation, self.conjunction = negation, negation.conjunction
@@ -55,7 +55,7 @@ cdef class StepJoin:
     cdef int take_guarded(
         self, Way* way, uint32_t number, uint32_t width, Label** label
     ) except -1 nogil:
-        """The row at hand fits a group, or a start; what forbids it is still to be asked."""
+        """Join the current row, which fits a group or a start, unless a guard forbids it."""
         cdef Place* place = way.at
         cdef Seek seek
         cdef Group* group
@@ -86,7 +86,7 @@ cdef class StepJoin:
         )
 
     cdef int conjoin(self, Way* way) except -1 nogil:
-        """The row at hand may be the last that a step of several events lacks."""
+        """Search for the steps over several events that the current row completes."""
         cdef Place* place = way.at
         cdef Seek seek
         cdef Task task
@@ -103,7 +103,7 @@ cdef class StepJoin:
         return self._conjoin_each(<Groups>self.instant.groups_at[way.place], way, &seek)
 
     cdef int _conjoin_each(self, Groups groups, Way* way, Seek* seek) except -1 nogil:
-        """Those who wait may lack but the row at hand."""
+        """Search for the steps that the current row completes, for each waiting group."""
         cdef Task* task = <Task*>seek.task
         cdef uint32_t i = groups.living
         if not way.index:
@@ -118,13 +118,13 @@ cdef class StepJoin:
         way.at.unjoined += i == NOBODY and groups.living > 0
         while i != NOBODY:
             task.number = i
-            # It may go.
+            # The join may remove the group.
             i = groups.next_of(way.index, i, self.event.key)
             self._conjoin_with(groups, seek)
         return 0
 
     cdef int _conjoin_with(self, Groups groups, Seek* seek) except -1 nogil:
-        """The steps of several events that the row at hand completes for one group."""
+        """Search for the steps that the current row completes, for one group."""
         cdef Task* task = <Task*>seek.task
         cdef Place* place = &self.tables.places[task.way.place]
         cdef Dates* dates = &groups.dates[task.number]
@@ -141,7 +141,7 @@ cdef class StepJoin:
         return self.conjunction.each_edge(seek, self.before)
 
     cdef int _begin(self, Way* way, Seek* seek) except -1 nogil:
-        """A match may begin with a step of several events."""
+        """Begin a match with a step over several events."""
         cdef Place* place = way.at
         if seek.first < self.event.since:
             return 0
@@ -156,7 +156,7 @@ cdef class StepJoin:
         return arrive(self.instant, way.taken, self._node(way, seek, 0, seek.first))
 
     cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1 nogil:
-        """A step fits a group: it is joined to those members that nothing keeps away."""
+        """Join a step to the members of a group, unless operator or guards exclude them."""
         cdef Place* place = way.at
         cdef Dates* dates = &(<Groups>self.instant.groups_at[way.place]).dates[number]
         cdef instant_t needed = self._taken_before(way, number, seek), found
@@ -175,7 +175,7 @@ cdef class StepJoin:
         return self._follow(way, number, seek, needed, <Groups>self.instant.groups_at[way.place])
 
     cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2 nogil:
-        """The operator's own condition: members whose last event is older are not joined."""
+        """The least last instant of members that the operator admits."""
         cdef Place* place = way.at
         cdef Dates* dates = &(<Groups>self.instant.groups_at[way.place]).dates[number]
         cdef instant_t needed = floor_of(dates, self.window.timestamp_start)
@@ -229,7 +229,7 @@ cdef class StepJoin:
         return 0
 
     cdef Node* _node(self, Way* way, Seek* seek, union_t before, instant_t start) except NULL nogil:
-        """A step on top of what it follows."""
+        """Create the nodes of a step on top of a union."""
         cdef Node* node
         cdef uint32_t i
         if self.step_count == 0:
@@ -243,7 +243,7 @@ cdef class StepJoin:
         return node
 
     cdef int _label_step(self, Way* way, Seek* seek) except -1 nogil:
-        """Labels of its own for a step of several events, by instant."""
+        """Create the labels of a step over several events, ordered by instant."""
         cdef Label* label
         cdef Label* kept
         cdef Occurrence* occurrence
@@ -271,7 +271,7 @@ cdef class StepJoin:
         return 0
 
     cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1 nogil:
-        """Whether a step skipped in front of a start has occurred inside its window."""
+        """Whether a step skipped before a start has occurred inside its window."""
         cdef instant_t low = bound_at(self.window, first) - 1
         cdef const term_t* env = self.event.env
         if self.negation.forbidden_until(edge, env, env, low, first, True) == NEVER:
@@ -280,7 +280,7 @@ cdef class StepJoin:
         return True
 
     cdef int put_off(self, Way* way, Node* node) except -1 nogil:
-        """The window is known when all events of the instant are counted."""
+        """Defer a beginning until all events of the instant are counted, which fixes the window."""
         cdef size_t size = self.tables.cells * sizeof(term_t)
         cdef term_t* values
         if self.beginning_count == self.beginning_room:
@@ -300,7 +300,7 @@ cdef class StepJoin:
         return 0
 
     cdef int begin_put_off(self) except -1 nogil:
-        """What was put off begins, now that the instant is over."""
+        """Process the deferred beginnings when the instant closes."""
         cdef uint32_t i
         cdef Beginning* begun
         for i in range(self.beginning_count):
@@ -319,7 +319,8 @@ cdef class StepJoin:
         return 0
 
     cdef int pass_over(self, Groups groups) except -1 nogil:
-        """The groups of a `,` place that no step can follow any more, one of this timestamp too."""
+        """Remove the groups of a `,` place that no later step can follow, not even at this
+        timestamp."""
         cdef uint32_t i = groups.living
         while i:
             i -= 1
@@ -331,7 +332,7 @@ cdef class StepJoin:
 
 
 cdef int _met(void* context, Seek* seek) except -1 nogil:
-    """A step of several events has been found."""
+    """Callback: join a step over several events."""
     cdef Task* task = <Task*>context
     if task.number == NOBODY:
         (<StepJoin>task.join)._begin(task.way, seek)

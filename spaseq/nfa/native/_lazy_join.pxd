@@ -1,4 +1,4 @@
-"""Chains that are joined when their last row comes; see _lazy_join.pyx."""
+"""Lazy joins of chains; see _lazy_join.pyx."""
 
 cimport cython
 from libc.stdint cimport uint32_t, uint64_t
@@ -19,24 +19,23 @@ from spaseq.rdf._terms cimport term_t
 cdef struct ChainStep:
     uint32_t place
     uint32_t occurrence
-    uint32_t way        # its own
+    uint32_t way        # its index among the ways
 
-# A residual filter, by its number among all, and the steps that it can be asked after, as bits.
+# A residual filter, by its number among all, and the set of steps that it needs, as bits.
 cdef struct ChainTest:
     uint32_t number
     uint64_t needs
 
-# How much was looked at for what, in rows or groups that one row was compared with; the older
-# it is, the less it counts.
+# Decaying counts of the rows and groups that each strategy examined.
 cdef struct Weights:
-    double eager        # joining rows as they come
-    double lazy         # joining them when the last one comes
-    double rows         # that of the step before, of each row as it came
-    double each         # groups that a row was compared with for each of these
-    double trial        # joining lazily just to know what it costs
-    double mean         # of one such trial
-    instant_t since     # the instant from which on it is looked at again
-    instant_t settled   # the instant of the last change to joining eagerly
+    double eager        # by the eager strategy
+    double lazy         # by the lazy strategy
+    double rows         # rows of the step before, summed over the rows of each step
+    double each         # groups visited per such row
+    double trial        # by trials of the lazy strategy
+    double mean         # mean cost of a trial
+    instant_t since     # the instant of the last decay
+    instant_t settled   # the instant of the last switch to the eager strategy
 
 
 @cython.final
@@ -48,33 +47,34 @@ cdef class LazyJoin:
     cdef OpenInstant instant
     cdef Transitions transitions
     cdef Partitions partitions  # None without PARTITION BY
-    cdef uint32_t chain_length  # 0: nothing is ever joined lazily
+    cdef uint32_t chain_length  # 0: no lazy join
     cdef ChainStep* chain
     cdef ChainTest* chain_tests
     cdef uint32_t chain_test_count
     cdef uint32_t* step_at      # per place
     cdef KeptRows** step_rows   # per step but the last
-    cdef Ranges** step_ranges   # of these; NULL where no filter computes with them
+    cdef Ranges** step_ranges   # their zone maps; NULL where no filter computes with them
     cdef Registers registers
-    cdef uint64_t* chain_taken  # per step, the first of its rows that no group was made of yet
-    cdef term_t* chain_env      # environments: before any row, then after each that was joined
-    cdef Label** chain_labels   # per step: what has been joined
-    cdef Way* chain_way         # the last step's
+    cdef uint64_t* chain_taken  # per step, the next row to replay
+    cdef term_t* chain_env      # environments: before any row, then after each joined one
+    cdef Label** chain_labels   # per step: the joined row
+    cdef Way* chain_way         # way of the last step
     cdef uint32_t chain_width
-    cdef bint trial             # nothing is found or counted
-    cdef uint64_t left          # rows that may still be looked at
-    cdef bint fixed             # there is no choice
-    cdef bint wanted            # but this: whether rows are joined lazily
-    cdef bint bounded           # nor are the rows of the window kept
-    cdef bint one               # one match that a row completes says as much as all
-    cdef uint64_t match_worth   # rows looked at that a match counts as
-    cdef uint64_t charged       # what matches have been counted as
+    cdef bint trial             # a trial reports and counts nothing
+    cdef uint64_t left          # rows that the search may still examine
+    cdef bint fixed             # the strategy is fixed
+    cdef bint wanted            # the fixed strategy: lazy or eager
+    cdef bint bounded           # limits are set: the eager strategy stores no rows
+    cdef bint one               # one match per completing row suffices
+    cdef uint64_t match_worth   # cost of a match, in examined rows
+    cdef uint64_t charged       # total cost charged for matches
     cdef Weights weights
-    cdef public double worth        # what is looked at before it is weighed, or given up
-    cdef readonly bint lazy     # rows are joined when the last one comes; there are no groups
-    cdef readonly uint64_t searched # rows that were looked at lazily, and in trials
+    cdef public double worth        # examined rows before strategies are compared, or a search
+                                    # abandoned
+    cdef readonly bint lazy     # the lazy strategy is active; there are no groups
+    cdef readonly uint64_t searched # rows examined by lazy joins, and below by trials
     cdef readonly uint64_t tried
-    cdef public uint64_t turns      # how often it changed
+    cdef public uint64_t turns      # number of switches
 
     cdef bint may_follow(self, uint32_t gpm) noexcept nogil
     cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1 nogil

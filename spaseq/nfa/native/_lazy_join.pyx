@@ -1,22 +1,23 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The rows of a chain, joined when the last one comes, from the rarest on.
+"""Lazy joins: the rows of a chain are joined when the last one arrives, rarest step first.
 
-While partial matches are kept, a row is compared with each that waits for it, which is in vain
-where nothing ever completes them. Here the rows of the window are kept instead. When a row of the
-last step comes, the others are joined to it one after the other: that with the fewest rows in
-between first, by an index wherever a column is bound already, and filters are asked as soon as what
-they read is there (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting complex
-events*, DEBS 2015). Such a chain matches wherever its rows agree, so the order is free. Blocks of
-rows that no filter can be true of are passed over (`_ranges.pyx`); one counts as a row looked at.
+The eager strategy compares each row with every waiting partial match, in vain if none of them
+completes. The lazy strategy stores the rows of the window instead. When a row of the last step
+arrives, the other steps are joined to it one by one: the step with the fewest rows in range first,
+by an index where a column is bound. A filter is evaluated as soon as its variables are bound
+(Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting complex events*, DEBS 2015).
+Such a chain matches wherever its rows agree, so the join order is free. Blocks of rows that no
+filter can satisfy are skipped (`_ranges.pyx`); a block counts as one examined row.
 
-Which of the two is cheaper depends on how often which rows come. So both are weighed in what they
-look at: of the one that is at work it is counted; of the other it is tried, within an eighth of
-the work that is done anyway, or taken from what it was when it was at work last. Lazily, a search
-that comes to look at more than the groups would have been is given up, and the groups are made
-(`turn_eager`).
+The cheaper strategy depends on the rates of the rows. The run switches between the two by the
+number of rows and groups each examines. The active strategy's cost is counted. The inactive one's
+is sampled, spending at most 1/8 of the active work, or taken from its last active period. A lazy
+search that would examine more than the groups would have cost is abandoned, and the groups are
+built (`turn_eager`).
 
-Invariants: the rows of the window are kept either way; a search changes nothing but its own scratch
-before it has found something. Cost: keeping a row is constant, searching is the rows looked at.
+Invariants: the rows of the window are stored under either strategy; a search changes only its own
+scratch memory before it finds a match. Cost: storing a row is constant; a search costs the rows
+examined.
 """
 
 from libc.string cimport memcpy, memset
@@ -54,20 +55,20 @@ from spaseq.rdf.limits import NO_LIMIT
 
 cdef uint64_t UNLIMITED = NO_LIMIT
 
-# Joining lazily must look at so many times less before it is taken up.
+# The lazy strategy is chosen if it examines so many times fewer rows.
 cdef double MARGIN = 4
-# The share of the eager work that trials may take.
+# The share of the eager work that trials may spend.
 cdef double TRIALS = 0.125
-# With each window, what was counted is worth so much less.
+# Decay of the counts per window.
 cdef double LASTING = 7.0 / 8
-# And what was measured of the eager way, while it is not at work: it is tried again some time.
+# Decay per window of the eager cost while it is inactive, so that it is tried again.
 cdef double FADING = 63.0 / 64
-# How many rows an index or a filter is thought to leave one of.
+# Estimated selectivity of an index or a filter: one row in so many.
 cdef uint32_t LEAVES = 8
 
 
 cdef class LazyJoin:
-    """The steps of a chain, and the choice between joining them eagerly and lazily."""
+    """The steps of a chain, and the choice between the eager and the lazy strategy."""
 
     def __cinit__(self, rows, Transitions transitions not None, Dictionary dictionary not None):
         cdef uint32_t i
@@ -128,7 +129,7 @@ cdef class LazyJoin:
     # ---------------------------------------------------------------- rows
 
     cdef bint may_follow(self, uint32_t gpm) noexcept nogil:
-        """Whether a row of a GPM may be part of a match: some row of the step before is there."""
+        """Whether a row of a GPM may be part of a match: the step before has a row."""
         cdef uint32_t i, step
         cdef KeptRows* before
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
@@ -141,13 +142,13 @@ cdef class LazyJoin:
         return False
 
     cdef KeptRows* rows_before(self, uint32_t step) noexcept nogil:
-        """The rows of the window of the step before one."""
+        """The unexpired rows of the step before one."""
         cdef KeptRows* rows = self.step_rows[step - 1]
         rows_forget(rows, self.window.bound)
         return rows
 
     cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1 nogil:
-        """The row at hand may be part of a match: it is kept with those of its step."""
+        """Store the current row with those of its step."""
         cdef uint32_t step = self.step_at[way.place]
         cdef KeptRows* rows
         if not self.event.row_kept:
@@ -170,7 +171,7 @@ cdef class LazyJoin:
         return 0
 
     cdef int put_step(self, uint32_t gpm, Label* label) except -1 nogil:
-        """Put a row back that `step_rows` had, of an instant not before that of the last one."""
+        """Restore a saved row, of an instant not before that of the last one."""
         cdef uint32_t i, step
         cdef Label* copy
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
@@ -185,9 +186,9 @@ cdef class LazyJoin:
     # ---------------------------------------------------------------- searching
 
     cdef int search(self, Way* way, uint32_t width, bint trial, uint64_t most) except -1 nogil:
-        """Join what fits the row at hand, of the last step, looking at `most` rows: whether it did.
+        """Join the current row, of the last step, examining at most `most` rows; 0 if abandoned.
 
-        What it finds is complete; where it is given up, nothing has been found.
+        Its results are complete matches; an abandoned search yields none.
         """
         cdef uint64_t charged = self.charged
         cdef uint32_t i, last = self.chain_length - 1
@@ -222,7 +223,7 @@ cdef class LazyJoin:
         return status != 0
 
     cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1 nogil:
-        """Join the steps that are left: 1; 0 where too much is looked at; 2 where it will do."""
+        """Join the remaining steps: 1; 0 if the budget is spent; 2 if one match suffices."""
         cdef int status
         cdef uint32_t step, index
         cdef uint64_t number
@@ -284,9 +285,9 @@ cdef class LazyJoin:
         self, uint32_t depth, uint64_t joined, uint32_t step, uint64_t number, uint64_t last,
         bint first,
     ) noexcept nogil:
-        """How many rows, from one back through its block, some filter is true of none of.
+        """The number of rows, from `number` back through its block, that some filter excludes.
 
-        Blocks are asked about at their newest row; `first`: at the row, wherever it stands in them.
+        Blocks are tested at their newest row; `first`: at this row, wherever it lies in them.
         """
         cdef uint64_t own = <uint64_t>1 << step, rows
         cdef uint32_t level = LEVELS, i
@@ -310,7 +311,7 @@ cdef class LazyJoin:
         return 0
 
     cdef uint32_t _next_step(self, uint64_t joined) noexcept nogil:
-        """The step with the fewest rows between those that are joined."""
+        """The remaining step with the fewest rows between the joined ones."""
         cdef uint32_t depth = 0, step, best = 0
         cdef uint64_t count, fewest = <uint64_t>-1
         cdef instant_t low, high
@@ -338,7 +339,7 @@ cdef class LazyJoin:
         return best
 
     cdef bint _filtered(self, uint64_t joined, uint32_t step) noexcept nogil:
-        """Whether some filter can be asked as soon as a step is joined."""
+        """Whether some filter becomes ready when a step is joined."""
         cdef uint32_t i
         cdef uint64_t own = <uint64_t>1 << step
         for i in range(self.chain_test_count):
@@ -365,7 +366,7 @@ cdef class LazyJoin:
         return 0
 
     cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept nogil:
-        """An index of a step's rows by a term that is bound already, or none."""
+        """An index of a step's rows by a bound term, or UNINDEXED."""
         cdef KeptRows* rows = self.step_rows[step]
         cdef uint32_t columns = self.tables.occurrences[self.chain[step].occurrence].binding_first
         cdef uint32_t i
@@ -378,7 +379,7 @@ cdef class LazyJoin:
     cdef int _try_row(
         self, uint32_t depth, uint64_t joined, uint32_t step, Label* label
     ) except -1 nogil:
-        """Join one row, if it fits, and go on from there; as `_join_more`."""
+        """Join one row, if it fits, and continue; as `_join_more`."""
         cdef const term_t* env = self.chain_env + depth * self.tables.cells
         cdef term_t* after = self.chain_env + (depth + 1) * self.tables.cells
         cdef Occurrence* occurrence = &self.tables.occurrences[self.chain[step].occurrence]
@@ -397,7 +398,7 @@ cdef class LazyJoin:
         return status
 
     cdef bint _agrees(self, uint64_t joined, uint32_t step, term_t* env) except -1 nogil:
-        """Whether the filters are true that can be asked now that a step is joined."""
+        """Whether the filters that become ready with a step are true."""
         cdef uint32_t i
         cdef uint64_t own = <uint64_t>1 << step
         cdef ChainTest* test
@@ -411,7 +412,7 @@ cdef class LazyJoin:
         return True
 
     cdef int _chained(self) except -1 nogil:
-        """All steps are joined: a match is complete."""
+        """Complete a match, since all steps are joined."""
         cdef uint32_t i, last = self.chain_length - 1
         cdef uint64_t charged = min(self.left, self.match_worth)
         cdef Node* node
@@ -438,7 +439,7 @@ cdef class LazyJoin:
     # ---------------------------------------------------------------- turning
 
     cdef int take_chained(self, Way* way, uint32_t width) except -1 nogil:
-        """The row at hand is kept for those it may be joined with later, or joined."""
+        """Process the current row of a chain: store it, and join it by the active strategy."""
         cdef uint32_t step = self.step_at[way.place]
         cdef bint last = step + 1 == self.chain_length
         cdef uint64_t before = 0, seen = self.searched + self.charged
@@ -465,7 +466,7 @@ cdef class LazyJoin:
         return 0
 
     cdef int turn_eager(self, uint32_t width) except -1 nogil:
-        """Make the groups of the rows of the window; the row at hand is none of them yet."""
+        """Switch to the eager strategy: build the groups of the earlier rows of the window."""
         cdef instant_t now = self.window.now, since = self.event.since
         cdef const term_t* given = self.event.given
         cdef uint64_t steps = spent_of(&self.event.effort), most = self.event.effort.most
@@ -484,7 +485,7 @@ cdef class LazyJoin:
         return 0
 
     cdef int _make_groups(self) except -1 nogil:
-        """Take the rows that are kept, instant by instant, as if they came now."""
+        """Replay the stored rows, instant by instant, as if they arrived now."""
         cdef uint32_t i, step = 0
         cdef uint64_t number
         cdef instant_t instant
@@ -519,7 +520,7 @@ cdef class LazyJoin:
             self.transitions.meet(&self.tables.ways[self.chain[step].way], label.width, &label)
 
     cdef int turn_lazy(self) except -1 nogil:
-        """Forget the groups: the rows of the window are kept."""
+        """Switch to the lazy strategy: remove the groups, since the rows are stored."""
         cdef uint32_t i
         for i in range(1, self.chain_length):
             (<Groups>self.instant.groups_at[self.chain[i].place]).clear()
@@ -531,7 +532,7 @@ cdef class LazyJoin:
         return 0
 
     def join(self, lazily):
-        """Join lazily, or as rows come, from now on, whatever is observed; None: do observe."""
+        """Fix the strategy: lazy or eager; None: choose by cost."""
         self.fixed = lazily is not None
         self.wanted = bool(lazily)
         if self.wanted and self.chain_length and not self.lazy:
@@ -540,7 +541,7 @@ cdef class LazyJoin:
     # ---------------------------------------------------------------- weighing
 
     cdef int try_lazily(self, Way* way, uint32_t width) except -1 nogil:
-        """What it would have cost to join the row at hand, of the last step, lazily."""
+        """Sample the cost of joining the current row, of the last step, lazily."""
         cdef Weights* weights = &self.weights
         cdef double most = TRIALS * weights.eager + self.worth, spent
         cdef bint fits
@@ -551,19 +552,19 @@ cdef class LazyJoin:
         fits = self.search(way, width, True, <uint64_t>(most - weights.trial) + 1)
         tried = self.tried + self.charged - before
         weights.trial += tried
-        spent = tried if fits else MARGIN * tried   # at least
+        spent = tried if fits else MARGIN * tried   # a lower bound
         weights.mean = spent if weights.mean == 0 else (3 * weights.mean + spent) / 4
         weights.lazy += spent
         return 0
 
     cdef uint64_t allowed(self) noexcept nogil:
-        """How many rows a search may look at before it costs more than groups would have."""
+        """The number of rows that a search may examine before it exceeds the eager cost."""
         if self.fixed:
             return <uint64_t>-1
         return <uint64_t>max(self.weights.eager + self.worth - self.weights.lazy, 0)
 
     cdef bint prefers_lazy(self) noexcept nogil:
-        """Whether it is time to join lazily."""
+        """Whether to switch to the lazy strategy now."""
         cdef Weights* weights = &self.weights
         return (
             not self.fixed and not self.lazy and weights.settled < self.window.bound
@@ -571,7 +572,7 @@ cdef class LazyJoin:
         )
 
     cdef int grow_old(self) noexcept nogil:
-        """With each window that passes, what was counted before is worth less."""
+        """Decay the counts once per window."""
         cdef Weights* weights = &self.weights
         if self.window.bound <= weights.since:
             return 0
@@ -586,5 +587,5 @@ cdef class LazyJoin:
 
 
 cdef int _raised() except -1 nogil:
-    """Hand on the Python exception that a filter left."""
+    """Propagate the Python exception that a filter left."""
     return -1

@@ -1,4 +1,4 @@
-"""Whether a unit occurs where it must not; see _negation.pyx."""
+"""Guards that look back; see _negation.pyx."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t
@@ -20,7 +20,7 @@ cdef struct Guard:
     bint negated
     Range starts        # places where the guarded unit may begin
 
-# A guard and what it sees as it was before an edge was taken: registers, as numbers.
+# A guard, and the registers that it reads as they were before the edge.
 cdef struct Check:
     uint32_t guard
     Range restored
@@ -39,7 +39,7 @@ cdef class Negation:
     cdef uint32_t* restored
     cdef Range* edge_checks     # per edge
     cdef Range* link_checks     # per link
-    cdef Range* place_checks    # per place where matches wait for the end
+    cdef Range* place_checks    # per place where matches wait for the close
     cdef Frontier** frontiers
     cdef uint32_t frontier_count, frontier_depth
 

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Whether a unit occurs where it must not: guards that are not decided on sight.
+"""Negation: guards that are not decided on sight.
 
-They are decided when what follows them is at hand (post-processing negation): the rows of the
-window are kept, so filters may name variables of both sides. The answer is the latest instant
-at which an occurrence begins; whoever waits with an older last event is forbidden, the others
-are not. Cost: the rows looked at; a unit costs no more than its rows by its places.
+They are decided when the next step arrives (post-processing negation): the rows of the window are
+buffered, so filters may name variables of both sides. The result is the latest instant at which an
+occurrence of the guarded unit begins; members with an older last event are forbidden, the others
+are not. Cost: the rows examined; a unit costs at most its rows times its places.
 """
 
 from cpython.ref cimport PyObject
@@ -18,7 +18,7 @@ from spaseq.nfa.native._program cimport Link, bind, enter, numbers_of, open_to
 from spaseq.rdf._memory cimport give_back, longer, zeroed
 
 
-# What `latest` remembers while it looks.
+# The state of a search of `latest`.
 cdef struct Watch:
     PyObject* negation
     Check* check
@@ -26,13 +26,13 @@ cdef struct Watch:
     instant_t low
     instant_t high
     bint negated
-    bint starting       # it stands in front of the first step of a match
+    bint starting       # the guard precedes the first step of a match
     uint32_t place      # where the unit begins
     instant_t best
-    Frontier* frontier  # NULL: no unit had to be followed yet
+    Frontier* frontier  # NULL: no unit was followed yet
 
 
-# One more step of a guarded unit.
+# A search for the next step inside a guarded unit.
 cdef struct Advance:
     PyObject* negation
     Frontier* frontier
@@ -43,7 +43,7 @@ cdef struct Advance:
 
 
 cdef class Negation:
-    """`rows` are `CoreTables`, with their `search`."""
+    """The guards of an automaton; `rows` are `CoreTables`, with their `search`."""
 
     def __cinit__(self, rows, Conjunction conjunction not None, Partitions partitions):
         cdef uint32_t i
@@ -81,7 +81,7 @@ cdef class Negation:
         give_back(self.place_checks)
 
     cdef int begin(self) noexcept nogil:
-        """A new question."""
+        """Reset the scratch memory for a new search."""
         self.conjunction.depth = self.frontier_depth = 0
         return 0
 
@@ -89,11 +89,11 @@ cdef class Negation:
         self, uint32_t edge, const term_t* before, const term_t* after, instant_t low,
         instant_t high, bint starting,
     ) except -2 nogil:
-        """The latest start, strictly between two instants, of what must not be before an edge.
+        """The latest start, strictly between two instants, of a forbidden unit of an edge.
 
-        `before` is the partial match's environment, `after` that with what the edge took.
-        `starting`: the edge is the first of a match, and a step skipped at the start of what
-        must not be before it is looked for in a window of its own.
+        `before` is the environment of the partial match, `after` the one with the bindings of the
+        edge. `starting`: the edge begins a match, so a step skipped at the start of the forbidden
+        unit is searched in a window of its own.
         """
         cdef uint32_t i
         cdef instant_t best = NEVER, found
@@ -106,7 +106,7 @@ cdef class Negation:
     cdef bint forbids(
         self, Range checks, const term_t* env, instant_t low, instant_t high
     ) except -1 nogil:
-        """Whether something that must not be there lies strictly between two instants."""
+        """Whether a forbidden unit begins strictly between two instants."""
         cdef uint32_t i
         for i in range(checks.first, checks.end):
             if self.latest(&self.checks[i], env, env, low, high, False) != NEVER:
@@ -152,17 +152,17 @@ cdef class Negation:
         return watch.best
 
     cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept nogil:
-        """The latest instant before one with an event, of an environment's partition if any."""
+        """The latest instant before `instant` with an event of the partition of `env`, if any."""
         if self.tables.tracked:
             return self.partitions.before_in(self.event.batch, env, instant)
         return instant - 1
 
     cdef int completes(self, Seek* begun, void* watched) except -1 nogil:
-        """Whether a guarded unit, begun so, comes to its end in time.
+        """Whether a guarded unit with this beginning completes in time.
 
-        Two ways that wait in one place since one instant with equal registers go on alike,
-        however they have begun: the second is not followed, so iterations inside the unit cost
-        no more than pairs of rows.
+        Two paths that wait in one place since one instant with equal registers continue alike,
+        however they began. The second is not followed, so iterations inside the unit cost at most
+        pairs of rows.
         """
         cdef Watch* watch = <Watch*>watched
         cdef Frontier* frontier
@@ -204,7 +204,7 @@ cdef class Negation:
         return done
 
     cdef Frontier* frontier(self) except NULL nogil:
-        """An empty one, until the question is answered."""
+        """Acquire an empty frontier for the current search."""
         cdef Frontier* made
         if self.frontier_depth == self.frontier_count:
             self.frontiers = <Frontier**>longer(
@@ -221,7 +221,7 @@ cdef class Negation:
         return made
 
     cdef int go_on(self, Seek* seek, instant_t high, Frontier* frontier) except -1 nogil:
-        """Follow the links of an edge inside a guard: 1 where the unit is over."""
+        """Follow the links of an edge inside a guard: 1 if the unit is complete."""
         cdef const Edge* edge = &self.tables.edges[seek.edge]
         cdef const Link* link
         cdef const Place* place
@@ -249,7 +249,7 @@ cdef int _begun(void* watch, Seek* seek) except -1 nogil:
 
 
 cdef int _begin(Negation negation, Seek* seek) except -1 nogil:
-    """A way to begin a guarded unit."""
+    """Callback: a step that may begin a guarded unit."""
     cdef Watch* watch = <Watch*>seek.task
     cdef bint lone = seek.count == 1
     cdef instant_t low = bound_at(negation.window, seek.first) - 1 if watch.starting else watch.low
@@ -276,7 +276,7 @@ cdef int _followed(void* task, Seek* seek) except -1 nogil:
 
 
 cdef int _follow(Negation negation, Seek* seek) except -1 nogil:
-    """A way to go on inside a guarded unit."""
+    """Callback: a step that may continue a guarded unit."""
     cdef Advance* task = <Advance*>seek.task
     cdef char mark = negation.tables.places[task.place].operator
     cdef instant_t needed = negation.forbidden_until(
@@ -291,12 +291,12 @@ cdef int _follow(Negation negation, Seek* seek) except -1 nogil:
     return negation.go_on(seek, task.high, task.frontier)
 
 
-# What a `;` place would have taken before a candidate.
+# Earlier steps that a `;` place would have joined instead of a candidate.
 cdef struct Rival:
     Seek* candidate
     bint together
-    bint alone          # one operand of an any-order group
-    uint32_t operand    # of the candidate, which it stands for
+    bint alone          # the search is for one operand of an any-order group
+    uint32_t operand    # operand of the candidate that the rival replaces
     int64_t micros
     instant_t best
 
@@ -304,10 +304,10 @@ cdef struct Rival:
 cdef instant_t earlier(
     Negation negation, uint32_t place, Seek* candidate, const term_t* before, instant_t low
 ) except -2 nogil:
-    """The latest instant at which a `;` place would have taken something before a candidate.
+    """The latest start of a step that a `;` place would have joined before a candidate.
 
-    Partial matches whose last event is older than that do not reach the candidate. An
-    any-order group stands for its side of a disjunction by one operand that is acceptable.
+    Partial matches with an older last event do not reach the candidate. One acceptable operand of
+    an any-order group represents its side of a disjunction.
     """
     cdef Range edges = negation.conjunction.place_edges[place]
     cdef Rival rival
@@ -333,7 +333,7 @@ cdef instant_t earlier(
 cdef int _operands(
     Negation negation, Seek* seek, const term_t* before, instant_t low, Seek* candidate
 ) except -1 nogil:
-    """What one operand of an any-order group accepts, alone or beside those of a candidate."""
+    """Search the rows of each operand of an any-order group, alone or with a candidate's others."""
     cdef Range choices, operands = negation.conjunction.edge_operands[seek.edge]
     cdef Rival* rival = <Rival*>seek.task
     cdef uint32_t i, j, level = negation.conjunction.depth
@@ -359,7 +359,7 @@ cdef int _operands(
                 elif candidate.labels[j].instant < high:
                     high = candidate.labels[j].instant
         seek.start, seek.low, seek.high = env, low, high
-        # The latest row of one alternative says nothing of the others.
+        # The latest row of one alternative does not bound the others.
         choices = negation.conjunction.operand_choices[i]
         for j in range(choices.first, choices.end):
             seek.choices.first, seek.choices.end = j, j + 1
@@ -369,11 +369,11 @@ cdef int _operands(
 
 
 cdef int _rivals(void* task, Seek* seek) except -1 nogil:
-    """Something else that a `;` place would have taken."""
+    """Callback: an earlier step that a `;` place would have joined."""
     cdef Rival* rival = <Rival*>task
     cdef Seek* candidate = rival.candidate
     cdef uint32_t i, j
-    # Of two conjunctions of one timestamp neither comes first.
+    # Two conjunctions with one timestamp are unordered.
     if not rival.alone and rival.together and seek.count > 1 and _micros(seek) >= rival.micros:
         return 0
     if rival.alone and rival.operand != NOBODY:
@@ -392,7 +392,7 @@ cdef int _rivals(void* task, Seek* seek) except -1 nogil:
 
 
 cdef int64_t _micros(const Seek* seek) noexcept nogil:
-    """The least time of what has been found."""
+    """The least time, in microseconds, of the rows of a combination."""
     cdef uint32_t i
     cdef int64_t least = seek.labels[0].micros
     for i in range(seek.count):
@@ -402,5 +402,5 @@ cdef int64_t _micros(const Seek* seek) noexcept nogil:
 
 
 cdef int _raised() except -1 nogil:
-    """Hand on the Python exception that an aggregate left."""
+    """Propagate the Python exception that an aggregate left."""
     return -1

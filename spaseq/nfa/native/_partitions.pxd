@@ -1,4 +1,4 @@
-"""What happened in each partition; see _partitions.pyx."""
+"""Instants and skips of each partition; see _partitions.pyx."""
 
 cimport cython
 from libc.stdint cimport uint32_t
@@ -13,32 +13,33 @@ from spaseq.rdf._window_terms cimport WindowTerms
 cdef struct Partition:
     instant_t last      # the latest instant with an event of it, -1: none
     instant_t before    # the one before that
-    instant_t skipped   # no match of it may start before
-    instant_t* instants # if `recorded`, a ring of `room` of all that somebody may look back to
+    instant_t skipped   # the least start of its matches
+    instant_t* instants # if `recorded`, a ring of `room` of all instants within reach
     uint32_t room
-    uint32_t first      # where they begin in the ring
+    uint32_t first      # position of the oldest instant
     uint32_t count
 
 
 @cython.final
 cdef class Partitions:
-    cdef readonly bint tracked      # events are noted, for strict contiguity
-    cdef bint recorded              # with all their instants: somebody looks back
-    cdef readonly bint apart        # each skips for itself
+    cdef readonly bint tracked      # events are recorded, for strict contiguity
+    cdef bint recorded              # all instants within reach are recorded
+    cdef readonly bint apart        # each skips past its own matches
     cdef Window window
     cdef WindowTerms terms
-    cdef Groups keys                # numbers of partitions, by their keys
+    cdef Groups keys                # partition numbers by key
     cdef Partition* partitions      # by number
     cdef uint32_t room
     cdef uint32_t sweep_at
-    cdef uint32_t* column_first     # per GPM and one more, into `columns`
-    cdef uint32_t* columns          # of its rows that hold a key; none: not all are bound there
+    cdef uint32_t* column_first     # per GPM, into `columns`; NOBODY: no key
+    cdef uint32_t* columns          # columns of its rows that hold a key
     cdef uint32_t* gpm_first        # per edge of the automaton, into `gpm_of`
     cdef uint32_t* gpm_of           # per graph pattern of its step
-    cdef uint32_t* registers        # where an environment holds a key
+    cdef uint32_t* registers        # registers of an environment that hold a key
     cdef term_t* key
-    cdef instant_t before           # of the row at hand: its partition's last instant before now
-    cdef instant_t since            # no match of its partition may start before it
+    cdef instant_t before           # of the current row: the last instant of its partition before
+                                    # now
+    cdef instant_t since            # the least start of a match of its partition
 
     cdef int note(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1 nogil
     cdef int meet(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept nogil

@@ -1,17 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""`PARTITION BY` in machine integers: when each partition had events, and what it has skipped.
+"""`PARTITION BY` in machine integers: the instants of each partition, and its skips.
 
-An event belongs to a partition iff some GPM that reads its stream has a row with that key, its
-local filters left out. Of strict contiguity all that joining an event asks is the latest instant
-with an event of the partition before the present one: who waits under `,` came at it, or has been
-passed over. A step that began earlier, a guard that looks back and `EMIT STRICT` beside them ask
-the same of an earlier instant: for them all instants of a partition are recorded, for as long as
-somebody may look back to them. `AFTER MATCH SKIP PAST LAST EVENT` raises the least start of one
-partition.
+An event belongs to a partition iff some GPM that reads its stream has a row with that key, before
+local filters. A strict join needs only the latest instant before the present one with an event of
+the partition: a partial match that waits under `,` ended at it, or has been passed over. A step
+that began earlier, a guard that looks back and `EMIT STRICT` beside them need the same for an
+earlier instant: for them all instants of a partition within reach are recorded. `AFTER MATCH SKIP
+PAST LAST EVENT` raises the least start of one partition.
 
-Invariant: what is known of a partition that nobody looks back to is not looked at: the numbers of
-its key may stand for other terms by then. Cost: constant for each row; logarithmic in the instants
-of a partition for each question about an earlier one.
+Invariant: data of a partition out of reach is never read, since the terms of its key may have been
+renumbered. Cost: constant for each row; logarithmic in the instants of a partition for each query
+about an earlier one.
 """
 
 from libc.string cimport memset
@@ -28,7 +27,7 @@ cdef uint32_t FEWEST_SWEPT = 256
 
 
 cdef class Partitions:
-    """`tables` are `CoreTables`."""
+    """The partitions of one run; `tables` are `CoreTables`."""
 
     def __cinit__(
         self, tables, Window window not None, WindowTerms terms not None,
@@ -69,7 +68,7 @@ cdef class Partitions:
         give_back(self.key)
 
     cdef int note(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1 nogil:
-        """The event at hand has a row of a GPM, before any filter."""
+        """Record that the current event has a row of a GPM, before any filter."""
         cdef uint32_t i
         cdef uint32_t* columns
         if self.column_first[gpm] == NOBODY:
@@ -83,7 +82,7 @@ cdef class Partitions:
         return self._come(&self.partitions[self._made()], self.window.now)
 
     cdef int meet(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept nogil:
-        """Come to a row: `before` and `since` are those of its partition, if it has one."""
+        """Set `before` and `since` to those of the partition of a row, if it has one."""
         cdef uint32_t* columns = self.columns + self.column_first[gpm]
         cdef uint32_t i, number
         cdef Partition* partition
@@ -105,7 +104,7 @@ cdef class Partitions:
     cdef instant_t before_in(
         self, EventBatch batch, const term_t* env, instant_t instant
     ) noexcept nogil:
-        """The latest instant before one with an event of an environment's partition; or -1."""
+        """The latest instant before `instant` with an event of the partition of `env`, or -1."""
         cdef uint32_t i, number
         for i in range(self.keys.width):
             self.key[i] = self.terms.seek(batch, env[self.registers[i]])
@@ -113,7 +112,7 @@ cdef class Partitions:
         return -1 if number == NOBODY else self._before(&self.partitions[number], instant)
 
     cdef instant_t _before(self, const Partition* partition, instant_t instant) noexcept nogil:
-        """The latest instant of a partition before one, or -1; none that is not recorded."""
+        """The latest recorded instant of a partition before `instant`, or -1."""
         cdef uint32_t low = 0, high = partition.count, middle
         if partition.last < instant:
             return partition.last
@@ -130,7 +129,7 @@ cdef class Partitions:
         return partition.instants[(partition.first + low - 1) & (partition.room - 1)]
 
     cdef int _come(self, Partition* partition, instant_t instant) except -1 nogil:
-        """A partition has an event at an instant, not before any that it had."""
+        """Record an event of a partition at an instant, not before its last one."""
         if partition.last >= instant:
             return 0
         partition.before = partition.last
@@ -149,7 +148,7 @@ cdef class Partitions:
         return 0
 
     cdef int _widen(self, Partition* partition) except -1 nogil:
-        """Room for twice as many instants."""
+        """Double the ring of instants."""
         cdef uint32_t i, room = 2 * partition.room if partition.room else 8
         cdef instant_t* wider = <instant_t*>zeroed(room, sizeof(instant_t))
         for i in range(partition.count):
@@ -159,7 +158,7 @@ cdef class Partitions:
         return 0
 
     cdef instant_t since_at(self, const Label* label) noexcept nogil:
-        """The least start of a match that a label is part of."""
+        """The least start of a match that contains a label."""
         cdef uint32_t number
         if not self.apart:
             return self.window.bound
@@ -170,7 +169,7 @@ cdef class Partitions:
         return self.partitions[number].skipped
 
     cdef int skip_at(self, const Label* label, instant_t first) except -1 nogil:
-        """In a label's partition only what starts at an instant or later may still match."""
+        """Raise the least start in a label's partition to `first`."""
         cdef Partition* partition
         self._key_of(label)
         partition = &self.partitions[self._made()]
@@ -178,7 +177,7 @@ cdef class Partitions:
         return 0
 
     cdef tuple key_at(self, const Label* label):
-        """The key of a match that a label is part of."""
+        """The key of a match that contains a label."""
         cdef uint32_t i
         self._key_of(label)
         return tuple([self.key[i] for i in range(self.keys.width)])
@@ -192,7 +191,7 @@ cdef class Partitions:
         return True
 
     cdef bint _gone(self, uint32_t number) noexcept nogil:
-        """Whether nobody can look back to anything that is known of a partition."""
+        """Whether a partition is out of reach."""
         cdef Partition* partition = &self.partitions[number]
         return partition.last < self.window.reach and partition.skipped <= self.window.bound
 
@@ -202,7 +201,7 @@ cdef class Partitions:
         return NOBODY if number != NOBODY and self._gone(number) else number
 
     cdef uint32_t _made(self) except? 0xFFFFFFFF nogil:
-        """The partition of `key`, from now on."""
+        """The partition of `key`, created if necessary."""
         cdef uint32_t number = find(self.keys, self.key)
         cdef Partition* longer
         if number == NOBODY:
@@ -236,15 +235,15 @@ cdef class Partitions:
     # ---------------------------------------------------------------- for Python
 
     def skip(self, size_t label, instant_t first):
-        """See `skip_at`; by the address of a label."""
+        """As `skip_at`, by the address of a label."""
         self.skip_at(<const Label*>label, first)
 
     def since_label(self, size_t label):
-        """The least start of a match that the label at an address is part of."""
+        """The least start of a match that contains the label at an address."""
         return self.since_at(<const Label*>label)
 
     def contiguous(self, size_t label, instants):
-        """Whether the partition of a label has no event between successive ones of instants."""
+        """Whether the partition of a label has no event between successive instants of a list."""
         cdef uint32_t number
         self._key_of(<const Label*>label)
         number = self._find()
@@ -254,7 +253,7 @@ cdef class Partitions:
         )
 
     def known(self):
-        """(key, instants, least start) of each partition, as far as anybody looks back."""
+        """(key, instants, least start) of each partition within reach."""
         cdef uint32_t i, j, number
         cdef Partition* at
         for i in range(self.keys.living):
@@ -270,7 +269,7 @@ cdef class Partitions:
                 yield key, [instant for instant in some if instant >= self.window.reach], at.skipped
 
     def put(self, key, instants, instant_t skipped):
-        """What `known` says of one partition; 0 is for what is not known."""
+        """Load one item of `known`; 0 marks unknown terms."""
         cdef uint32_t i, number
         for i, term in enumerate(key):
             self.key[i] = term

@@ -9,43 +9,43 @@ from spaseq.rdf._terms cimport term_t
 cdef enum:
     CLOSING = 119       # "w"
 
-# What is worked out by somebody else, of what a partial match and a row bind. Terms that come
-# out of it are permanent or of the window.
+# Callbacks that evaluate expressions over the bindings of a partial match and a row. The terms they
+# return are permanent or of the window.
 cdef struct Conditions:
-    # Whether the residual filters of an occurrence are true: 1 or 0, or -1 with a Python
-    # exception set. May fill in the cells behind the registers.
+    # Whether the residual filters of an occurrence are true: 1 or 0, or -1 with a Python exception
+    # set. May fill in the cells behind the registers.
     int (*hold)(void* context, uint32_t occurrence, term_t* env) noexcept nogil
-    # Whether one of them is true, by its number among all: likewise.
+    # Whether one residual filter, by its number among all, is true: likewise.
     int (*test)(void* context, uint32_t number, term_t* env) noexcept nogil
-    # Whether it may be true of some rows at all, if the registers that are unbound lie in a box;
-    # where it is not, it has been asked of so many rows.
+    # Whether a filter may be true of any row whose unbound registers lie in a box. If it cannot, it
+    # counts as evaluated for `rows` rows.
     bint (*may)(
         void* context, uint32_t number, const term_t* env, const Box* box, uint64_t rows
     ) noexcept nogil
-    # The value of the BIND at a position among those of an occurrence, 0 where it has none: 0,
-    # or -1 with a Python exception set.
+    # The value of the BIND at a position among those of an occurrence, 0 if unbound. Returns 0, or
+    # -1 with a Python exception set.
     int (*value)(
         void* context, uint32_t occurrence, uint32_t position, term_t* env, term_t* value
     ) noexcept nogil
-    # What an aggregate's register holds after one more value; 0 with a Python exception set.
+    # The state of an aggregate's register after one more value; 0 with a Python exception set.
     # Equal states are equal numbers, and 0 is the state before any value.
     term_t (*add)(void* context, uint32_t register, term_t state, term_t value) noexcept nogil
     void* context
-    int64_t instant     # that of the row's event, -1: it is the event at hand
-    uint32_t stream     # of the row's event, where that has an instant
-    bint uncounted      # filters that are not true are not counted
+    int64_t instant     # instant of the row's event, -1: the current event
+    uint32_t stream     # stream of the row's event, if `instant` is set
+    bint uncounted      # do not count filters that are not true
 
 cdef enum Change:
-    FORGET      # a register is unbound, or has no iterations
-    COPY        # takes the value of another one
-    NUMBER      # an iteration whose number is known
+    FORGET      # unbind a register, or reset its iterations
+    COPY        # copy another register
+    NUMBER      # set a known iteration number
     AGAIN       # one more iteration, up to a limit
-    OPEN        # takes the first value of the iteration that begins, if it is the first one
+    OPEN        # open a first value: the first iteration begins, or has ended
 
-# What registers hold that is no term; no term has such a number.
+# Register contents that are no terms; no term has such a number.
 cdef enum:
     OPENED = 0xFFFFFFFFu    # of a first value: the first iteration has not bound the variable yet
-    VOID = 0xFFFFFFFEu      # of a first value: it never did
+    VOID = 0xFFFFFFFEu      # of a first value: the first iteration never bound it
     FAILED = 0xFFFFFFFDu    # of an aggregate: an error
 
 # How a register follows the value of a variable.
@@ -54,16 +54,16 @@ cdef enum Following:
     FIRST_VALUE
     STATE       # of an aggregate
 
-# What sets a place apart.
+# Flags of a place.
 cdef enum Manner:
-    DATED = 1       # its partial matches are told apart by their last instants
-    GUARDED = 2     # of a start: a step skipped in front must not have occurred
-    RELATIVE = 4    # what a guard sees depends on the last instant
-    CONJOINED = 8   # some edge takes several events
-    LOOKS_BACK = 16 # what it would have taken before is looked for in the window
-    RIVALS = 32     # what it would have taken before may be of the same timestamp
+    DATED = 1       # its groups hold their members by last instant
+    GUARDED = 2     # of a start: a step skipped before it must not have occurred
+    RELATIVE = 4    # the result of a guard depends on the last instant
+    CONJOINED = 8   # some edge consumes several events
+    LOOKS_BACK = 16 # an earlier candidate is searched in the window
+    RIVALS = 32     # an earlier candidate may have the same timestamp
 
-# What taking an edge does to a register before the row is bound.
+# The effect of an edge on a register, applied before the row is bound.
 cdef struct Effect:
     Change change
     uint32_t register
@@ -77,13 +77,13 @@ cdef struct Bound:
 cdef enum:
     ANY = 0xFFFFFFFFu
 
-# Of a straight edge: a column that is bound, and to what the group has in a register, if any.
+# A condition of a straight edge: a column is bound, and equals a register of the group.
 cdef struct Agreement:
     uint32_t column
-    uint32_t position   # among the live registers of the edge's place, ANY: to anything
+    uint32_t position   # among the live registers of the edge's place; ANY: any term will do
 
-# Where a straight edge has a register from: a column of the row, a live register of the group,
-# or `number` itself.
+# The origin of a register after a straight edge: a column of the row, a live register of the group,
+# or the constant `number`.
 cdef enum Origin:
     ROW
     GROUP
@@ -97,36 +97,36 @@ cdef struct Link:
     int32_t target      # a place, -1: the match is complete, -2: the guarded unit has occurred
     uint32_t bound_first
     uint32_t bound_end
-    const Source* source        # of a straight edge: what the target remembers
+    const Source* source        # of a straight edge: the origins of the target's registers
     const Source* source_end
 
-# As in spaseq.nfa.native.table_types: less and greater may be equal too.
+# As in spaseq.nfa.native.table_types: LESS and GREATER include equality.
 cdef enum Relation:
     LESS
     EQUAL
     GREATER
 
 cdef struct Edge:
-    uint32_t occurrence # NOBODY: the edge takes several events
+    uint32_t occurrence # NOBODY: the edge consumes several events
     uint32_t effect_first
     uint32_t effect_end
     const Link* link
     const Link* link_end
     uint32_t index      # of the groups' indexes, 0: all groups are visited
-    const uint32_t* key # the row's columns that the index reads
+    const uint32_t* key # columns of the row that the index reads
     const uint32_t* key_end
-    int32_t compared    # the row's column that an ordered index compares, -1: there is none
-    Relation relation   # what it must be to the register
-    bint whole          # rows take all groups that surely fit as one
-    bint decided        # what the ordered index surely finds needs no filter
-    bint strict         # ... and what is equal does not fit
-    bint exact          # of distinct numbers, the ordered index finds those that fit and no others
+    int32_t compared    # column of the row that a range index compares, -1: none
+    Relation relation   # required relation of the column to the register
+    bint whole          # a row joins all groups that surely fit as one union
+    bint decided        # groups inside the range need no filter
+    bint strict         # ... and equal values do not fit
+    bint exact          # for distinct numbers, the range index returns exactly the fitting groups
     bint straight       # see spaseq.nfa.native.straight_edges
-    bint final          # whoever takes it is complete
+    bint final          # the edge completes a match
     const Agreement* agreement
     const Agreement* agreement_end
 
-# A column of a row, the register that takes its value, and those that follow that.
+# A column of a row, the register that takes its value, and the followers of that register.
 cdef struct Binding:
     uint32_t column
     uint32_t register
@@ -140,19 +140,20 @@ cdef struct Follower:
 cdef struct Occurrence:
     uint32_t binding_first
     uint32_t binding_end
-    uint32_t assigned_end   # the bindings of its BINDs follow; their columns, those of its rows
+    uint32_t assigned_end   # end of the bindings of its BINDs; their columns follow those of its
+                            # rows
     uint32_t count_first    # registers that count its rows
     uint32_t count_end
-    uint32_t more           # More: what has to be done beyond binding its columns
-    uint64_t disagreed      # rows that did not agree with a partial match
+    uint32_t more           # More: steps beyond binding its columns
+    uint64_t disagreed      # rows that disagreed with a partial match
 
 cdef enum More:
-    KEEPS = 1       # the window has its rows before they are bound
-    COUNTS = 2      # registers count them
+    KEEPS = 1       # its terms enter the window before the row is bound
+    COUNTS = 2      # registers count its rows
     ASSIGNS = 4     # it has BINDs
     TESTS = 8       # it has residual filters
 
-# A guard of a place: rows of its GPM end the partial matches that wait there.
+# A guard decided on sight: rows of its GPM remove the groups that wait in the place.
 cdef struct Sighting:
     uint32_t place
     uint32_t occurrence
@@ -162,13 +163,13 @@ cdef struct Sighting:
     bint negated        # written as a negation: partition variables may be unbound
 
 cdef struct Place:
-    char operator       # of the query; 0 at the start, CLOSING where matches wait
+    char operator       # of the query; 0 at a start, CLOSING where matches wait for the close
     uint32_t live_first
     uint32_t live_end
     uint32_t edge_first
-    uint32_t manner     # Manner: what `spaseq.nfa.native._conjunction` has a say in
+    uint32_t manner     # Manner: flags that `spaseq.nfa.native._conjunction` reads
     bint contiguous     # `,` within a partition: another event of it passes over the groups
-    uint64_t reached    # counters for people, as in spaseq.nfa.counters.PlaceStanding
+    uint64_t reached    # diagnostic counters, see spaseq.nfa.counters.PlaceStanding
     uint64_t early
     uint64_t unkeyed
     uint64_t unjoined
@@ -178,17 +179,17 @@ cdef struct Place:
     uint64_t forbidden
     uint64_t outside
     uint64_t expired
-    uint64_t ended      # groups that a guard ended
-    uint64_t shed       # groups that went, for there were too many
+    uint64_t ended      # groups that a guard removed
+    uint64_t shed       # groups shed under a limit
 
 # An edge that rows of a GPM may take.
 cdef struct Way:
     uint32_t gpm
     uint32_t place
     uint32_t edge
-    Place* at           # the same place and edge
+    Place* at           # the same place and edge, as pointers
     Edge* taken
-    uint32_t index      # by which the last row of a conjunction finds groups, 0: by none
+    uint32_t index      # index by which the last row of a conjunction finds groups, 0: none
     uint32_t key_first
     uint32_t key_end
 
@@ -207,7 +208,7 @@ cdef class Tables:
     cdef Follower* followers
     cdef Occurrence* occurrences
     cdef uint32_t occurrence_count
-    cdef uint32_t most_assigned # BINDs that one occurrence has
+    cdef uint32_t most_assigned # greatest number of BINDs of an occurrence
     cdef Conditions* conditions
     cdef uint32_t* numbers      # live registers, key columns
     cdef uint32_t* way_first    # per GPM and one more, into `ways`
@@ -216,14 +217,14 @@ cdef class Tables:
     cdef Sighting* sightings
     cdef uint32_t* firsts       # pairs: iteration register, the cell that says whether it is 1
     cdef uint32_t first_count
-    cdef uint32_t cells         # of an environment: registers, then views
+    cdef uint32_t cells         # cells of an environment: registers, then views
     cdef term_t truth, falsehood
     cdef uint32_t* required_first   # per GPM and one more, into `required`
     cdef uint32_t* required         # columns that a row must bind
     cdef uint32_t* compared_first   # per GPM and one more, into `compared`
     cdef uint32_t* compared         # columns that are compared with what registers hold
-    cdef readonly bint tracked  # events are noted in their partitions
-    cdef bint apart             # each partition skips for itself
+    cdef readonly bint tracked  # partitions record their events
+    cdef bint apart             # each partition skips past its own matches
 
 cdef uint32_t* numbers_of(numbers) except NULL
 
@@ -249,7 +250,7 @@ cdef inline int filter_holds(Tables tables, uint32_t number, term_t* env) noexce
 
 
 cdef inline int enter(Tables tables, const Edge* edge, term_t* env) noexcept nogil:
-    """Begin the iterations that taking an edge begins."""
+    """Begin the iterations that an edge begins."""
     cdef Effect* effect
     cdef uint32_t i
     for i in range(edge.effect_first, edge.effect_end):
@@ -273,7 +274,7 @@ cdef inline int enter(Tables tables, const Edge* edge, term_t* env) noexcept nog
 cdef inline int bind(
     Tables tables, const Occurrence* occurrence, const term_t* row, term_t* env
 ) noexcept nogil:
-    """Bind a row's variables in an environment: 1, or 0 where one disagrees.
+    """Bind the variables of a row in an environment: 1, or 0 where one disagrees.
 
     -1 with a Python exception set.
     """
@@ -305,7 +306,7 @@ cdef inline int bind(
 cdef inline bint agrees(
     const Edge* edge, const term_t* row, const term_t* values
 ) noexcept nogil:
-    """Whether a straight edge may be taken as such by a row and a group with these registers."""
+    """Whether a row and a group with these registers satisfy the conditions of a straight edge."""
     cdef const Agreement* agreement = edge.agreement
     cdef term_t value
     while agreement < edge.agreement_end:
@@ -319,7 +320,7 @@ cdef inline bint agrees(
 
 
 cdef inline bint open_to(Tables tables, const Link* link, const term_t* env) noexcept nogil:
-    """Whether the numbers of iterations let a link be followed."""
+    """Whether the iteration numbers satisfy the bounds of a link."""
     cdef uint32_t i
     cdef term_t number
     for i in range(link.bound_first, link.bound_end):

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The tables of an automaton as flat arrays, with one run's counters.
+"""The tables of an automaton as flat arrays, with the counters of one run.
 
-They are made of those of `spaseq.nfa.native.table_types`.
+They are built from those of `spaseq.nfa.native.table_types`.
 
-Invariant: nothing but counters changes once they are made.
+Invariant: only counters change after construction.
 """
 
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -14,7 +14,7 @@ cdef enum:
 
 
 cdef class Tables:
-    """`rows` are `CoreTables`."""
+    """The program of one run; `rows` are `CoreTables`."""
 
     def __cinit__(self, rows):
         self.cells = rows.cells
@@ -160,7 +160,7 @@ cdef class Tables:
         give_back(self.compared)
 
     def shed(self):
-        """How many groups were dropped because there were too many."""
+        """The number of groups shed under a limit."""
         cdef uint64_t found = 0
         cdef uint32_t i
         for i in range(self.place_count):
@@ -168,7 +168,7 @@ cdef class Tables:
         return found
 
     def counters(self, uint32_t place):
-        """What happened in a place: see `spaseq.nfa.counters.PlaceStanding`."""
+        """The counters of a place: see `spaseq.nfa.counters.PlaceStanding`."""
         cdef Place* at = &self.places[place]
         return {
             "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
@@ -178,7 +178,7 @@ cdef class Tables:
         }
 
     def count_on(self, uint32_t place, counts):
-        """Go on from the `counters` of another run."""
+        """Continue from the `counters` of another run."""
         cdef Place* at = &self.places[place]
         at.reached, at.early, at.unkeyed = counts["reached"], counts["early"], counts["unkeyed"]
         at.unjoined, at.visited, at.joined = (
@@ -188,16 +188,16 @@ cdef class Tables:
         at.outside, at.expired, at.ended = counts["outside"], counts["expired"], counts["ended"]
 
     def disagreed_on(self, uint32_t occurrence, uint64_t rows):
-        """Go on from the rows that did not agree in another run."""
+        """Continue from the disagreeing rows of another run."""
         self.occurrences[occurrence].disagreed = rows
 
     def disagreed(self, uint32_t occurrence):
-        """Rows of an occurrence that did not agree with a partial match."""
+        """The number of rows of an occurrence that disagreed with a partial match."""
         return self.occurrences[occurrence].disagreed
 
 
 cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env) noexcept nogil:
-    """A variable was bound: what follows it changes."""
+    """Update the registers that follow a variable just bound: 0, or -1 with an exception set."""
     cdef uint32_t i
     cdef Follower* follower
     cdef term_t state
@@ -219,7 +219,7 @@ cdef int follow(Tables tables, const Binding* binding, term_t value, term_t* env
 
 
 cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) except -1 nogil:
-    """Work out the BINDs of an occurrence and bind them: 1, or 0 where one disagrees."""
+    """Evaluate the BINDs of an occurrence and bind them: 1, or 0 where one disagrees."""
     cdef Occurrence* occurrence = &tables.occurrences[number]
     cdef Binding* binding
     cdef uint32_t i
@@ -241,7 +241,7 @@ cdef int assign(Tables tables, uint32_t number, term_t* env, term_t* values) exc
 
 
 cdef int _raised() except -1 nogil:
-    """Hand on the Python exception that somebody else left."""
+    """Propagate the Python exception that a callback left."""
     return -1
 
 

@@ -14,25 +14,25 @@ from spaseq.rdf._window_terms cimport WindowTerms
 
 cdef enum:
     NOBODY = 0xFFFFFFFF     # no group, and no block
-    LONE = 0x80000000       # with a group: all there is where a tree would hang
-    DISTINCT_DIGITS = 15    # decimals of no more digits are different doubles
+    LONE = 0x80000000       # tag of a root that is a single group
+    DISTINCT_DIGITS = 15    # decimals of at most so many digits differ as doubles
 
 cdef extern from *:
     const double GREATEST "__DBL_MAX__"
     const double GREATEST_FLOAT "__FLT_MAX__"
 
-# What of a term can be compared with numbers.
+# The kinds of values that are compared with one another.
 cdef enum Rank:
-    NUMERIC     # its value
-    OTHERWISE   # what no number is compared with: dates and the like, and NaN
+    NUMERIC     # a number
+    OTHERWISE   # not comparable with numbers: dates and the like, and NaN
     UNBOUND
-    TEXT        # equal only to the same term, whose hash stands for a value
+    TEXT        # equal only to the same term; its hash is the value
 
 cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil
 
 
 cdef inline uint64_t class_of(uint32_t hash, Rank rank) noexcept nogil:
-    """What groups share that are in one order of values."""
+    """The bucket of the groups with a hash of the equality key and a rank."""
     return <uint64_t>hash << 2 | <uint64_t>rank
 
 
@@ -44,7 +44,7 @@ cdef class Registers:
 
 
 cdef inline Rank rank_at(TermRecord* record, double* value) noexcept nogil:
-    """As `rank_of`, at once for what is compared most."""
+    """As `rank_of`, inlined for integers and decimals."""
     if record.kind == Kind.INTEGER:
         value[0] = <double><int64_t>record.exact
         return Rank.NUMERIC
@@ -55,14 +55,14 @@ cdef inline Rank rank_at(TermRecord* record, double* value) noexcept nogil:
 
 
 cdef inline bint is_distinct(const TermRecord* record, double value) noexcept nogil:
-    """Whether no other number that is has the value that `rank_at` found: those of few digits."""
+    """Whether no other number has this value as a double: numbers of few digits."""
     if record.kind == Kind.DECIMAL:
         return record.lexical <= DISTINCT_DIGITS
     return <int>(record.kind == Kind.INTEGER) & <int>(fabs(value) < 1e15)
 
 
 cdef inline TermRecord* record_in(Registers registers, term_t term) noexcept nogil:
-    """The record of what a register holds: permanent or of the window, no numeral."""
+    """The record of a register's term: permanent or of the window, not a numeral."""
     if term & WINDOWED:
         return &registers.window.store.records[term ^ WINDOWED]
     return &registers.dictionary.permanent.records[term]
@@ -71,7 +71,7 @@ cdef inline TermRecord* record_in(Registers registers, term_t term) noexcept nog
 cdef inline Rank rank_in(
     Registers registers, term_t term, double* value, bint* distinct
 ) noexcept nogil:
-    """How a register's term is compared; `distinct`: if it is with numbers, it `is_distinct`."""
+    """The rank and value of a register's term; `distinct`: not a number, or `is_distinct`."""
     cdef TermRecord* record
     cdef Rank rank
     value[0], distinct[0] = 0, True
@@ -86,68 +86,68 @@ cdef inline Rank rank_in(
     return rank
 
 
-# Where a group is.
+# The position of a group.
 cdef struct Place:
-    uint64_t alike      # the hash of the registers an index reads, and a rank
+    uint64_t alike      # the bucket: hash of the equality key, and rank
     double value
-    uint32_t block      # NOBODY: it is alone
+    uint32_t block      # NOBODY: the group is alone
 
-# Groups near each other, at a position, a value and a group, or after it, and before the next
-# block. Blocks have numbers: that of the line of the cache they begin at. Values come behind them,
-# as many as there is room for, and then groups; both begin at `first`, in order.
+# A run of neighbouring groups, from its own (value, group) position to the next block's. A block's
+# number is that of the cache line where it begins. Behind the header lie `room` values, then `room`
+# groups; the entries of both begin at `first`, in order.
 cdef struct Block:
-    uint64_t alike          # that of all its groups
-    double low              # its position
+    uint64_t alike          # bucket of all its groups
+    double low              # its first position
     uint32_t low_group
-    uint32_t[2] child       # what of its subtree comes before it, and after
-    uint32_t before         # its neighbours, if they have its `alike`
+    uint32_t[2] child       # subtrees before it, and after
+    uint32_t before         # neighbouring blocks of the same bucket
     uint32_t after
-    uint32_t serial         # no other block has it
-    uint16_t count          # of groups: one at least
+    uint32_t serial         # unique
+    uint16_t count          # groups: at least one
     uint16_t room           # FEW, SOME or MANY
     uint16_t first
 
 cdef enum:
-    FEW = 6         # in two lines of the cache
-    SOME = 16       # in four
-    MANY = 64       # in thirteen
+    FEW = 6         # groups: two cache lines
+    SOME = 16       # groups: four cache lines
+    MANY = 64       # groups: thirteen cache lines
 
 # The union of some groups, see _sums.pyx.
 cdef struct Union:
-    union_t members     # 0: nobody
+    union_t members     # 0: empty
     instant_t latest
     bint stale
 
-# Of a block: where that of its subtree is stale, so are those of all subtrees it is in.
+# The unions of a block. If its subtree is stale, so are all subtrees that contain it.
 cdef struct Subtotal:
     Union own
     Union subtree
 
-# A walk over the groups of some values: up, or down from the greatest.
+# A cursor over the groups of a range of values: ascending, or descending from the greatest.
 cdef struct Span:
-    const Block* block      # NULL: it is at a group that is alone, or behind the last one
-    const double* at        # the value it is at
-    const double* end       # behind the last one of the block
-    int step                # 1, or -1 where it goes down
+    const Block* block      # NULL: at a lone group, or past the end
+    const double* at        # the current entry
+    const double* end       # behind the last entry of the block
+    int step                # 1, or -1 if descending
     double least
     double most
-    double value            # of the group it is at
+    double value            # of the current group
 
 
 cdef inline double* values_in(const Block* block) noexcept nogil:
-    """Those of its groups, and no others."""
+    """The values of a block's groups."""
     return <double*>(block + 1) + block.first
 
 
 cdef inline uint32_t* groups_in(const Block* block) noexcept nogil:
-    """The groups, each at the place of its value."""
+    """The groups of a block, at the positions of their values."""
     return <uint32_t*>(<double*>(block + 1) + block.room) + block.first
 
 
 cdef inline uint32_t count_below(const Block* block, double value) noexcept nogil:
-    """How many groups have a value that is less: those at the beginning.
+    """The number of groups with a smaller value: those at the beginning.
 
-    All are compared, several at once: to look for the place takes longer, as few as they are.
+    All are compared, several at once: with so few entries a binary search takes longer.
     """
     cdef const double* values = values_in(block)
     cdef uint64_t found = 0
@@ -158,7 +158,7 @@ cdef inline uint32_t count_below(const Block* block, double value) noexcept nogi
 
 
 cdef inline uint32_t below(const Block* block, double value) noexcept nogil:
-    """As `count_below`, for blocks that mostly lie on one side."""
+    """As `count_below`, for blocks that mostly lie on one side of the value."""
     if values_in(block)[0] >= value:
         return 0
     if values_in(block)[block.count - 1] < value:
@@ -185,14 +185,14 @@ cdef extern from *:
 @cython.final
 cdef class Order:
     cdef Place* places          # per group
-    cdef bint distinct          # all numbers there have ever been in it were
-    cdef bint infinite          # some number was not between the infinities as a double
-    cdef Subtotal* subtotals    # per block; NULL: nobody has asked for any
+    cdef bint distinct          # all numbers ever inserted were distinct
+    cdef bint infinite          # some number was out of a double's range
+    cdef Subtotal* subtotals    # per block; NULL: no union was requested yet
     cdef uint32_t* roots        # by hash: mask + 1 of them
     cdef uint32_t mask
     cdef Lines blocks
     cdef uint32_t line_count, line_room
-    cdef uint32_t[3] free       # blocks of FEW, SOME and MANY; `after` is the next one
+    cdef uint32_t[3] free       # free blocks of FEW, SOME and MANY, linked by `after`
     cdef uint32_t block_count, subtotal_room
 
     cdef int widen(self, uint32_t room) except -1 nogil
@@ -226,28 +226,28 @@ cdef class Order:
 
 
 cdef inline uint32_t* root_of(Order order, uint64_t alike) noexcept nogil:
-    """Where those hang that are alike, and maybe others."""
+    """The root of a bucket; other buckets may share it."""
     return &order.roots[<uint32_t>(alike >> 2) & order.mask]
 
 
 cdef inline Block* block_at(Order order, uint32_t number) noexcept nogil:
-    """Good until there is a new block."""
+    """The block of a number; valid until a block is created."""
     return <Block*>(order.blocks.first + <size_t>number * LINE)
 
 
 cdef inline bint lies_before(
     double value, uint32_t group, double other, uint32_t other_group
 ) noexcept nogil:
-    """Whether a position lies before another, without a branch: there is no telling."""
+    """Whether a position lies before another one; branch-free, since it is unpredictable."""
     return <int>(value < other) | (<int>(value == other) & <int>(group < other_group))
 
 
 cdef inline uint32_t block_of(
     Order order, uint32_t root, uint64_t alike, double value, uint32_t group
 ) noexcept nogil:
-    """The last block of a tree that begins at a position or before it, else the first one.
+    """The last block of a bucket that begins at or before a position, else its first block.
 
-    NOBODY, where no block of the tree has what is wanted alike.
+    NOBODY if the tree has no block of the bucket.
     """
     cdef const Block* block = block_at(order, root)
     # Most trees are one block.
@@ -257,7 +257,7 @@ cdef inline uint32_t block_of(
 
 
 cdef inline bint add_at_end(Block* block, double value, uint32_t group) noexcept nogil:
-    """Whether a group lies at an end of a block, and there is room; then it is there."""
+    """Insert a group at an end of a block; False if it belongs elsewhere or does not fit."""
     cdef double* values = values_in(block)
     cdef uint32_t* groups = groups_in(block)
     cdef uint32_t count = block.count
@@ -279,7 +279,7 @@ cdef inline bint add_at_end(Block* block, double value, uint32_t group) noexcept
 cdef inline int enter(
     Order order, uint32_t group, uint32_t hash, Rank rank, double value, bint distinct
 ) except -1 nogil:
-    """A group that is not there comes in; see `rank_in`."""
+    """Insert a group; see `rank_in`."""
     cdef Place* place = &order.places[group]
     cdef uint32_t* root
     cdef Block* block
@@ -303,7 +303,7 @@ cdef inline int enter(
 
 
 cdef inline int leave(Order order, uint32_t group) noexcept nogil:
-    """A group that is there goes."""
+    """Remove a group."""
     cdef Place* place = &order.places[group]
     cdef Block* block
     if place.block == NOBODY:
@@ -322,7 +322,7 @@ cdef inline int leave(Order order, uint32_t group) noexcept nogil:
 
 
 cdef inline uint32_t group_of(Span* span) noexcept nogil:
-    """The group a walk is at; NOBODY where that is beyond the values wanted."""
+    """The current group of a cursor; NOBODY if its value is outside of the range."""
     cdef double value = span.at[0]
     if value < span.least or value > span.most:
         span.block = NULL
@@ -332,7 +332,7 @@ cdef inline uint32_t group_of(Span* span) noexcept nogil:
 
 
 cdef inline uint32_t next_of(Order order, Span* span) noexcept nogil:
-    """Another group that `seek` and this have not given yet, or NOBODY."""
+    """The next group of a cursor, or NOBODY."""
     if span.block == NULL:
         return NOBODY
     span.at += span.step

@@ -1,21 +1,18 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Groups in the order of one register's value: an index for `<`, `<=`, `=`, `>` and `>=`.
 
-Groups that share the hash of the registers which equal ones share, and a rank, are in blocks, by
-(value, number of the group). Blocks are the nodes of treaps; a table by that hash has their roots,
-so that groups are apart that an equality keeps apart. Ranks keep apart what cannot be compared: a
-number meets numbers, a text texts, anything else what is neither. Within a block groups are in
-order, with room at both ends: what a `;` place takes, and what comes then, is at one of them, and a
-range that is open at one end is met from there. Most trees are one block; a group that is alone has
-none.
+Groups are bucketed by (hash of the equality key, rank). Each bucket is a treap whose nodes are
+sorted blocks of up to 64 (value, group) pairs; a hash table holds the roots. Ranks separate values
+that cannot be compared: numbers, texts, and all others. A block has room at both ends: the groups
+that a `;` place joins, and those that arrive afterwards, lie at one end of it, and an open range is
+read from there. Most trees are one block; a group that is alone has none.
 
-Invariant: what an index leaves out, the filter it serves is not true of; what it gives, the filter
-is still asked about, unless all numbers are distinct as doubles. So values may be doubles that
-stand for exact numbers, and infinities that stand for the greatest ones: rounding keeps the order,
-and a range is widened by as much as rounding to a float can move a number. Cost: logarithmic in the
-most groups there have been, for
-each that comes, goes, or begins a range, for blocks that lose groups are not joined; constant for
-each after it. Source: Seidel and Aragon, Randomized Search Trees, 1996.
+Invariant: the filter is not true of the groups that the index leaves out. It is evaluated for those
+that the index returns, unless all numbers are distinct as doubles. So a value may be a double that
+approximates an exact number, or an infinity for the greatest ones: rounding preserves the order,
+and a range is widened by the error of rounding to a float. Cost: logarithmic in the greatest number
+of groups for each insertion, removal or start of a range, since blocks that lose groups are not
+merged; constant for each further group. Source: Seidel and Aragon, Randomized Search Trees, 1996.
 """
 
 from libc.math cimport INFINITY, isnan
@@ -29,11 +26,11 @@ from spaseq.rdf._terms cimport UNDECODED
 cdef const char* LACKING = b"another group of partial matches"
 
 cdef enum:
-    SPARSE = 4      # so many roots for each group there is room for: few keys share one
+    SPARSE = 4      # roots per group slot: few keys share one
 
 
 cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil:
-    """How a term is compared, and its value if it is a number, or a text."""
+    """The rank of a term, and its value if it is a number or a text."""
     if record.kind == UNDECODED:
         decode_record(record)
     if record.kind <= Kind.LANG:
@@ -43,13 +40,13 @@ cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil:
         return Rank.OTHERWISE
     value[0] = <double><int64_t>record.exact if record.kind == Kind.INTEGER else record.further.real
     if isnan(value[0]):
-        value[0] = 0  # what is in an order must have one
+        value[0] = 0  # an ordered entry needs a value
         return Rank.OTHERWISE
     return Rank.NUMERIC
 
 
 cdef class Registers:
-    """Looks at the terms that registers hold."""
+    """Resolves the terms that registers hold."""
 
     def __cinit__(self, WindowTerms window not None, Dictionary dictionary not None):
         self.window = window
@@ -65,7 +62,7 @@ cdef inline uint32_t _priority(const Block* block) noexcept nogil:
 
 
 cdef inline int _shift(Block* block, uint32_t first) noexcept nogil:
-    """The groups of a block have other room in front of them."""
+    """Move the entries of a block to another offset."""
     cdef double* values = values_in(block)
     cdef uint32_t* groups = groups_in(block)
     block.first = first
@@ -81,7 +78,7 @@ cdef inline bint _precedes(const Block* one, const Block* other) noexcept nogil:
 
 
 cdef class Order:
-    """The groups of one place."""
+    """The groups of one place, ordered by one register within each hash of the equality key."""
 
     def __cinit__(self):
         self.distinct = True
@@ -93,13 +90,13 @@ cdef class Order:
         give_back(self.roots)
 
     cdef int widen(self, uint32_t room) except -1 nogil:
-        """Memory for the groups with numbers below `room`, a power of two."""
+        """Allocate room for groups numbered below `room`, a power of two; not used yet."""
         self.places = <Place*>longer(self.places, room, sizeof(Place), LACKING)
         self.roots = <uint32_t*>longer(self.roots, SPARSE * room, sizeof(uint32_t), LACKING)
         return 0
 
     cdef int reserve(self, uint32_t room) except -1 nogil:
-        """Room for the groups that there is memory for; none is in it."""
+        """Empty the index and use all allocated room."""
         self.mask = SPARSE * room - 1
         memset(self.roots, 0xFF, SPARSE * room * sizeof(uint32_t))
         self.free[0] = self.free[1] = self.free[2] = NOBODY
@@ -107,7 +104,7 @@ cdef class Order:
         return 0
 
     cdef int keep_subtotals(self) except -1 nogil:
-        """From now on, blocks and subtrees may have unions."""
+        """Store unions of blocks and subtrees from now on."""
         cdef uint32_t i
         if self.subtotals != NULL:
             return 0
@@ -118,13 +115,13 @@ cdef class Order:
         return 0
 
     cdef int spoil(self, uint32_t group) noexcept nogil:
-        """The members of a group have changed: the unions it is in are stale."""
+        """Mark the unions that contain a group as stale, after its members changed."""
         if self.subtotals != NULL and self.places[group].block != NOBODY:
             self._spoil_path(self.places[group].block)
         return 0
 
     cdef int put(self, uint32_t group) except -1 nogil:
-        """A group that has been there comes in again."""
+        """Insert a group whose key and value are known."""
         cdef Place* place = &self.places[group]
         cdef uint32_t* root = root_of(self, place.alike)
         cdef uint32_t number
@@ -154,7 +151,7 @@ cdef class Order:
         return self._add(number, group)
 
     cdef int take_out(self, uint32_t group) noexcept nogil:
-        """A group that is in a block goes."""
+        """Remove a group from its block."""
         cdef Place* place = &self.places[group]
         cdef Block* block = block_at(self, place.block)
         cdef double* values = values_in(block)
@@ -182,9 +179,9 @@ cdef class Order:
     cdef uint32_t seek(
         self, Span* span, uint32_t hash, Rank rank, double least, double most
     ) noexcept nogil:
-        """A group with a hash, a rank and a value from `least` to `most`, or NOBODY.
+        """The first group with a hash, a rank and a value from `least` to `most`, or NOBODY.
 
-        The span is good for `next_of` until a group comes or goes.
+        The span is valid for `next_of` until a group is inserted or removed.
         """
         cdef uint64_t alike = class_of(hash, rank)
         cdef uint32_t found = root_of(self, alike)[0]
@@ -254,7 +251,7 @@ cdef class Order:
         return after if before == NOBODY else before
 
     cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil:
-        """A block that hangs nowhere and is empty."""
+        """Create an empty block outside of any tree."""
         cdef uint32_t number = self.free[_size(room)]
         cdef uint32_t lines = (
             sizeof(Block) + room * (sizeof(double) + sizeof(uint32_t)) + LINE - 1
@@ -281,7 +278,7 @@ cdef class Order:
         return number
 
     cdef uint32_t _begin(self, const Place* place, uint32_t group) except? 0xFFFFFFFF nogil:
-        """A block that begins with a group, the first of those alike."""
+        """Create a block for a group, the first of its bucket."""
         cdef uint32_t number = self._new(FEW)
         cdef Block* block = block_at(self, number)
         block.alike, block.low, block.low_group = place.alike, place.value, group
@@ -291,7 +288,7 @@ cdef class Order:
     cdef uint32_t _place_in(
         self, const Block* block, double value, uint32_t group
     ) noexcept nogil:
-        """How many groups of a block lie before a position."""
+        """The number of groups of a block before a (value, group) position."""
         cdef const double* values = values_in(block)
         cdef const uint32_t* groups = groups_in(block)
         cdef uint32_t found = count_below(block, value)
@@ -300,7 +297,7 @@ cdef class Order:
         return found
 
     cdef int _add(self, uint32_t number, uint32_t group) noexcept nogil:
-        """A group comes into a block that has room."""
+        """Insert a group into a block that has room."""
         cdef Block* block = block_at(self, number)
         cdef Place* place = &self.places[group]
         cdef double* values = values_in(block)
@@ -331,7 +328,7 @@ cdef class Order:
         return 0
 
     cdef int _settle(self, uint32_t* root) except -1 nogil:
-        """A group was alone: it has a block from now on, for another one comes."""
+        """Give a lone group a block, since another group arrives."""
         cdef uint32_t group = root[0] ^ LONE
         cdef uint32_t number = self._begin(&self.places[group], group)
         self._add(number, group)
@@ -339,14 +336,14 @@ cdef class Order:
         return self._hang(number)
 
     cdef int _free(self, uint32_t number) noexcept nogil:
-        """Nothing refers to a block any more."""
+        """Free a block that nothing refers to."""
         cdef Block* block = block_at(self, number)
         block.after = self.free[_size(block.room)]
         self.free[_size(block.room)] = number
         return 0
 
     cdef uint32_t _widened(self, uint32_t number) except? 0xFFFFFFFF nogil:
-        """The larger block that takes the place of one that is full."""
+        """Replace a full block by a larger one; its number."""
         cdef uint32_t other = self._new(SOME if block_at(self, number).room == FEW else MANY)
         cdef Block* block = block_at(self, number)
         cdef Block* larger = block_at(self, other)
@@ -354,7 +351,7 @@ cdef class Order:
         while where[0] != number:
             where = &block_at(self, where[0]).child[_precedes(block_at(self, where[0]), block)]
         where[0] = other
-        # The shape of the tree depends on the serial numbers.
+        # Serial numbers determine the shape of the tree, so the larger block inherits it.
         block.serial, larger.serial = larger.serial, block.serial
         larger.alike, larger.low, larger.low_group = block.alike, block.low, block.low_group
         larger.child[0], larger.child[1] = block.child[0], block.child[1]
@@ -370,7 +367,7 @@ cdef class Order:
     cdef uint32_t _split(
         self, uint32_t number, double value, uint32_t group
     ) except? 0xFFFFFFFF nogil:
-        """A block is full, and there is one more: the one of them that a position is in."""
+        """Split a full block; the number of the half that covers a position."""
         cdef uint32_t other = self._new(MANY)
         cdef Block* block = block_at(self, number)
         cdef Block* behind = block_at(self, other)
@@ -378,7 +375,7 @@ cdef class Order:
         cdef bint rises
         behind.alike = block.alike
         if lies_before(value, group, block.low, block.low_group):
-            # What comes in falling order leaves full blocks behind, and so does what rises.
+            # Descending insertions leave full blocks behind, and so do ascending ones.
             behind.low, behind.low_group = value, group
             behind.before, behind.after = block.before, number
             block.before = other
@@ -401,7 +398,7 @@ cdef class Order:
         return number if lies_before(value, group, behind.low, behind.low_group) else other
 
     cdef int _move(self, uint32_t number, uint32_t other, uint32_t from_on) noexcept nogil:
-        """The groups of a block from a place on go into one that is empty."""
+        """Move the groups of a block from a position on into an empty block."""
         cdef Block* block = block_at(self, number)
         cdef Block* to = block_at(self, other)
         cdef uint32_t i, count = block.count - from_on
@@ -416,12 +413,12 @@ cdef class Order:
     # ---------------------------------------------------------------- trees of blocks
 
     cdef int _spoil(self, uint32_t serial) noexcept nogil:
-        """Nothing is known of a block."""
+        """Mark both unions of a block as stale."""
         self.subtotals[serial].own.stale = self.subtotals[serial].subtree.stale = True
         return 0
 
     cdef int _spoil_path(self, uint32_t number) noexcept nogil:
-        """The unions that the groups of a block are in are stale."""
+        """Mark the unions that contain a block as stale, up to the root."""
         cdef Block* block = block_at(self, number)
         cdef Block* node
         cdef uint32_t place
@@ -437,11 +434,11 @@ cdef class Order:
         return 0
 
     cdef int _hang(self, uint32_t number) noexcept nogil:
-        """A block comes into its tree."""
+        """Insert a block into its tree."""
         cdef Block* block = block_at(self, number)
         cdef uint32_t* where = root_of(self, block.alike)
         cdef uint32_t priority = _priority(block)
-        cdef uint32_t* hooks[2]     # where the next one hangs that comes after, or before
+        cdef uint32_t* hooks[2]     # where the next node after, or before, the block attaches
         cdef Block* node
         cdef bint before
         cdef bint kept = self.subtotals != NULL
@@ -452,7 +449,7 @@ cdef class Order:
             if kept:
                 self.subtotals[node.serial].subtree.stale = True
             where = &node.child[_precedes(node, block)]
-        # What hangs here is split into what comes before the block and what after.
+        # Split the subtree here into the blocks before and after.
         if kept:
             self._spoil(block.serial)
         number, where[0] = where[0], number
@@ -469,7 +466,7 @@ cdef class Order:
         return 0
 
     cdef int _unhang(self, uint32_t number) noexcept nogil:
-        """A block goes out of its tree, and from between its neighbours."""
+        """Remove a block from its tree, and from between its neighbours."""
         cdef Block* block = block_at(self, number)
         cdef uint32_t* where = root_of(self, block.alike)
         cdef uint32_t[2] sides

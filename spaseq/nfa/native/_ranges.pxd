@@ -1,4 +1,4 @@
-"""Between which numbers the rows of a block lie; see _ranges.pyx."""
+"""Zone maps over the blocks of a row buffer; see _ranges.pyx."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -10,12 +10,12 @@ cdef enum:
     LEVELS = 2
     WIDER = 4       # a block has 2**4 rows, one of the next level 2**4 blocks
 
-# Rings of blocks, for the columns of kept rows whose numbers some filter computes with.
+# Rings of blocks, for the numeric columns of buffered rows that some filter computes with.
 cdef struct Ranges:
     uint32_t* columns
-    uint32_t* registers         # that take them
+    uint32_t* registers         # registers that take the columns
     uint32_t width
-    uint32_t room               # of the rows
+    uint32_t room               # of the row buffer
     Interval* levels[LEVELS]    # per block, an interval for each column
 
 cdef Ranges* ranges_new(columns, registers) except NULL
@@ -24,17 +24,17 @@ cdef int ranges_add(Ranges* ranges, const KeptRows* rows, Registers registers) e
 
 
 cdef inline bint ends_block(uint64_t number, uint32_t level) noexcept nogil:
-    """Whether a row is the newest that its block can have."""
+    """Whether a row is the last of its block."""
     return ((number + 1) & ((<uint64_t>1 << WIDER * (level + 1)) - 1)) == 0
 
 
 cdef inline uint64_t block_start(uint64_t number, uint32_t level) noexcept nogil:
-    """The number of the oldest row of a row's block."""
+    """The number of the first row of a row's block."""
     return number & ~((<uint64_t>1 << WIDER * (level + 1)) - 1)
 
 
 cdef inline uint64_t block_count(uint32_t room, uint32_t level) noexcept nogil:
-    """How many blocks a ring has: a power of two."""
+    """The number of blocks in a ring: a power of two."""
     return max(2 * <uint64_t>room >> WIDER * (level + 1), 2)
 
 
@@ -47,5 +47,5 @@ cdef inline Interval* block_of(
 
 
 cdef inline Box box_of(const Ranges* ranges, uint64_t number, uint32_t level) noexcept nogil:
-    """The same, by the registers."""
+    """The intervals of a row's block, by register."""
     return Box(ranges.registers, block_of(ranges, number, level), ranges.width)

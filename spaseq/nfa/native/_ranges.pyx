@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Between which numbers the rows of a block lie, in columns whose values filters compute with.
+"""Zone maps: the least and greatest values of the rows of a block, in columns that filters read.
 
-A filter that no numbers from there can satisfy passes over the whole block. So where nothing is
-known of what a filter computes, it still is not asked of every row (Moerkotte: *Small Materialized
-Aggregates*, VLDB 1998). Blocks are rows with consecutive numbers, and blocks of blocks.
+A filter that no value in these intervals satisfies skips the whole block, so an opaque filter need
+not be evaluated for every row (Moerkotte: *Small Materialized Aggregates*, VLDB 1998). Blocks are
+runs of consecutively numbered rows, and blocks of blocks.
 
-Invariant: every kept row lies in the box of its blocks; what has been forgotten may still widen
-them. There are twice as many blocks in a ring as rows fill, for both ends may be begun only.
-Cost: constant for each row.
+Invariant: every buffered row lies in the box of its blocks; removed rows may still widen them. A
+ring has twice as many blocks as its rows fill, since the blocks at both ends may be partial. Cost:
+constant for each row.
 """
 
 from libc.math cimport INFINITY
@@ -20,7 +20,7 @@ from spaseq.rdf._terms cimport term_t
 
 
 cdef Ranges* ranges_new(columns, registers) except NULL:
-    """The blocks of rows that `rows_new` gave: for their columns, and the registers of these."""
+    """Create the zone maps of a buffer, for some columns and the registers that take them."""
     cdef Ranges* ranges = <Ranges*>zeroed(1, sizeof(Ranges))
     cdef uint32_t i
     ranges.width = <uint32_t>len(columns)
@@ -32,7 +32,7 @@ cdef Ranges* ranges_new(columns, registers) except NULL:
 
 
 cdef int ranges_free(Ranges* ranges) noexcept nogil:
-    """Give back what `ranges_new` gave; NULL is nothing."""
+    """Free zone maps; NULL is allowed."""
     cdef uint32_t level
     if ranges == NULL:
         return 0
@@ -45,7 +45,7 @@ cdef int ranges_free(Ranges* ranges) noexcept nogil:
 
 
 cdef int ranges_add(Ranges* ranges, const KeptRows* rows, Registers registers) except -1 nogil:
-    """The newest of the rows falls into its blocks."""
+    """Extend the blocks of the newest row by its values."""
     cdef uint64_t number = rows.end - 1
     cdef const term_t* row
     cdef uint32_t level, i
@@ -67,7 +67,7 @@ cdef int ranges_add(Ranges* ranges, const KeptRows* rows, Registers registers) e
 
 
 cdef inline bint _real_of(Registers registers, term_t term, double* real) noexcept nogil:
-    """The number that a kept term is; False: it is none that a box may hold."""
+    """The number that a stored term denotes; False if an interval cannot hold it."""
     if is_numeral(term):
         real[0] = real_of(term)
         return True
@@ -75,7 +75,7 @@ cdef inline bint _real_of(Registers registers, term_t term, double* real) noexce
 
 
 cdef int _grow(Ranges* ranges, const KeptRows* rows) except -1 nogil:
-    """There is room for more rows: the blocks of those that were there move."""
+    """Follow the growth of the buffer: copy the blocks of the older rows."""
     cdef Ranges wider = ranges[0]
     cdef uint64_t number, size, count, newest = rows.end - 2
     cdef uint32_t level, i

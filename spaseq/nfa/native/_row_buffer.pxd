@@ -1,4 +1,4 @@
-"""Rows that somebody may look back at; see _row_buffer.pyx."""
+"""A buffer of rows that guards, conjunctions and lazy joins search; see _row_buffer.pyx."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -8,7 +8,7 @@ from spaseq.rdf._terms cimport term_t
 cdef enum:
     UNINDEXED = 0xFFFFFFFF
 
-# Rows by the term in one column: chains from newer to older through buckets.
+# Rows by the term in one column: a chain per bucket, from newer to older rows.
 cdef struct Index:
     uint32_t column
     uint64_t* newest    # per bucket
@@ -17,8 +17,8 @@ cdef struct Index:
 
 cdef struct KeptRows:
     Label** labels          # a ring of `room`: rows first … end - 1
-    instant_t* instants     # of the same
-    uint8_t* keyed          # whether they bind all partition variables
+    instant_t* instants     # instants of the rows
+    uint8_t* keyed          # whether the rows bind all partition variables
     uint64_t first
     uint64_t end
     uint32_t room

@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The rows of one graph pattern that guards and conjunctions look back at, by age and by term.
+"""The rows of one graph pattern that guards and conjunctions search, by age and by term.
 
-Rows are numbered from 1 in the order of their instants and lie in a ring. An index is chains of
-the rows whose terms in one column fall into one bucket, the newest first; nothing is ever taken
-out of a chain: it ends at the first row that is not kept any more.
+Rows are numbered from 1 in the order of their instants and lie in a ring. An index chains the rows
+whose terms in one column fall into one bucket, the newest first. Rows are never unlinked from a
+chain: a chain ends at the first row that has been removed from the ring.
 
-Invariants: a row below `first`, or of an instant below the bound of the window, is never
-followed; rows of one bucket come with falling numbers. Cost: keeping and forgetting are
-constant (amortised), finding where a stretch begins is logarithmic.
+Invariants: a row below `first`, or of an instant below the bound of the window, is never followed;
+the row numbers along a chain fall. Cost: adding and removing are constant (amortised), finding the
+start of a time range is logarithmic.
 """
 
 from spaseq.rdf._memory cimport give_back, zeroed
@@ -18,7 +18,7 @@ cdef inline uint32_t _bucket(term_t term) noexcept nogil:
 
 
 cdef KeptRows* rows_new(columns) except NULL:
-    """Room for rows; `columns` are those that an index is kept for."""
+    """Create an empty buffer with an index for each of `columns`."""
     cdef KeptRows* rows = <KeptRows*>zeroed(1, sizeof(KeptRows))
     cdef uint32_t i
     rows.first = rows.end = 1
@@ -30,7 +30,7 @@ cdef KeptRows* rows_new(columns) except NULL:
 
 
 cdef int rows_free(KeptRows* rows) noexcept nogil:
-    """Give back what `rows_new` gave; NULL is nothing."""
+    """Free a buffer and its indexes; NULL is allowed."""
     cdef uint32_t i
     if rows == NULL:
         return 0
@@ -54,7 +54,7 @@ cdef int _enter(KeptRows* rows, Index* index, uint64_t number) noexcept nogil:
 
 
 cdef int _grow(KeptRows* rows) except -1 nogil:
-    """Room for twice as many rows; the chains are made anew."""
+    """Double the ring and rebuild the chains."""
     cdef uint32_t room = 2 * rows.room if rows.room else 64
     cdef Label** labels = <Label**>zeroed(room, sizeof(Label*))
     cdef instant_t* instants = <instant_t*>zeroed(room, sizeof(instant_t))
@@ -83,7 +83,7 @@ cdef int _grow(KeptRows* rows) except -1 nogil:
 
 
 cdef int rows_add(KeptRows* rows, Label* label, bint keyed) except -1 nogil:
-    """One more row, of an instant not before that of the last one."""
+    """Add a row, of an instant not before that of the last one."""
     cdef uint64_t number = rows.end
     cdef uint32_t slot, i
     if number - rows.first == rows.room:
@@ -102,14 +102,14 @@ cdef int rows_add(KeptRows* rows, Label* label, bint keyed) except -1 nogil:
 
 
 cdef int rows_forget(KeptRows* rows, instant_t bound) noexcept nogil:
-    """Rows of instants before `bound` go."""
+    """Remove the rows of instants before `bound`."""
     while rows.first < rows.end and rows.instants[rows.first & (rows.room - 1)] < bound:
         rows.first += 1
     return 0
 
 
 cdef uint64_t row_before(const KeptRows* rows, instant_t high) noexcept nogil:
-    """The number of the newest row of an instant before `high`, or one below `first`."""
+    """The number of the newest row of an instant before `high`, or `first` - 1."""
     cdef uint64_t low = rows.first, above = rows.end, middle
     if low < above and rows.instants[(above - 1) & (rows.room - 1)] < high:
         return above - 1
@@ -123,7 +123,7 @@ cdef uint64_t row_before(const KeptRows* rows, instant_t high) noexcept nogil:
 
 
 cdef uint64_t row_until(const KeptRows* rows, int64_t micros) noexcept nogil:
-    """The number of the newest row of a time or an earlier one, or one below `first`."""
+    """The number of the newest row not after a time, in microseconds, or `first` - 1."""
     cdef uint64_t low = rows.first, above = rows.end, middle
     while low < above:
         middle = (low + above) // 2
@@ -135,12 +135,12 @@ cdef uint64_t row_until(const KeptRows* rows, int64_t micros) noexcept nogil:
 
 
 cdef uint64_t newest_like(const KeptRows* rows, uint32_t index, term_t term) noexcept nogil:
-    """The newest row that may have a term in the column of an index; 0: there is none."""
+    """The newest row whose column may hold a term; 0 if there is none."""
     if rows.room == 0:
         return 0
     return rows.indexes[index].newest[_bucket(term) & (rows.room - 1)]
 
 
 cdef uint64_t older_like(const KeptRows* rows, uint32_t index, uint64_t number) noexcept nogil:
-    """The one before a row that `newest_like` or `older_like` gave."""
+    """The next older row in the chain of a row that `newest_like` or `older_like` returned."""
     return rows.indexes[index].older[number & (rows.room - 1)]

@@ -1,20 +1,18 @@
 # cython: language_level=3
-"""Of the matches that are complete, those that `EMIT` keeps: the others are not listed.
+"""Selection for `EMIT`: enumerates only the selected ones of the complete matches.
 
-A match is its events from first to last, and all that end in one node end alike. So what one
-node, or one union, keeps is worked out once from what is below it, for as much of it as the
-window still reaches:
+A match is the list of its events. All matches that end in one node end alike, so the best lists
+below a node or union are computed once from those below it, as far as the window reaches:
 
-- `NEXT` keeps the least list of events: of two partial matches with one continuation the lesser
-  stays the lesser;
-- `MAX` keeps the sets that are within no other: what is added to both changes nothing;
-- `LAST` keeps the greatest list from last to first.
+- `NEXT` selects the least list of events: a common continuation preserves the order of two lists; -
+`MAX` selects the sets contained in no other: events added to both change nothing; - `LAST` selects
+the greatest list from last to first.
 
-Then the matches that make up what is left are listed, following only what keeps them.
+Then the matches of the selected lists are enumerated, following only nodes that hold them.
 
-Invariant: what is kept of matches of one partition is what `spaseq.nfa.selection` would choose,
-with all matches of the same events. Cost: linear in the nodes and unions below the complete
-ones, times what each of them keeps; never in the matches left out.
+Invariant: within a partition, the selection equals that of `spaseq.nfa.selection`, with all matches
+of the same events. Cost: linear in the nodes and unions below the complete ones, times the lists
+that each of them holds; independent of the matches left out.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -29,23 +27,23 @@ cdef object ENDLESS = float("inf")
 
 
 cdef class Best:
-    """Chooses among the complete matches of a core.
+    """Selects among the complete matches of a core.
 
     Args:
         core: the automaton.
         mode: of `EMIT`: MAX, NEXT or LAST.
-        streams: how many streams there are.
+        streams: number of streams.
     """
 
     cdef AutomatonCore core
     cdef str mode
     cdef uint32_t streams
     cdef instant_t bound
-    cdef dict kept_of       # per node and per cell, by address: what it keeps
+    cdef dict kept_of       # per node and cell, by address: its best lists
     cdef dict bits          # under MAX: a bit for each event
-    cdef uint64_t left      # matches that may still be listed
-    cdef readonly uint64_t looked   # nodes and unions that were looked at, so far
-    cdef readonly uint64_t listed   # matches that were listed, so far
+    cdef uint64_t left      # matches that may still be enumerated
+    cdef readonly uint64_t looked   # nodes and unions visited so far
+    cdef readonly uint64_t listed   # matches enumerated so far
 
     def __cinit__(self, AutomatonCore core not None, str mode, uint32_t streams):
         if mode not in ("MAX", "NEXT", "LAST"):
@@ -56,9 +54,9 @@ cdef class Best:
         self.streams = streams
 
     def take(self):
-        """The chosen ones of the matches completed since the last call, as lists of labels.
+        """The selected ones of the matches completed since the last call.
 
-        That is (start, addresses of the labels, first to last) of each.
+        Returns (start, addresses of the labels, first to last) of each.
         """
         cdef uint32_t i
         cdef dict groups = {}
@@ -85,7 +83,7 @@ cdef class Best:
     # ---------------------------------------------------------------- choosing
 
     cdef list _chosen(self, list ends):
-        """The matches that end in some nodes, (least start, node) each, and are kept."""
+        """The selected matches that end in some nodes, (least start, node) each."""
         cdef list best = []
         cdef set wanted
         cdef list found = []
@@ -103,7 +101,7 @@ cdef class Best:
         return found
 
     cdef list _kept(self, size_t top, bint is_node):
-        """What a node, or a union, keeps; deepest first and without recursion."""
+        """The best lists of a node or union; computed bottom-up without recursion."""
         cdef list todo = [(top, is_node)]
         cdef list parts
         while todo:
@@ -128,7 +126,7 @@ cdef class Best:
         return self.kept_of[top]
 
     cdef list _parts(self, size_t address, bint is_node):
-        """What lies below a node or a union: (address, whether it is a node)."""
+        """The parts below a node or a union: (address, whether it is a node)."""
         cdef Cell* cell
         cdef Node* node
         cdef list parts
@@ -146,13 +144,13 @@ cdef class Best:
         return parts
 
     cdef list _extended(self, size_t address, list parts):
-        """What a node keeps: what is kept below it, with its own event."""
+        """The best lists of a node: those below it, extended by its own event."""
         if not parts:
             return [self._added(address, None)]
         return [self._added(address, key) for key in self.kept_of[parts[0][0]]]
 
     cdef object _added(self, size_t address, key):
-        """The events of a partial match with those of a node; of none, its own."""
+        """The events of a partial match, extended by those of a node."""
         cdef Node* node = <Node*>address
         if self.mode == "MAX":
             event = (node.label.instant, node.label.stream)
@@ -162,11 +160,11 @@ cdef class Best:
             own = own * self.streams + self.streams - 1 - node.label.stream
             return (own,) if key is None else (own, *key)
         own = own * self.streams + node.label.stream
-        # The end is later than all events: what goes on comes before what does not.
+        # The end sorts after all events: a continuation precedes its prefix.
         return (own, ENDLESS) if key is None else (*key[:-1], own, ENDLESS)
 
     cdef object _removed(self, size_t address, key):
-        """What `_added` was given; None where the node is a start."""
+        """The inverse of `_added`; None if the node is a start."""
         cdef Node* node = <Node*>address
         if node.before == 0:
             return None
@@ -192,13 +190,13 @@ cdef class Best:
             return kept
         if self.mode == "NEXT":
             return [min(keys)]
-        # What goes on holds the latest event of the difference, and is the greater.
+        # A continuation holds the latest event of the difference, so it is the greater.
         return [max(keys)]
 
     # ---------------------------------------------------------------- listing
 
     cdef list _listed(self, list ends):
-        """The matches that end in some nodes with what these keep, (node, key) each."""
+        """The matches that end in some nodes with the given lists, (node, key) each."""
         cdef list found = []
         cdef list stack = [(end, kept, ()) for end, kept in ends]
         cdef Node* node
@@ -218,7 +216,7 @@ cdef class Best:
         return found
 
     cdef list _keeping(self, size_t address, rest):
-        """The nodes before a node that keep what it continues."""
+        """The nodes before a node that hold a list."""
         cdef list found = []
         cdef list todo = self._parts(address, True)
         while todo:

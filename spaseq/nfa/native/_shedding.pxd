@@ -1,4 +1,4 @@
-"""Which groups go when there are too many; see _shedding.pyx."""
+"""Shedding of groups under a limit; see _shedding.pyx."""
 
 from libc.stdint cimport int64_t, uint64_t
 

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Too many groups of partial matches → the oldest of them go.
+"""Shedding: under a limit, the oldest groups of partial matches are removed.
 
-The age of a group is that of its latest start: what the window would pass over first goes
-first. Matches that wait for their window to close count as one each, and go likewise.
+The age of a group is that of its latest start: the groups that would expire first are shed first. A
+match that waits for its window to close counts as one, and is shed likewise.
 
-Invariant: what is left is what would be left if the shed starts had never come. Cost: linear in
-the groups and in the instants of the window.
+Invariant: the remaining state is the one that would exist if the shed starts had never occurred.
+Cost: linear in the groups and in the instants of the window.
 """
 
 from libc.stdint cimport uint32_t
@@ -18,14 +18,14 @@ from spaseq.rdf._memory cimport give_back, zeroed
 
 
 cdef inline bint _counts(Tables tables, uint32_t place, int64_t only) noexcept nogil:
-    """Whether the groups of a place are counted, or of `only` one."""
+    """Whether the groups of a place count: those of `only`, or of all if it is negative."""
     if only >= 0:
         return place == only and tables.places[place].operator != 0
     return tables.places[place].operator != 0 and tables.places[place].operator != CLOSING
 
 
 cdef uint64_t held(Tables tables, Window window, list groups, int64_t only) noexcept with gil:
-    """The groups that the window has not passed over and waiting matches, or those of a place."""
+    """The number of unexpired groups and waiting matches, or of the groups of one place."""
     cdef uint64_t found = 0 if only >= 0 else window.awaited_count
     cdef uint32_t i, j
     cdef Groups some
@@ -40,7 +40,7 @@ cdef uint64_t held(Tables tables, Window window, list groups, int64_t only) noex
 cdef int shed(
     Tables tables, Window window, list groups, uint64_t surplus, int64_t only
 ) except -1 with gil:
-    """Let the `surplus` oldest go, of one place or of all (`only` < 0)."""
+    """Shed the `surplus` oldest, of one place or of all (`only` < 0)."""
     cdef size_t length = <size_t>(window.now - window.bound + 1)
     cdef uint64_t* starts = <uint64_t*>zeroed(length, sizeof(uint64_t))
     cdef instant_t last = window.bound
@@ -63,7 +63,7 @@ cdef int shed(
             last += 1
     finally:
         give_back(starts)
-    # All before `last` go, and `left` of those that started then.
+    # Shed all starts before `last`, and `left` of those at `last`.
     for i in range(tables.place_count):
         if not _counts(tables, i, only):
             continue
@@ -97,7 +97,7 @@ cdef int _count_awaited(Window window, uint64_t* starts) noexcept nogil:
 
 
 cdef int _shed_awaited(Window window, instant_t last, uint64_t left) noexcept nogil:
-    """Waiting matches that start before `last` go, and `left` of those that start then."""
+    """Shed waiting matches that start before `last`, and `left` of those at `last`."""
     cdef instant_t i
     cdef Awaited** head
     for i in range(window.bound, last + 1):

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The state of a compiled automaton, part by part: to look at, to save, to put back.
+"""Snapshots: the state of a compiled automaton, read and restored part by part.
 
-Parts are known by their addresses, valid until the next event. What the window has passed
-over is left out, and never followed.
+Parts are identified by their addresses, valid until the next event. Expired data is left out, and
+never followed.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -43,7 +43,7 @@ from spaseq.rdf._terms cimport WINDOWED, term_t
 
 
 cdef class CoreParts:
-    """The parts of one core; `dictionary` has the permanent terms."""
+    """The parts of one core; `dictionary` holds the permanent terms."""
 
     def __cinit__(self, AutomatonCore core not None, Dictionary dictionary not None):
         self.core, self.tables, self.window, self.event = (
@@ -60,16 +60,16 @@ cdef class CoreParts:
         return self.dictionary.term(number) if number else None
 
     def fields(self, size_t address):
-        """What the label at an address says: the edge taken, the event, the row.
+        """The fields of the label at an address: edge, event and row.
 
-        That is (place, position of its edge, instant, micros, whether a date, line, stream,
-        file, ordinal, graph's name, literal of a numeric time, which pattern of the edge, of how
-        many events, terms), terms by their numbers.
+        Returns (place, position of its edge, instant, micros, whether a date, line, stream, file,
+        ordinal, graph's name, literal of a numeric time, pattern of the step, number of events of
+        the step, terms), terms by number.
         """
         cdef Label* label = <Label*>address
         cdef uint32_t place = self.tables.place_count - 1
         cdef const Place* places = self.tables.places
-        # Those where matches wait come last, and no edges are theirs.
+        # The places where matches wait come last and have no edges.
         while places[place].operator == CLOSING or places[place].edge_first > label.edge:
             place -= 1
         return (
@@ -79,16 +79,16 @@ cdef class CoreParts:
         )
 
     def label(self, size_t address):
-        """The same with pyoxigraph terms or None, and without how many events its step has."""
+        """As `fields`, with pyoxigraph terms or None, and without the step's number of events."""
         *event, name, stamp, part, _, row = self.fields(address)
         return (*event, self.term(name), self.term(stamp), part, tuple(map(self.term, row)))
 
     def clock(self):
         """(now, bound, first instant of the timestamp, its time, times, bounds).
 
-        Times are what is known of each instant inside the window: its time, or the number of its
-        events. Bounds are the first instant of the window as it was then, of each instant that
-        somebody may look back to, or the first of these; none where that is one window back.
+        `times` pairs each instant inside the window with its time, or its number of events.
+        `bounds` pairs each instant within reach with the bound of the window at that instant; it is
+        empty if the query looks back one window only.
         """
         cdef instant_t i
         cdef instant_t end = self.window.bound if self.window.endless else self.window.now + 1
@@ -110,7 +110,7 @@ cdef class CoreParts:
     def set_clock(
         self, instant_t now, instant_t bound, instant_t start, int64_t micros, inside, bounds
     ):
-        """Go on from where another run was."""
+        """Restore the clock of another run."""
         cdef instant_t i
         cdef dict times = dict(inside), known = dict(bounds)
         self.window.bound = self.window.reach = bound
@@ -127,15 +127,15 @@ cdef class CoreParts:
                     i, self.window.reach
                 )
         self.window.now, self.window.timestamp_start, self.window.micros = now, start, micros
-        # What is put back lives as long as if it had come now.
+        # Restored data lives as long as if it had arrived now.
         self.core.tecs.begin(now, self.window.reach)
 
     def groups(self, bint over):
-        """The groups: (place, registers, address of the union, whether taken just now, dates).
+        """The groups: (place, registers, address of the union, whether joined just now, dates).
 
-        `over`: nothing more comes at the last timestamp. Dates are told of dated places: (oldest
-        last instant, floor, taken, taken in, [(last instant, greatest start, union)] from the
-        newest), see _groups.pxd; None elsewhere.
+        `over`: the last timestamp is complete. For a dated place, dates are (oldest last instant,
+        floor, taken, taken in, [(last instant, greatest start, union)] from the newest on), see
+        _groups.pxd; otherwise None.
         """
         cdef Groups groups
         cdef Group* group
@@ -154,7 +154,7 @@ cdef class CoreParts:
                     dates = self._dates(&groups.dates[number], over)
                     stretches = dates[4]
                     if not stretches or stretches[0][0] < dates[1]:
-                        continue  # all have been taken
+                        continue  # all members have been joined
                 values = [values_of(groups, number)[k] for k in range(groups.width)]
                 taken = group.taken == self.window.now and self.instant.touched_count > 0
                 yield i, values, group.members, taken, dates
@@ -174,9 +174,9 @@ cdef class CoreParts:
         )
 
     def arrived(self, uint32_t place, uint64_t since, uint32_t most):
-        """How many groups a place ever made, and the registers of those after the first `since`.
+        """The number of groups a place ever created, and the registers of those after `since`.
 
-        The last `most` of those that are there are looked at.
+        Examines the last `most` of the present groups.
         """
         cdef Groups groups = <Groups>self.instant.groups[place]
         cdef uint32_t i, k, end = groups.living
@@ -193,7 +193,7 @@ cdef class CoreParts:
         return groups.made, found
 
     def pended(self):
-        """What becomes visible when the instant closes: (place, registers, node)."""
+        """The pending partial matches of the open instant: (place, registers, node)."""
         cdef uint32_t i, j
         cdef Place* place
         for i in range(self.instant.pending_count):
@@ -207,7 +207,7 @@ cdef class CoreParts:
     def awaited(self):
         """The matches that wait for their windows to close: (place, registers, start, labels).
 
-        None in place of those that a guard has ended.
+        None in place of a match that a guard has removed.
         """
         cdef instant_t start
         cdef Awaited* match
@@ -230,7 +230,7 @@ cdef class CoreParts:
     def awaiting(self):
         """The starts of the matches that wait for their windows to close.
 
-        Those are among them that come to wait when the instant closes.
+        Includes the matches that enter such a place when the instant closes.
         """
         cdef uint32_t i
         cdef Node* node
@@ -244,18 +244,18 @@ cdef class CoreParts:
         return found
 
     def ended(self):
-        """How many matches guards have ended before their windows closed."""
+        """The number of matches that guards removed before their windows closed."""
         return self.core.forbidden + sum([match is None for match in self.awaited()])
 
     def time_of(self, instant_t instant):
-        """The time of an instant inside the window."""
+        """The time, in microseconds, of an instant inside the window."""
         return self.window.times[instant & self.window.times_mask]
 
     def kept(self):
-        """What guards and conjunctions look back at: (graph pattern, whether keyed, label).
+        """The buffered rows: (graph pattern, whether keyed, label).
 
-        Keyed: it binds all partition variables. And the rows of a chain, those of each graph
-        pattern once.
+        Keyed: the row binds all partition variables. Includes the rows of a chain, those of each
+        graph pattern once.
         """
         cdef KeptRows* rows
         cdef uint64_t number
@@ -264,7 +264,7 @@ cdef class CoreParts:
         for step in range(max(self.lazy_join.chain_length, 1) - 1):
             gpm = self.conjunction.gpms[self.lazy_join.chain[step].occurrence]
             rows = self.lazy_join.rows_before(step + 1)
-            # Those that a later step keeps of it are of no use where the first one has none.
+            # Rows of a later step of the same pattern are useless while the first one has none.
             for number in range(rows.first, rows.end if gpm not in seen else 0):
                 yield gpm, True, <size_t>rows.labels[number & (rows.room - 1)]
             seen.add(gpm)
@@ -278,9 +278,9 @@ cdef class CoreParts:
                 yield gpm, bool(rows.keyed[step]), <size_t>rows.labels[step]
 
     def chained(self):
-        """How a chain is joined, whose rows are among those that are `kept`.
+        """The strategy of a lazy join and its counts, to be restored beside the `kept` rows.
 
-        That is whether lazily, and what that is weighed by; None where not all rows are kept.
+        None if not all rows are stored.
         """
         cdef Weights* weights = &self.lazy_join.weights
         if not self.lazy_join.chain_length or self.lazy_join.bounded and not self.lazy_join.lazy:
@@ -291,7 +291,7 @@ cdef class CoreParts:
         ]
 
     def begun(self):
-        """What is to begin when the instant closes: (place, environment, node)."""
+        """The deferred beginnings of the open instant: (place, environment, node)."""
         cdef uint32_t i, j
         cdef Beginning* begun
         for i in range(self.joins.beginning_count):
@@ -303,11 +303,11 @@ cdef class CoreParts:
             yield begun.place, values, <size_t>begun.node
 
     def awaited_count(self):
-        """How many matches wait for their windows to close."""
+        """The number of matches that wait for their windows to close."""
         return self.window.awaited_count
 
     def completed(self):
-        """The nodes that end matches nobody has taken yet."""
+        """The nodes that end matches not yet delivered."""
         return [<size_t>self.instant.accepted[i] for i in range(self.instant.accepted_count)]
 
     def node(self, size_t address):
@@ -334,7 +334,7 @@ cdef class CoreParts:
         uint32_t domain, uint64_t line, uint32_t stream, uint32_t file, uint32_t ordinal,
         term_t name, term_t stamp, uint8_t part, uint8_t parts, row,
     ):
-        """The address of a new label of these `fields`."""
+        """Create a label with these `fields`; its address."""
         cdef Label* label = self.core.tecs.label(<uint32_t>len(row))
         label.edge = self.tables.places[place].edge_first + position
         label.instant, label.micros = instant, micros
@@ -346,11 +346,11 @@ cdef class CoreParts:
         return <size_t>label
 
     def put_node(self, size_t label, size_t before, instant_t start):
-        """The address of a new node on top of a union (0: of nothing)."""
+        """Create a node on top of a union (0: of nothing); its address."""
         return <size_t>extended(self.core.tecs, <Label*>label, before, start)
 
     def put_union(self, instant_t latest, size_t node, size_t left, size_t right):
-        """The address of a new union, of what `union` gives."""
+        """Create a union from the values that `union` returns; its address."""
         cdef Cell* cell
         if not left and not right:
             return node
@@ -363,7 +363,7 @@ cdef class CoreParts:
         return <size_t>cell | UNION
 
     def put_group(self, uint32_t place, values, size_t union, bint taken, dates):
-        """A group of which `groups` has told, none of whose place has its registers yet."""
+        """Create a group from an item of `groups`; its registers must be new to the place."""
         cdef Groups groups = <Groups>self.instant.groups_at[place]
         cdef uint32_t number
         self._set_key(values)
@@ -400,14 +400,14 @@ cdef class CoreParts:
         return 0
 
     def put_pended(self, uint32_t place, values, size_t node):
-        """A node that comes to wait when the instant closes."""
+        """Add a node that enters a place when the instant closes."""
         cdef uint32_t i
         for i, value in enumerate(values):
             self.event.env[self.tables.numbers[self.tables.places[place].live_first + i]] = value
         wait(self.instant, place, <Node*>node)
 
     def put_awaited(self, uint32_t place, values, instant_t start, labels):
-        """A match that waits for its window to close; those of one start in their order."""
+        """Add a match that waits for its window to close, after the earlier ones of its start."""
         cdef Node* node = NULL
         cdef union_t before = 0
         for label in labels:
@@ -418,14 +418,14 @@ cdef class CoreParts:
         self.transitions.show(self.instant.pending_count - 1)
 
     def put_kept(self, uint32_t gpm, size_t label, bint keyed):
-        """Let somebody look back at a row, where anybody does; the oldest comes first."""
+        """Add a row to the buffers that store its graph pattern; the oldest comes first."""
         if self.lazy_join.chain_length:
             self.lazy_join.put_step(gpm, <Label*>label)
         if self.conjunction.kept_rows[gpm] != NULL:
             rows_add(self.conjunction.kept_rows[gpm], <Label*>label, keyed)
 
     def put_chained(self, how):
-        """Go on with a chain as `chained` says; None: as rows come, for not all are there."""
+        """Restore the strategy of a lazy join; None: eager, since rows are missing."""
         cdef Weights* weights = &self.lazy_join.weights
         if how is None or not self.lazy_join.chain_length:
             weights.settled = self.window.now
@@ -436,7 +436,7 @@ cdef class CoreParts:
         ) = how
 
     def put_begun(self, uint32_t place, values, size_t node):
-        """Let the step of a node begin something when the instant closes."""
+        """Add a deferred beginning with the step of a node."""
         cdef Way way
         cdef uint32_t i
         way.place, way.edge = place, (<Node*>node).label.edge
@@ -445,5 +445,5 @@ cdef class CoreParts:
         self.joins.put_off(&way, <Node*>node)
 
     def put_complete(self, size_t node):
-        """Let a node end matches that are to be taken."""
+        """Add a node that ends complete matches."""
         self.instant.accept(<Node*>node)

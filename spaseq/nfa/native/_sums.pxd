@@ -6,13 +6,12 @@ from spaseq.nfa.native._groups cimport Groups
 from spaseq.nfa.native._range_index cimport Rank
 from spaseq.nfa.native._tecs cimport Tecs, instant_t, union_t
 
-# What is asked for: groups with a hash and a rank whose value lies beyond a bound, and what has
-# been found of them.
+# A range query, groups with a hash and a rank whose value lies beyond a bound; and its result.
 cdef struct Sum:
     uint64_t alike
     double bound
-    bint above          # values greater than the bound, not less
-    union_t members     # 0: nobody
+    bint above          # values greater than the bound, otherwise less
+    union_t members     # 0: empty
     instant_t latest
 
 cdef int sum_of(

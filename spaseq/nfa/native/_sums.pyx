@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""All groups of a range, as one union: what a comparison lets through without looking at each.
+"""The union of all groups in a range, without visiting each group.
 
-Every block of an order can keep the union of its groups, and that of its subtree. A range is some
-of the groups of a block, and the blocks and subtrees on one side of it, so it is the union of
-logarithmically many. A union is worked out when it is first asked for, and again once something
-in it has changed; it shares those of its subtrees, as everything in the tECS is shared.
+Each block of an order can store the union of its groups and the union of its subtree. A range
+consists of some groups of a block, and of the blocks and subtrees on one side of it, so it is the
+union of logarithmically many unions. A union is computed on demand, and again once one of its
+groups has changed. It shares the unions of its subtrees, since the tECS is persistent.
 
-Invariant: a union that is not stale holds the members it is of, as far as the window still
-reaches them. Cost: logarithmic in the groups for a range, and for each change since the last
-one; the depth of recursion is that of the treap. Source: the idea of de Berg et al.,
-Computational Geometry, section 5.1 (canonical subsets), over the persistent unions of CORE.
+Invariant: a union that is not stale holds the members of its groups that are inside the window.
+Cost: logarithmic in the groups for a range, and for each change since the last one; the depth of
+recursion is that of the treap. Source: de Berg et al., Computational Geometry, section 5.1
+(canonical subsets), over the persistent unions of CORE.
 """
 
 from libc.math cimport INFINITY
@@ -33,7 +33,7 @@ from spaseq.nfa.native._range_index cimport (
 cdef int sum_of(
     Groups groups, uint32_t index, Tecs tecs, instant_t since, Sum* wanted
 ) except -1 nogil:
-    """Put the union of the wanted groups in `wanted.members`; `since` bounds the window."""
+    """Store the union of the wanted groups in `wanted.members`; `since` is the least start."""
     return _sum_in(groups, <Order>groups.orders_at[index], tecs, since, wanted)
 
 
@@ -60,7 +60,7 @@ cdef int _gather(
     Groups groups, Order order, Tecs tecs, instant_t since, Sum* wanted, uint32_t number,
     bint no_less, bint no_greater,
 ) except -1 nogil:
-    """Add what is wanted of a subtree, of which the beginning or the end is known to be."""
+    """Add the wanted groups of a subtree; the flags say which ends are inside the range."""
     cdef const Block* block
     cdef Union* found
     cdef Group* group
@@ -80,7 +80,7 @@ cdef int _gather(
     first = 0
     end = block.count
     if wanted.above:
-        # The bound is beyond the doubles where it has been rounded up.
+        # The bound may be rounded up to infinity.
         first = below(block, above(wanted.bound)) if wanted.bound < INFINITY else end
     else:
         end = below(block, wanted.bound)
@@ -93,8 +93,8 @@ cdef int _gather(
         for i in range(first, end):
             group = group_at(groups, groups_in(block)[i])
             _add(tecs, since, &wanted.members, &wanted.latest, group.members, group.latest)
-    # What comes before a block is no greater than where it begins, what comes after no less than
-    # any of it.
+    # Groups before a block are no greater than its first value, groups after it no less than its
+    # last one.
     if not wanted.above or block.low > wanted.bound:
         _gather(
             groups, order, tecs, since, wanted, block.child[0], no_less,
@@ -124,7 +124,7 @@ cdef inline int _add(
 cdef int _settle(
     Groups groups, Order order, Tecs tecs, instant_t since, uint32_t number
 ) except -1 nogil:
-    """See to it that a block has the union of its subtree."""
+    """Compute the union of a block's subtree, if it is stale."""
     cdef const Block* block = block_at(order, number)
     cdef Union* all = &order.subtotals[block.serial].subtree
     cdef Union* part
@@ -133,7 +133,7 @@ cdef int _settle(
         return 0
     _settle_own(groups, order, tecs, since, block)
     all.members, all.latest, all.stale = 0, -1, False
-    # It may have been settled when the window still reached it.
+    # Its union may be older than the bound of the window.
     part = &order.subtotals[block.serial].own
     _add(tecs, since, &all.members, &all.latest, part.members, part.latest)
     for i in range(2):
@@ -147,7 +147,7 @@ cdef int _settle(
 cdef int _settle_own(
     Groups groups, Order order, Tecs tecs, instant_t since, const Block* block
 ) except -1 nogil:
-    """See to it that a block has the union of its own groups."""
+    """Compute the union of a block's own groups, if it is stale."""
     cdef Union* own = &order.subtotals[block.serial].own
     cdef Group* group
     cdef uint32_t i

@@ -6,29 +6,29 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from spaseq.rdf._memory cimport Chunk
 from spaseq.rdf._terms cimport term_t
 
-# Instants are counted densely from 0.
+# Instants are numbered densely from 0.
 ctypedef int64_t instant_t
 
-# An event that met a place of the sequence, with one of its rows.
+# An event that matched a place of the sequence, with one of its rows.
 cdef struct Label:
-    int64_t micros      # the event's time
+    int64_t micros      # the event's time, in microseconds
     uint64_t line
     instant_t instant
-    uint32_t stream     # places in the lists that the run keeps of streams and files
+    uint32_t stream     # positions in the run's lists of streams and files
     uint32_t file
     uint32_t ordinal
-    term_t name         # the event's graph; terms are permanent or of the window
+    term_t name         # name of the event's graph; terms are permanent or of the window
     term_t stamp        # the literal of a numeric time
     uint16_t domain     # 0: the time is a number, 1: a date
-    uint8_t part        # which of the events of the step it is of, by their patterns
-    uint8_t parts       # how many events the step has
-    uint32_t edge       # that was taken
+    uint8_t part        # which pattern of the step the event matched
+    uint8_t parts       # number of events of the step
+    uint32_t edge       # the edge taken
     uint32_t width
-    term_t row[2]       # `width` of them: of two, the label is as long as a line of the cache
+    term_t row[2]       # `width` of them: with two, a label fills one cache line
 
-# A union of nodes: the node itself where it is of one, else the address of a Cell and a bit; 0 is
-# nobody. Invariant: whatever hangs on a reference that has a `latest` below the bound of the window
-# may be freed; so it is looked at before the reference is followed.
+# A union of nodes: the address of a single node, or the address of a Cell with a tag bit; 0 is
+# empty. Invariant: memory behind a reference whose `latest` lies below the bound of the window may
+# have been freed, so `latest` is read before the reference is followed.
 ctypedef size_t union_t
 cdef enum:
     UNION = 1
@@ -36,29 +36,29 @@ cdef enum:
 # All partial matches that end with `label`.
 cdef struct Node:
     Label* label
-    union_t before      # what they end with before it; 0: it is their first
-    instant_t latest    # their greatest start, which is that of the union
+    union_t before      # the union that the label extends; 0: it begins them
+    instant_t latest    # their greatest start, which is that of `before`
 
-# A union of nodes, as a heap: no start below is greater than the node's own. Or, without a node
-# of its own, the union of its two sides, of which one starts as late as any.
+# A union of nodes, as a heap: no start below is greater than the node's own. Without a node of its
+# own, the union of its two sides, whose greater start is its own.
 cdef struct Cell:
     Node* node
-    union_t before      # that of the node
+    union_t before      # `before` of the node
     instant_t latest    # of all
     union_t left
-    instant_t left_latest   # -1: there is nobody
+    instant_t left_latest   # -1: empty
     union_t right
     instant_t right_latest
 
-# A union still to be entered, by matches whose last `depth` events are on the path.
+# A union to be entered by matches whose last `depth` events are on the path.
 cdef struct Unentered:
     union_t members
     uint64_t depth
 
-# Some consecutive instants, and the memory of what they made.
+# A run of consecutive instants, and the memory of their nodes, unions and labels.
 cdef struct Epoch:
-    Chunk* chunks       # those of the current epoch: the one that is being filled comes first
-    size_t size         # bytes in them; where the epoch is over, those that were filled
+    Chunk* chunks       # in the current epoch, the chunk being filled comes first
+    size_t size         # bytes of the chunks; of a finished epoch, the bytes used
     instant_t last
 
 
@@ -68,15 +68,15 @@ cdef class Tecs:
     cdef uint32_t room      # a power of two
     cdef uint64_t oldest
     cdef uint64_t current
-    cdef Chunk* spares      # of epochs that went: the first has been used last, so it is near
-    cdef size_t epoch_bytes         # as many end the current one
-    cdef size_t chunk_bytes         # what a new chunk has
-    cdef char* next                 # what is left of the chunk that is being filled
+    cdef Chunk* spares      # chunks of freed epochs, the most recently used first
+    cdef size_t epoch_bytes         # size at which the current epoch ends
+    cdef size_t chunk_bytes         # size of a new chunk
+    cdef char* next                 # the unused rest of the chunk being filled
     cdef char* end
-    cdef readonly uint64_t made     # nodes so far, here
+    cdef readonly uint64_t made     # nodes created so far
 
     cdef inline int begin(self, instant_t now, instant_t bound) except -1 nogil:
-        """An instant begins: the epochs that lie before `bound` go."""
+        """Begin an instant, and free the epochs before `bound`."""
         if self.oldest < self.current:
             self.forget(bound)
         assert self.current_epoch().last <= now
@@ -87,10 +87,10 @@ cdef class Tecs:
     cdef inline Epoch* current_epoch(self) noexcept nogil:
         return &self.epochs[self.current & (self.room - 1)]
     cdef inline size_t filled(self) noexcept nogil:
-        """The bytes that have been made in the current epoch."""
+        """The bytes used in the current epoch."""
         return self.current_epoch().size - <size_t>(self.end - self.next)
     cdef inline int clear(self) noexcept nogil:
-        """All that was made goes, where no instant has begun."""
+        """Free everything, if no instant has begun."""
         cdef Chunk* chunk = self.current_epoch().chunks
         if chunk != NULL:
             self.next = <char*>(chunk + 1)
@@ -114,34 +114,35 @@ cdef class Tecs:
 
 @cython.final
 cdef class Walk:
-    cdef Unentered next         # what has the next match; nobody: there is none
+    cdef Unentered next         # the source of the next match; empty: none
     cdef instant_t bound
-    cdef Unentered* stack       # what has those after it; the lowest two are nobody
-    cdef uint32_t top           # its place: at least 1
+    cdef Unentered* stack       # the sources of the matches after it; the lowest two entries are
+                                # empty
+    cdef uint32_t top           # index of its top entry: at least 1
     cdef uint32_t stack_room
-    cdef Label** path           # the labels of the match at hand, the last event's first
+    cdef Label** path           # the labels of the current match, the last event's first
     cdef uint32_t path_room
     cdef uint32_t length
     cdef instant_t start
 
     cdef inline int begin(self, Node* end, instant_t bound) except -1 nogil:
-        """Turn to the matches that end in a node and start at `bound` or later."""
+        """Begin to enumerate the matches that end in a node and start at `bound` or later."""
         assert bound >= 0
         self.bound = bound
         self.next.members = <union_t>end if end.latest >= bound else 0
         self.next.depth, self.top = 0, 1
         return 0
     cdef inline int stop(self) noexcept nogil:
-        """There is no further match."""
+        """End the enumeration."""
         self.next.members = 0
         return 0
     cdef inline bint goes_on(self) noexcept nogil:
         """Whether there is another match."""
         return self.next.members != 0
     cdef inline int advance(self) except -1 nogil:
-        """Come to the next match: 1, or 0 when there is none.
+        """Advance to the next match: 1, or 0 if there is none.
 
-        Its labels are path[length - 1], …, path[0]; its first event came at `start`.
+        Its labels are path[length - 1], …, path[0]; its first event arrived at `start`.
         """
         cdef uint64_t events = 0
         return <int>self.pass_on(1, &events)
@@ -151,12 +152,12 @@ cdef class Walk:
 
 
 cdef inline Cell* cell_of(union_t members) noexcept nogil:
-    """The cell of a union of several."""
+    """The cell of a union of several nodes."""
     return <Cell*>(members ^ UNION)
 
 
 cdef inline Node* top_of(union_t members) noexcept nogil:
-    """A node of a union, which nobody has united with another one."""
+    """A node of a union that has a node of its own."""
     return cell_of(members).node if members & UNION else <Node*>members
 
 
@@ -166,12 +167,12 @@ cdef inline instant_t start_of(union_t members) noexcept nogil:
 
 
 cdef inline size_t size_of_label(uint32_t width) noexcept nogil:
-    """The bytes of a label with a row of so many terms."""
+    """The bytes of a label with a row of `width` terms."""
     return sizeof(Label) + width * sizeof(term_t) - 2 * sizeof(term_t)
 
 
 cdef inline void* piece_of(Tecs tecs, size_t size) except NULL nogil:
-    """Memory that is there as long as the window may need what is made now."""
+    """Allocate memory that lives as long as the window may need the current instant."""
     cdef char* piece
     size = (size + 7) & ~<size_t>7
     if <size_t>(tecs.end - tecs.next) < size:
@@ -193,7 +194,7 @@ cdef inline int assert_above(
 cdef inline Node* extended(
     Tecs tecs, Label* label, union_t before, instant_t start
 ) except NULL nogil:
-    """The matches of a union with one more event; the event alone where there is none.
+    """Extend a union by one event; an empty union yields the event alone.
 
     `start` is the greatest start of the union, or the event's own instant.
     """
@@ -209,7 +210,7 @@ cdef inline Node* extended(
 cdef inline union_t added(
     Tecs tecs, union_t heap, instant_t heap_latest, Node* node, instant_t bound
 ) except 0 nogil:
-    """The union of a heap (maybe of nobody) and a node."""
+    """The union of a heap (maybe empty) and a node."""
     cdef Cell* cell
     if heap == 0 or heap_latest < bound:
         return <union_t>node
@@ -217,7 +218,7 @@ cdef inline union_t added(
     cell.node, cell.before, cell.latest = node, node.before, node.latest
     cell.left = cell.right = 0
     cell.left_latest = cell.right_latest = -1
-    # The heap itself is not looked at: it may be as old as the window.
+    # The heap itself is not read: it may be as old as the window.
     if heap_latest > node.latest:
         return tecs.insert(cell, heap, heap_latest, bound)
     cell.left, cell.left_latest = heap, heap_latest

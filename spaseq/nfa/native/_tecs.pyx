@@ -1,31 +1,31 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""All matches of an automaton, shared: nodes that extend unions of nodes.
+"""The timed enumerable compact set of an automaton: nodes that extend unions of nodes.
 
-A node is one event that ended a step, on top of every partial match it was joined to; a
-union is a heap of nodes ordered by their greatest start, the latest on top. So the matches
-that end in a node and start inside the window are enumerated without ever visiting what has
-expired: the time to the next match depends on its length alone, and on how deep unions of unions
-are nested, which is logarithmic in the groups they are of. Unions are persistent:
-adding a node to one leaves the old one to whoever holds it.
+A node is one event that ended a step, on top of every partial match that it extends. A union is a
+heap of nodes ordered by their greatest start, the latest on top. So enumeration of the matches that
+end in a node and start inside the window never visits expired nodes: the delay to the next match
+depends on its length, and on the nesting of unions of unions, which is logarithmic in the number of
+united groups. Unions are persistent: adding a node to a union leaves the old one intact.
 
-Memory is that of epochs, stretches of consecutive instants: nothing is counted or walked to
-free it. When the window has passed over an epoch's last instant, every match through one of
-its nodes has expired, and the epoch's memory goes as a whole.
+Memory belongs to epochs, runs of consecutive instants: freeing it needs no reference counts and no
+traversal. When an epoch's last instant has expired, every match through one of its nodes has
+expired, and the epoch is freed as a whole.
 
-Asserted in debug builds: what stands beside a reference is the greatest start behind it, no union
-has a greater start below than on top, no match starts before its bound or goes back in time.
+Asserted in debug builds: the start stored beside a reference is the greatest one behind it, no
+union has a greater start below than on top, no match starts before its bound or goes back in time.
 
-Cost: extending is constant, and so is uniting two unions; adding is constant where starts come
-in order, else amortised logarithmic. Source: Bucchi, Grez, Quintana, Riveros, Vansummeren: CORE,
-VLDB 2022, section 5, with heaps in the place of union lists.
+Cost: extending is constant, and so is uniting two unions; adding is constant if starts arrive in
+order, otherwise amortised logarithmic. Source: Bucchi, Grez, Quintana, Riveros, Vansummeren: CORE,
+VLDB 2022, section 5, with heaps instead of union lists.
 """
 
 from libc.string cimport memset
 
 from spaseq.rdf._memory cimport Chunk, chunk_new, chunks_free, give_back, no_room, resized, zeroed
 
-# An epoch is about one EPOCHS-th of what lives, but one chunk at least: of so many bytes, of more
-# where more lives, and above MIDDLE of a large page, though that is half of what lives at first.
+# An epoch has about 1/EPOCHS of the live bytes, but at least one chunk. The chunk size, in bytes,
+# is at least SMALLEST and grows with the live bytes to MIDDLE; above that it is LARGEST, a large
+# page, even if that is half of the live bytes at first.
 cdef uint32_t EPOCHS = 16
 cdef size_t SMALLEST = 1 << 16
 cdef size_t MIDDLE = 1 << 18
@@ -47,7 +47,7 @@ cdef size_t _size_of(const Chunk* chunk) noexcept nogil:
 
 
 cdef class Tecs:
-    """The nodes of one run."""
+    """The nodes, unions and labels of one run."""
 
     def __cinit__(self):
         self.room = 4
@@ -64,12 +64,12 @@ cdef class Tecs:
 
     @property
     def bytes(self):
-        """The bytes that nodes, unions and labels take now."""
+        """The bytes that nodes, unions and labels use now."""
         return self._live() - <size_t>(self.end - self.next)
 
     @property
     def reserved(self):
-        """The bytes of all chunks, also of those that wait to be used again."""
+        """The bytes of all chunks, including spare ones."""
         cdef uint32_t i
         cdef size_t found = _size_of(self.spares)
         for i in range(self.room):
@@ -77,7 +77,7 @@ cdef class Tecs:
         return found
 
     cdef int _spare_others(self) noexcept nogil:
-        """All chunks of the current epoch but the one at hand wait to be used again."""
+        """Move all chunks of the current epoch but the first to the spare ones."""
         cdef Epoch* epoch = self.current_epoch()
         cdef Chunk* first = epoch.chunks
         cdef Chunk* chunk = first.next
@@ -88,7 +88,7 @@ cdef class Tecs:
         return 0
 
     cdef size_t _live(self) noexcept nogil:
-        """The bytes of all epochs, with what is left of the current one."""
+        """The bytes of all epochs, including the unused rest of the current one."""
         cdef uint64_t i
         cdef size_t live = 0
         for i in range(self.oldest, self.current + 1):
@@ -96,20 +96,20 @@ cdef class Tecs:
         return live
 
     cdef int _measure(self, size_t live) noexcept nogil:
-        """How large the chunks are that come, and the epoch, where so many bytes live."""
+        """Set the sizes of the next chunks and of the epoch, given the number of live bytes."""
         cdef size_t wanted = live // EPOCHS
         self.chunk_bytes = SMALLEST
         while self.chunk_bytes < wanted and self.chunk_bytes <= MIDDLE:
             self.chunk_bytes *= 2
         if self.chunk_bytes > MIDDLE:
             self.chunk_bytes = LARGEST
-        # An epoch ends where its last chunk is nearly full.
+        # An epoch ends when its last chunk is nearly full.
         wanted = max(wanted // self.chunk_bytes, 1) * self.chunk_bytes
         self.epoch_bytes = wanted - self.chunk_bytes // 16
         return 0
 
     cdef int forget(self, instant_t bound) noexcept nogil:
-        """The epochs that lie before `bound` go, but for the current one."""
+        """Free the epochs before `bound`, except the current one."""
         cdef Epoch* epoch
         cdef Chunk* chunk
         while self.oldest < self.current:
@@ -125,7 +125,7 @@ cdef class Tecs:
         return 0
 
     cdef int next_epoch(self) except -1 nogil:
-        """An epoch for the instants that come."""
+        """Begin an epoch for the next instants."""
         cdef Epoch* grown
         cdef uint64_t i
         self.current_epoch().size = self.filled()
@@ -142,7 +142,7 @@ cdef class Tecs:
         return 0
 
     cdef int next_chunk(self, size_t size) except -1 nogil:
-        """Room for a piece of so many bytes in the current epoch."""
+        """Add a chunk with room for `size` bytes to the current epoch."""
         cdef Epoch* epoch = self.current_epoch()
         cdef Chunk* chunk = self.spares
         if chunk != NULL and chunk.size >= size:
@@ -158,7 +158,7 @@ cdef class Tecs:
         return 0
 
     cdef Label* label(self, uint32_t width) except NULL nogil:
-        """A label with room for a row."""
+        """Create a label with room for a row."""
         cdef size_t size = size_of_label(width)
         cdef Label* label = <Label*>piece_of(self, size)
         memset(label, 0, size)
@@ -168,15 +168,15 @@ cdef class Tecs:
     cdef union_t insert(
         self, Cell* cell, union_t heap, instant_t heap_latest, instant_t bound
     ) except 0 nogil:
-        """The union of a heap and the node of a cell, which starts before another one does."""
+        """The union of a heap and the node of a cell, whose start is less than the heap's."""
         cdef Cell* top
         cdef Cell* copy
         cdef union_t first = 0
         cdef union_t* where = &first
         cdef instant_t* where_latest = NULL
         _assert_latest(heap, heap_latest)
-        # Walk down the right spine, copied, to where the node belongs; each copy changes its
-        # sides, so that the heap stays balanced on average (a skew heap).
+        # Copy the right spine down to the position of the node, and swap the sides of each copy,
+        # which keeps the heap balanced on average (a skew heap).
         while heap and heap_latest >= bound and heap_latest > cell.latest:
             copy = <Cell*>piece_of(self, sizeof(Cell))
             where[0] = <union_t>copy | UNION
@@ -204,7 +204,7 @@ cdef class Tecs:
     cdef union_t unite(
         self, union_t one, instant_t one_latest, union_t other, instant_t other_latest
     ) except 0 nogil:
-        """The union of two that share nothing; `one` may be nobody."""
+        """The union of two disjoint unions; `one` may be empty."""
         cdef Cell* cell
         if one == 0:
             return other
@@ -219,10 +219,10 @@ cdef class Tecs:
 
 
 cdef class Walk:
-    """The matches that end in a node, one after the other, each when it is asked for.
+    """The matches that end in a node, enumerated one at a time.
 
-    Cost: `begin` is constant, `advance` linear in the length of the match it comes to, at most, and
-    so is `pass_on` for each match: what two of them end with is not gone through again.
+    Cost: `begin` is constant; `advance` and each match of `pass_on` are at most linear in the
+    length of the match. The common end of two successive matches is not traversed again.
     """
 
     def __cinit__(self):
@@ -235,16 +235,17 @@ cdef class Walk:
         give_back(self.path)
 
     cdef uint64_t pass_on(self, uint64_t most, uint64_t* events) except? 0xFFFFFFFFFFFFFFFF nogil:
-        """Come to the next match, and on until there were `most`, or there is none: how many.
+        """Advance by up to `most` matches; returns how many there were.
 
-        `events` grows by those of each. The path is that of the last one, and stays where there is
-        none.
+        Adds the number of events of each match to `events`. The path is that of the last match, and
+        is unchanged if there is none.
         """
         cdef uint64_t passed = 0, seen = 0, depth = self.next.depth, length = 0
         cdef union_t members = self.next.members, before
         cdef Unentered* top = self.stack + self.top
-        cdef Unentered later = top[0]     # what is on top is in registers, and not in the stack
-        cdef const Unentered* full = self.stack + self.stack_room - 2   # no room for two from there
+        cdef Unentered later = top[0]     # the top entry lives in registers, not in the stack
+        cdef const Unentered* full = self.stack + self.stack_room - 2   # from here on, two entries
+                                                                        # do not fit
         cdef Node* node = NULL
         cdef const Cell* cell
         while passed < most and members:

@@ -1,4 +1,4 @@
-"""Rows and those who wait for them; see _transitions.pyx."""
+"""Joins of rows and waiting groups; see _transitions.pyx."""
 
 cimport cython
 from libc.stdint cimport int32_t, uint32_t, uint64_t
@@ -25,12 +25,12 @@ cdef class Transitions:
     cdef StepJoin joins
     cdef Partitions partitions      # None without PARTITION BY
     cdef Walk walk
-    cdef int32_t measured           # a column of the row at hand, -1: none yet
-    cdef Rank rank                  # how it is compared, and its value
+    cdef int32_t measured           # the measured column of the current row, -1: none
+    cdef Rank rank                  # its rank and value
     cdef double value
-    cdef bint distinct              # no other number has the value
-    cdef uint64_t most_living       # there are no more groups and waiting matches than these
-    cdef public uint64_t waited     # waiting matches there have been
+    cdef bint distinct              # no other number has its value
+    cdef uint64_t most_living       # upper bound on groups and waiting matches
+    cdef public uint64_t waited     # matches that ever waited for their windows
 
     cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil
     cdef int meet_all(

@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Rows meet the groups that wait in a place; what they complete comes to wait in the next one.
+"""Transitions: a row is joined to the groups of a place, and the result waits in the next one.
 
-A row meets the groups that agree with it on the registers an index knows, those that an order
-says a filter may be true of, all of a range as one, or each; one that fits extends the whole
-union by one node. It waits from the close of the instant on, or, in the places behind the
-automaton's own, match by match for its window to close.
+A row visits the groups that agree with it on the registers of an index, the groups in a range of an
+order, all of a range as one union, or every group. A group that fits is extended by one node. The
+result waits from the close of the instant on; in the places after the automaton's own, each match
+waits by itself for its window to close.
 
-Cost: constant for each group that a row meets.
+Cost: constant for each group that a row visits.
 """
 
 from libc.math cimport INFINITY, fabs
@@ -61,13 +61,13 @@ from spaseq.rdf._memory cimport prefetch
 from spaseq.rdf._numerals cimport is_numeral, real_of
 from spaseq.rdf._terms cimport TermRecord
 
-# More than rounding to a float moves a number: of its size, and where it is hardly any.
+# A margin above the error of rounding a number to a float: relative, and absolute near zero.
 cdef double ROUNDING = 2.0 ** -20
 cdef double LEAST_FLOAT = 1e-37
 
 
 cdef inline bint _is_passed_over(Transitions self, Place* place, const Group* group) noexcept nogil:
-    """Whether contiguity is asked for, and another event came since."""
+    """Whether the operator is strict, and another event has passed over the group."""
     if group.latest < 0 or place.contiguous and (
         top_of(group.members).label.instant < self.partitions.before
     ):
@@ -80,7 +80,7 @@ cdef inline int _complete(
     Transitions self, CurrentEvent event, Tecs passing, const Way* way, uint32_t width,
     Label** label, const Group* group,
 ) except -1 nogil:
-    """A row completes the matches of a group: what says so goes when the next event comes."""
+    """Complete the matches of a group by a row; the node is freed with the next event."""
     cdef const Link* link = way.taken.link
     cdef Node* node
     if label[0] == NULL:
@@ -96,11 +96,11 @@ cdef inline int _take(
     Transitions self, CurrentEvent event, Way* way, uint32_t number, uint32_t width,
     Label** label, Groups groups, bint sure,
 ) except -1 nogil:
-    """A group and a row that its place may take; `sure`: the filters are true."""
+    """Join a row to a group, if the row fits; `sure`: the filters are true."""
     cdef Edge* edge = way.taken
     cdef Place* place = way.at
     cdef Group* group = group_at(groups, number)
-    prefetch(<void*>group.members)  # they are followed soon, if this ends a match
+    prefetch(<void*>group.members)  # enumeration follows them soon, if this ends a match
     place.visited += 1
     if latest_of(group) < event.since:
         return self.take_outside(way, number, group)
@@ -128,7 +128,7 @@ cdef inline int _take(
 cdef inline int _take_first(
     Transitions self, CurrentEvent event, Way* way, uint32_t width, Label** label
 ) except -1 nogil:
-    """A row that a match may begin with."""
+    """Begin a match with a row, if the row fits."""
     cdef Edge* edge = way.taken
     cdef Place* place = way.at
     place.visited += 1
@@ -155,7 +155,7 @@ cdef inline int _take_first(
 
 
 cdef inline int _measure(Transitions self, CurrentEvent event, int32_t column) noexcept nogil:
-    """Note how a column of the row at hand is compared."""
+    """Measure a column of the current row: its rank, value and distinctness."""
     cdef term_t term = event.row[column]
     cdef TermRecord* record
     self.measured, self.value = column, 0
@@ -182,9 +182,9 @@ cdef int _take_exact(
     Transitions self, CurrentEvent event, Way* way, uint32_t width, Label** label, Groups groups,
     Order order,
 ) except -1 nogil:
-    """A row meets the groups whose numbers are in the range that fits it: nothing is left to ask.
+    """Join a row to the groups in the range that fits it exactly; no filter is evaluated.
 
-    The same that `_take_those` does, where what is compared has been measured.
+    A special case of `_take_those`, for a column that has been measured.
     """
     cdef const Edge* edge = way.taken
     cdef double least = -INFINITY, most = INFINITY
@@ -207,15 +207,15 @@ cdef inline int _take_those(
     Transitions self, CurrentEvent event, Way* way, uint32_t width, Label** label, Groups groups,
     Order order,
 ) except -1 nogil:
-    """A row meets the groups that an index leaves of those that wait, or all of them.
+    """Join a row to the groups that an index returns, or to all of them.
 
-    By `order`, where the edge compares a column, these are those whose registers its filter may
-    find less, equal or greater.
+    If the edge compares a column, `order` returns the groups whose registers may satisfy the
+    comparison.
     """
     cdef const Edge* edge = way.taken
     cdef bint ordered = edge.compared >= 0, found = False
     cdef double least = -INFINITY, most = INFINITY
-    cdef double below = -INFINITY, above = INFINITY     # what lies beyond surely fits
+    cdef double below = -INFINITY, above = INFINITY     # values outside surely fit
     cdef double margin
     cdef Span span
     cdef uint32_t i, group, hash = 0, visited = 0
@@ -226,7 +226,7 @@ cdef inline int _take_those(
             _measure(self, event, edge.compared)
         if edge.exact and self.distinct and order.distinct:
             return _take_exact(self, event, way, width, label, groups, order)
-        # A greater number is an infinity where it meets one that is a float.
+        # A number beyond a float's range compares with a float as an infinity.
         if self.rank == Rank.NUMERIC and fabs(self.value) < (
             GREATEST_FLOAT if order.infinite else INFINITY
         ):
@@ -242,7 +242,7 @@ cdef inline int _take_those(
         elif self.rank == Rank.TEXT and edge.relation == Relation.EQUAL:
             least = most = self.value
         hash = _key_hash(edge, event.row)
-        # Others may have the hash of the key.
+        # The filter excludes groups whose key merely has the same hash.
         group = order.seek(&span, hash, self.rank, least, most)
     elif edge.index:
         for i in range(<uint32_t>(edge.key_end - edge.key)):
@@ -272,14 +272,14 @@ cdef inline int _enter(
     Transitions self, Window window, Tecs tecs, const Pending* pending, const term_t* values,
     Groups groups,
 ) except -1 nogil:
-    """A partial match comes to wait."""
+    """Add a pending partial match to its group."""
     cdef uint32_t target = pending.target
     cdef Node* node = pending.node
     cdef Place* place = &self.tables.places[target]
     cdef uint32_t number = find(groups, values)
     cdef Group* group
     if number != NOBODY and latest_of(group_at(groups, number)) < window.bound:
-        # The numbers of its registers may stand for other terms by now.
+        # The term numbers of its registers may have been reused.
         drop(groups, number)
         number = NOBODY
     if number == NOBODY:
@@ -295,7 +295,7 @@ cdef inline int _enter(
             place.contiguous and group.members != 0
             and top_of(group.members).label.instant < node.label.instant
         ):
-            # An event of their partition has passed over the others.
+            # A later event of the partition has passed over the older members.
             group.members, group.latest = 0, -1
             if groups.dated:
                 groups.dates[number].newest = NULL
@@ -312,7 +312,7 @@ cdef inline int _enter(
 
 
 cdef class Transitions:
-    """The edges of an automaton: which groups a row takes, and what waits afterwards."""
+    """The edges of an automaton: joins rows to groups, and groups to their next places."""
 
     def __cinit__(self, StepJoin joins not None):
         self.joins, self.instant, self.partitions = joins, joins.instant, joins.partitions
@@ -321,16 +321,16 @@ cdef class Transitions:
         self.walk = Walk()
 
     cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil:
-        """The row at hand meets those who wait for it in one place."""
+        """Join the current row to the groups of one place."""
         self.measured = -1
         return self.meet_all(&way, 1, width, label)
 
     cdef int meet_all(
         self, Way** ways, uint32_t count, uint32_t width, Label** kept
     ) except -1 nogil:
-        """The row at hand meets those who wait for it in some places.
+        """Join the current row to the groups of some places.
 
-        `kept` has its label, or takes it, where there is one place; else it is NULL.
+        With one place, `kept` holds the row's label, or receives it; otherwise it is NULL.
         """
         cdef Way** last = ways + count
         cdef Way* way
@@ -339,8 +339,8 @@ cdef class Transitions:
         while ways < last:
             way, own = ways[0], NULL
             ways += 1
-            # To begin a match a row is compared with no group, and mostly it is kept at once; who
-            # looks back at it has compared it before, see `_feed_one`.
+            # A row that begins a match is compared with no group, and is mostly stored at once.
+            # Rows for buffers were compared before, see `_feed_one`.
             if not self.event.row_kept and way.at.operator:
                 compare_row(self.event, way.gpm)
             if way.taken.occurrence == NOBODY:
@@ -357,7 +357,7 @@ cdef class Transitions:
     cdef int _take_whole(
         self, Way* way, uint32_t width, Label** label, double least, double most
     ) except -1 nogil:
-        """A row takes all groups below `least` or above `most`; whether there are any."""
+        """Join a row to all groups below `least` or above `most` at once; 1 if there are any."""
         cdef Edge* edge = way.taken
         cdef Place* place = way.at
         cdef Occurrence* occurrence = &self.tables.occurrences[edge.occurrence]
@@ -385,7 +385,7 @@ cdef class Transitions:
     cdef int take_any(
         self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
     ) except -1 nogil:
-        """A group and a row that its place may take, register by register."""
+        """Join a row to a group register by register, if the row fits."""
         cdef Edge* edge = way.taken
         cdef Place* place = way.at
         cdef Group* group = group_at(groups, number)
@@ -405,7 +405,7 @@ cdef class Transitions:
         )
 
     cdef int take_outside(self, Way* way, uint32_t number, Group* group) except -1 nogil:
-        """No member of a group starts in the window of the row at hand."""
+        """Handle a group without a member that starts in the window of the current row."""
         if group.taken != self.window.now:
             way.at.outside += 1
             if latest_of(group) < self.window.bound:
@@ -413,7 +413,7 @@ cdef class Transitions:
         return 0
 
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil:
-        """Whether the row at hand agrees with what is remembered; then that is what it is after.
+        """Bind the current row in the environment; False if it disagrees or a filter is not true.
 
         `sure`: the filters are true.
         """
@@ -440,10 +440,10 @@ cdef class Transitions:
     # ---------------------------------------------------------------- to wait
 
     cdef int show(self, uint32_t first) except -1 nogil:
-        """What came to wait, from the first so many on, becomes visible."""
+        """Make pending partial matches visible, from the first `first` on."""
         cdef const Pending* pending = self.instant.pending + self.instant.pending_count
         cdef const Pending* last = self.instant.pending + first
-        # Who starts last is mostly met first.
+        # The partial match with the latest start is mostly the first pending one.
         while pending > last:
             pending -= 1
             _enter(
@@ -457,7 +457,7 @@ cdef class Transitions:
         return 0
 
     cdef int await_each(self, uint32_t place, uint32_t group, Node* node) except -1 nogil:
-        """The matches that end in a node wait for their windows to close."""
+        """Let each match that ends in a node wait for its window to close."""
         self.walk.begin(node, since_at(self.window, self.partitions, node))
         while self.walk.advance():
             self.put_awaited(place, group, self.walk)
@@ -467,7 +467,7 @@ cdef class Transitions:
         return 0
 
     cdef int put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil:
-        """The match that a walk is at waits."""
+        """Let the current match of a walk wait for its window to close."""
         cdef uint32_t i
         cdef Awaited** head = &self.window.awaited[walk.start & self.window.times_mask]
         cdef Awaited* match = <Awaited*>piece_of(
@@ -487,5 +487,5 @@ cdef class Transitions:
 
 
 cdef int _raised() except -1 nogil:
-    """Hand on the Python exception that a filter left."""
+    """Propagate the Python exception that a filter left."""
     return -1

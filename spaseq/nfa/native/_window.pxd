@@ -5,7 +5,7 @@ from libc.stdint cimport INT64_MIN, int64_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._tecs cimport Label, instant_t
 
-# A match that waits for its window to close, unless its group has ended by then.
+# A match that waits for its window to close, unless its group has been removed.
 cdef struct Awaited:
     Awaited* next
     uint32_t place
@@ -20,18 +20,19 @@ cdef class Window:
     cdef int64_t size
     cdef bint tumbling
     cdef readonly bint counted  # the window counts events
-    cdef readonly bint endless  # there is no window: nobody asks for times, none are kept
-    cdef int64_t total          # events inside it
-    cdef uint32_t windows       # how many windows back somebody may look
-    cdef int64_t* times         # a ring over the instants reach … now: their times, or if
+    cdef readonly bint endless  # no window: no times are stored
+    cdef int64_t total          # events inside the window
+    cdef uint32_t windows       # how many windows back a search may reach
+    cdef int64_t* times         # a ring over the instants reach … now: their times, or if `counted`
+                                # their numbers of events
     cdef uint32_t times_mask    # `counted` how many events they have
-    cdef Awaited** awaited      # beside them: the waiting matches that start there
-    cdef instant_t* past_bounds # beside them: `bound` as it was then; NULL: `windows` is 1
+    cdef Awaited** awaited      # a ring beside it: the waiting matches that start there
+    cdef instant_t* past_bounds # a ring beside it: `bound` as it was then; NULL if `windows` is 1
     cdef uint64_t awaited_count
-    cdef public uint64_t shed_matches   # waiting matches that went, for there were too many
+    cdef public uint64_t shed_matches   # waiting matches shed under a limit
     cdef public instant_t now
     cdef public instant_t bound
-    cdef readonly instant_t reach   # nobody looks back to an earlier instant
+    cdef readonly instant_t reach   # no search reaches an earlier instant
     cdef public instant_t timestamp_start
     cdef public int64_t micros
     cdef public instant_t skipped   # no match may start before it
@@ -43,14 +44,14 @@ cdef class Window:
 
 
 cdef inline int64_t opening_of(Window window, int64_t micros) noexcept nogil:
-    """The earliest time of a match that ends at `micros`."""
+    """The earliest start, in microseconds, of a match that ends at `micros`."""
     if window.counted or window.endless or micros < INT64_MIN + window.size:
         return INT64_MIN
     return micros // window.size * window.size if window.tumbling else micros - window.size
 
 
 cdef inline instant_t since_of(Window window) noexcept nogil:
-    """No match may start before it."""
+    """The least start of a match that ends now."""
     return window.bound if window.bound > window.skipped else window.skipped
 
 
@@ -62,7 +63,7 @@ cdef inline instant_t bound_at(Window window, instant_t instant) noexcept nogil:
 
 
 cdef inline int tick(Window window, int64_t micros) except -1 nogil:
-    """The next instant begins, at a time not before the last one's."""
+    """Begin the next instant, at a time not before the last one's."""
     cdef int64_t earliest = opening_of(window, micros)
     window.now += 1
     if window.now == 0 or window.micros != micros:

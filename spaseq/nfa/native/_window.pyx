@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The instants of one automaton, numbered densely, and the window over them.
 
-A ring over the instants inside the window has for each its time (or its number of events), and
-the matches that start there and wait for their window to close. A step skipped in front of an
-earlier start is looked for in the window as it was then: where that may be asked, the ring
-reaches as many windows back.
+A ring over the instants inside the window holds for each its time (or its number of events), and
+the matches that start there and wait for their window to close. A step skipped before an earlier
+start is searched in the window of that start. Where the query needs that, the ring reaches as many
+windows back.
 
-Invariant: `bound` never falls, and no match that ends now may start before it; nor does `reach`,
-which is never greater. Cost: amortised constant for each instant.
+Invariant: `bound` never falls, and no match that ends now may start before it; `reach` never falls
+and never exceeds `bound`. Cost: amortised constant for each instant.
 """
 
 from spaseq.rdf._memory cimport give_back, longer, zeroed
@@ -16,7 +16,7 @@ cdef const char* LACKING = b"another instant of the window"
 
 
 cdef class Window:
-    """`rows` are `CoreTables`."""
+    """The window of one run; `rows` are `CoreTables`."""
 
     def __cinit__(self, rows):
         self.size = rows.size
@@ -37,7 +37,7 @@ cdef class Window:
         give_back(self.awaited)
 
     cdef bint closes(self, int64_t micros) noexcept nogil:
-        """Whether a window with waiting matches is over when `micros` comes."""
+        """Whether the window of a waiting match is over at time `micros`, in microseconds."""
         cdef int64_t earliest = opening_of(self, micros)
         cdef instant_t i = self.bound
         if self.awaited_count == 0:
@@ -49,7 +49,7 @@ cdef class Window:
         return False
 
     cdef int look_back(self) noexcept nogil:
-        """The bound has its value for the present instant."""
+        """Record the bound of the open instant, and update `reach`."""
         cdef uint32_t i
         self.past_bounds[self.now & self.times_mask] = self.bound
         for i in range(1, self.windows):
@@ -59,7 +59,7 @@ cdef class Window:
         return 0
 
     cdef int widen_times(self) except -1 nogil:
-        """Make room in the ring for the present instant; what is not in it is not set."""
+        """Make room in the ring for the open instant; its entry is not initialised."""
         cdef uint32_t count = self.times_mask + 1
         cdef uint32_t place
         cdef instant_t i
@@ -85,7 +85,7 @@ cdef class Window:
         return 0
 
     cdef int count(self) noexcept nogil:
-        """One more event at the open instant, for windows that count them."""
+        """Count one more event at the open instant, for windows that count events."""
         if not self.counted or self.bound > self.now:
             return 0
         self.times[self.now & self.times_mask] += 1

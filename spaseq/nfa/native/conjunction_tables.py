@@ -187,8 +187,7 @@ class _Writing:
         out.edge_operands.append(self._listed(out.operand_choices, operands))
 
     def _early(self) -> None:
-        """Add the filters that can be evaluated before all parts are joined: those of values only.
-        """
+        """Add the filters that can be evaluated before all parts are joined: they read values."""
         out, plan = self.tables, self._plan
         values = {r.name: n for n, r in enumerate(plan.registers) if r.kind == "value"}
         early = enabled("early_filters")
