@@ -11,11 +11,19 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
+from xml.parsers import expat
 
 import pyoxigraph as ox
 
 from spaseq.errors import KbError
-from spaseq.rdf.formats import SYNTAXES, RdfSyntax, one_of, parser_format, syntax_of_extension
+from spaseq.rdf.formats import (
+    RDF_XML,
+    SYNTAXES,
+    RdfSyntax,
+    one_of,
+    parser_format,
+    syntax_of_extension,
+)
 from spaseq.rdf.line_feed import LineFeed
 from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_message
 
@@ -88,6 +96,8 @@ def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
                 else:
                     feed.statement_ended()
                     yield feed.restored(quad)
+        if syntax is RDF_XML:
+            _require_end(path, packed)
     except SyntaxError as error:
         number = error.lineno or (lines.number if lines else 0)
         raise KbError(f"{_place(path, number)}: {_explained(error, syntax)}") from None
@@ -101,6 +111,31 @@ def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
         if failure is None:
             raise
         raise _failed(path, feed, syntax, failure) from None
+
+
+_CUT_OFF = frozenset(
+    getattr(expat.errors, f"XML_ERROR_{name}")
+    for name in ("NO_ELEMENTS", "UNCLOSED_TOKEN", "PARTIAL_CHAR", "UNCLOSED_CDATA_SECTION")
+)
+
+
+def _require_end(path: Path, packed: bool) -> None:
+    """Check that the root element of an XML file is closed; pyoxigraph accepts a file cut off.
+
+    Raises:
+        KbError: if the file ends before its root element.
+    """
+    parser = expat.ParserCreate()
+    try:
+        with _open(path, packed) as file:
+            parser.ParseFile(file)
+    except expat.ExpatError as error:
+        message = expat.ErrorString(error.code)
+        if message in _CUT_OFF:
+            raise KbError(
+                f"{path}:{error.lineno}: not RDF/XML: the file ends before its root element is "
+                f"closed ({message})"
+            ) from None
 
 
 def _failed(path: Path, feed: LineFeed | None, syntax: RdfSyntax, reason: str) -> KbError:

@@ -192,3 +192,20 @@ def test_a_copy_elsewhere_has_the_same_graphs_and_asks_the_same_places(tmp_path:
     assert copy.names == kb.names
     assert list(copy.triples(ox.NamedNode(EX + "held"))) == [triple]
     assert [s.name for s in copy.sources.values()] == [s.name for s in kb.sources.values()]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_rdf_xml_that_is_cut_off_is_an_error(tmp_path: Path, packed: bool) -> None:
+    """The parser takes the end of the file for the end of the document."""
+    whole = FORMATS["k.rdf"].encode()
+    path = tmp_path / ("k.rdf.gz" if packed else "k.rdf")
+
+    def write(content: bytes) -> None:
+        path.write_bytes(gzip.compress(content) if packed else content)
+
+    write(b"\n" + whole + b"\n<!-- end -->\n")
+    assert len(open_kb({NAME.value: str(path)}).graph(NAME).pairs(P)) == 1
+    for end in (whole.rindex(b"</rdf:RDF>"), whole.index(b"<e:p>")):
+        write(b"\n" + whole[:end])
+        with pytest.raises(KbError, match=r"k\.rdf(\.gz)?:2: not RDF/XML: the file ends before"):
+            open_kb({NAME.value: str(path)})
