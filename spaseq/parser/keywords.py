@@ -19,10 +19,12 @@ MICROSECONDS = {
     "DAY": 86_400_000_000,
 }
 
+EMIT_MODES: tuple[str, ...] = get_args(EmitMode)
+
 FAMILIES: dict[str, frozenset[str]] = {
     "AGGREGATE": frozenset(AGGREGATES),
     "BOOLEAN": frozenset(("TRUE", "FALSE")),
     "BUILTIN": frozenset((*BUILTINS, *SYNONYMS)),
-    "EMIT_MODE": frozenset(get_args(EmitMode)),
+    "EMIT_MODE": frozenset(EMIT_MODES),
     "TIME_UNIT": frozenset((*MICROSECONDS, *(f"{unit}S" for unit in MICROSECONDS))),
 }
