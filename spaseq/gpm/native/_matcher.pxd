@@ -175,7 +175,7 @@ cdef class NativeMatcher:
     cdef uint64_t needed                # the views that an event must fill to have a row
     # Shortcuts; each leads to the rows that the operators would give.
     cdef bint basic_only                # the pattern is one basic pattern of constant predicates
-    cdef bint single_step               # and one step, whose view and triple are all it reads
+    cdef readonly bint single_step      # and one step, whose view and triple are all it reads
     cdef bint ends_only                 # and without filters, subject and object being all slots
     cdef PyObject* batch                # of the event being matched, borrowed
     cdef term_t* empty                  # a row without bindings

@@ -30,6 +30,7 @@ cdef struct RowIndex:
 
 cdef int rows_init(Rows* rows, uint32_t width, RowBudget* budget) except -1
 cdef void rows_free(Rows* rows) noexcept nogil
+cdef int require(const RowBudget* budget, size_t size) except -1 nogil
 cdef int rows_grow(Rows* rows) except -1 nogil
 cdef int index_rows(
     RowIndex* index, const Rows* rows, const uint32_t* keys, uint32_t key_count, Arena* arena

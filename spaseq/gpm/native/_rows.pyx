@@ -8,6 +8,7 @@ pattern again allocates nothing once the largest result has been seen.
 
 from libc.string cimport memcmp, memcpy, memset
 
+from spaseq.rdf._effort cimport heed_rarely
 from spaseq.rdf._memory cimport arena_take, give_back, resized, take
 
 from spaseq.rdf.limits import LimitReached
@@ -32,13 +33,23 @@ cdef void rows_free(Rows* rows) noexcept nogil:
     rows.cells = NULL
 
 
+cdef int require(const RowBudget* budget, size_t size) except -1 nogil:
+    """Refuse memory that the budget does not allow.
+
+    Raises:
+        LimitReached: for more bytes than are left.
+    """
+    if size > budget.left:
+        with gil:
+            raise LimitReached("memory", budget.pattern)
+    return 0
+
+
 cdef int rows_grow(Rows* rows) except -1 nogil:
     cdef size_t room = 2 * <size_t>rows.room
     cdef size_t more = rows.room * <size_t>rows.width * sizeof(term_t)
     cdef term_t* moved = NULL
-    if more > rows.budget.left:
-        with gil:
-            raise LimitReached("memory", rows.budget.pattern)
+    require(rows.budget, more)
     if room < MORE:
         moved = <term_t*>resized(rows.cells, (room * rows.width or 1) * sizeof(term_t))
     if moved == NULL:
@@ -61,6 +72,7 @@ cdef int index_rows(
         return 0
     while size < 2 * <uint64_t>rows.count and size < 0x80000000u:
         size *= 2
+    require(rows.budget, (rows.count + <size_t>size) * sizeof(uint32_t))
     index.next = <uint32_t*>arena_take(arena, <size_t>rows.count * sizeof(uint32_t))
     index.heads = <uint32_t*>arena_take(arena, <size_t>size * sizeof(uint32_t))
     if index.heads == NULL or index.next == NULL:
@@ -71,6 +83,7 @@ cdef int index_rows(
     i = rows.count
     while i:  # from the end, so that lists are in the order of the rows
         i -= 1
+        heed_rarely(i)
         head = &index.heads[key_hash(row_at(rows, i), keys, key_count) & index.mask]
         index.next[i] = head[0]
         head[0] = i + 1 | (MORE if head[0] else 0)
@@ -88,14 +101,16 @@ cdef int drop_duplicates(Rows* rows, uint32_t columns, Arena* arena) except -1 n
     if rows.count < 2:
         return 0
     if rows.count > MAX_UNINDEXED:
-        while size < 2 * rows.count:
+        while size < 2 * <uint64_t>rows.count and size < 0x80000000u:
             size *= 2
+        require(rows.budget, size * sizeof(uint32_t))
         slots = <uint32_t*>arena_take(arena, size * sizeof(uint32_t))
         if slots == NULL:
             with gil:
                 raise MemoryError
         memset(slots, 0, size * sizeof(uint32_t))
     for i in range(rows.count):
+        heed_rarely(i)
         row = row_at(rows, i)
         if slots == NULL:
             at = 0

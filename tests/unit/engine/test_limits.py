@@ -401,6 +401,16 @@ def test_events_within_the_bounds_of_a_graph_pattern_count_anew(text: str) -> No
     assert push(run, 20, "k0 p -1") != []
 
 
+def test_indexes_over_rows_count_as_their_memory() -> None:
+    """Rows of 8 bytes fit the bound; the slots that tell them apart do not."""
+    text = ONE_EVENT + "DEFINE GPM A ON s { ?a :p [] . ?b :p [] } }"
+    facts = ", ".join(f"k{n} p 1" for n in range(64))
+    rows = 64 * 64 * 4 * 4
+    with pytest.raises(LimitExceeded, match="bytes for its rows in GPM A"):
+        push(spaseq.compile(text).start(max_memory=rows + 1000), 1, facts)
+    assert len(push(spaseq.compile(text).start(max_memory=4 * rows), 1, facts)) == 64 * 64
+
+
 def test_a_pattern_that_scans_without_success_counts_what_it_scans() -> None:
     text = ONE_EVENT + "DEFINE GPM A ON s { :k0 :p ?x . ?b :q ?b } }"
     facts = ", ".join([*(f"k0 p {n}" for n in range(100)), *(f"k{n} q {n}" for n in range(100))])

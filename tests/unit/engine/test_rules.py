@@ -10,6 +10,9 @@ from test_core_campaign import WAYS, failed, objections, on_the_core, plain_case
 
 import spaseq
 from spaseq.errors import SpaseqError
+from spaseq.gpm.native.bytecode import compile_code
+from spaseq.gpm.native.numeric_filter import numeric_code
+from spaseq.parser import parse_expression
 from spaseq.rules import RULES, VARIABLE, enabled
 
 CASES = 24
@@ -70,6 +73,18 @@ def test_explain_lists_a_rule_unless_it_is_disabled(
     without = spaseq.compile(query)
     assert rule not in without.to_dict()["queries"][0]["rules"]
     assert f"disabled by {VARIABLE}: {rule}" in without.explain()
+
+
+def test_a_rule_of_a_whole_run_can_be_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = compile_code(parse_expression("?b > ?a * 1.05"), {"a": 0, "b": 1}).code
+    program = spaseq.compile(CHAIN)
+    for off in (False, True):
+        if off:
+            monkeypatch.setenv(VARIABLE, "pruning,single_triples,numeric_filters")
+        matchers = program.start().rows.matchers
+        assert (matchers.used is None) == off
+        assert matchers.native(0).single_step is not off
+        assert (numeric_code(code) is None) == off
 
 
 def test_unknown_rules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

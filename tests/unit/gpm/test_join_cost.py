@@ -94,8 +94,13 @@ def test_an_event_without_a_predicate_of_a_basic_pattern_costs_no_row() -> None:
     assert touched(found) == 0
 
 
-def test_the_observed_sizes_of_views_make_joins_cheaper() -> None:
+@pytest.mark.parametrize("disabled", [False, True])
+def test_the_observed_sizes_of_views_make_joins_cheaper(
+    disabled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing tells before the first event that :p is everywhere and :q is rare."""
+    if disabled:
+        monkeypatch.setenv("SPASEQ_DISABLE", "observed_order")
     facts = [(node("s", n), P, node("o", n)) for n in range(100)]
     facts += [(node("s", n), Q, node("o", n)) for n in range(0, 100, 50)]
     found = matchers("{ ?s :p ?a . ?s :q ?b }")
@@ -104,4 +109,4 @@ def test_the_observed_sizes_of_views_make_joins_cheaper() -> None:
     before = touched(found) / 63
     assert all(len(found.rows(event, 0)[0]) == 2 for event in events[63:])
     after = touched(found) / 65
-    assert 10 * after < before
+    assert (10 * after < before) is not disabled
