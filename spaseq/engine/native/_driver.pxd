@@ -23,7 +23,9 @@ from spaseq.engine.native._views cimport Views
 from spaseq.gpm.native._summary_graph cimport SummaryGraph
 from spaseq.gpm.native._matcher cimport NativeMatcher
 from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.nfa.native._instant cimport OpenInstant
 from spaseq.nfa.native._program cimport Conditions
+from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport term_t
@@ -87,6 +89,10 @@ cdef class NativeStep(Readers):
     ) except? 0xFFFFFFFF
     cdef uint32_t _run(
         self, uint32_t first, uint32_t stream, uint32_t file, int64_t position
+    ) except? 0xFFFFFFFF nogil
+    cdef uint32_t _advance(
+        self, AutomatonCore core, Window window, OpenInstant instant, uint32_t first,
+        uint32_t stream, uint32_t file, int64_t position,
     ) except? 0xFFFFFFFF nogil
     cdef uint64_t _count_some(
         self, uint64_t most, uint64_t* witnesses

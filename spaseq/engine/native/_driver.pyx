@@ -483,6 +483,15 @@ cdef class NativeStep(Readers):
         self, uint32_t first, uint32_t stream, uint32_t file, int64_t position
     ) except? 0xFFFFFFFF nogil:
         """As `run`, for the selected batch."""
+        return self._advance(
+            self.core, self.core.window, self.core.instant, first, stream, file, position
+        )
+
+    cdef uint32_t _advance(
+        self, AutomatonCore core, Window window, OpenInstant instant, uint32_t first,
+        uint32_t stream, uint32_t file, int64_t position,
+    ) except? 0xFFFFFFFF nogil:
+        """As `_run`, with the parts of the automaton as arguments, which stay in registers."""
         cdef uint32_t index = first
         cdef EventRecord* event
         cdef uint64_t present, readers
@@ -495,7 +504,7 @@ cdef class NativeStep(Readers):
         domain = self.batch.events[first].domain
         while index < self.batch.event_count:
             present, readers = ANY, 0
-            if steady and self.core.window.awaited_count == 0:
+            if steady and window.awaited_count == 0:
                 index = pass_by(self, index, domain, &present, &readers)
                 self.reached = index
                 if index == self.batch.event_count:
@@ -504,25 +513,25 @@ cdef class NativeStep(Readers):
             lone = are_lone(self, readers, event)
             if not lone and not self._follows(event, domain):
                 return index
-            if self.core.window.counted:
+            if window.counted:
                 position += 1
                 self.come(position)
             else:
                 self.window.reach(event.micros)
-            self.core.begin_instant(event.micros)
+            core.begin_instant(event.micros)
             if lone:
                 read_lone(self, index, file, readers)
-                if self.core.event.spent:
-                    self.core.relieve()
+                if core.event.spent:
+                    core.relieve()
                     self.event(index, stream, file, present, True)
             else:
                 if known and present == ANY:
                     present = present_in(self.graph, self.batch, event)
                 self.event(index, stream, file, present, False)
-            self.core.end_instant()
+            core.end_instant()
             index += 1
             self.reached = index
-            if self.core.instant.accepted_count:
+            if instant.accepted_count:
                 return index
         return index
 

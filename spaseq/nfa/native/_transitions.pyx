@@ -9,6 +9,7 @@ waits by itself for its window to close.
 Cost: constant for each group that a row visits.
 """
 
+from cpython.ref cimport PyObject
 from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
@@ -77,8 +78,8 @@ cdef inline bint _is_passed_over(Transitions self, Place* place, const Group* gr
 
 
 cdef inline int _complete(
-    Transitions self, CurrentEvent event, Tecs passing, const Way* way, uint32_t width,
-    Label** label, const Group* group,
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs passing, const Way* way,
+    uint32_t width, Label** label, const Group* group,
 ) except -1 nogil:
     """Complete the matches of a group by a row; the node is freed with the next event."""
     cdef const Link* link = way.taken.link
@@ -87,13 +88,14 @@ cdef inline int _complete(
         label_straight(event, passing, way, width, label)
     node = extended(passing, label[0], group.members, group.latest)
     while link < way.taken.link_end:
-        self.instant.accept(node)
+        instant.accept(node)
         link += 1
     return 0
 
 
 cdef inline int _take(
-    Transitions self, CurrentEvent event, Way* way, uint32_t number, uint32_t width,
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, Way* way,
+    uint32_t number, uint32_t width,
     Label** label, Groups groups, bint sure,
 ) except -1 nogil:
     """Join a row to a group, if the row fits; `sure`: the filters are true."""
@@ -114,19 +116,20 @@ cdef inline int _take(
         return 0
     place.joined += 1
     if place.operator == c";" and group.taken != self.window.now:
-        touch(self.instant, way.place, number, group)
+        touch(instant, way.place, number, group)
     if edge.final and not event.lasting:
-        return _complete(self, event, event.passing, way, width, label, group)
+        return _complete(self, event, instant, event.passing, way, width, label, group)
     if label[0] == NULL:
-        label_straight(event, self.tecs, way, width, label)
+        label_straight(event, tecs, way, width, label)
     return arrive_straight(
-        self.instant, event.row, edge, group.values,
-        extended(self.tecs, label[0], group.members, group.latest),
+        instant, event.row, edge, group.values,
+        extended(tecs, label[0], group.members, group.latest),
     )
 
 
 cdef inline int _take_first(
-    Transitions self, CurrentEvent event, Way* way, uint32_t width, Label** label
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, Way* way,
+    uint32_t width, Label** label,
 ) except -1 nogil:
     """Begin a match with a row, if the row fits."""
     cdef Edge* edge = way.taken
@@ -139,10 +142,10 @@ cdef inline int _take_first(
         and not self.tables.occurrences[edge.occurrence].more & More.TESTS
         and agrees(edge, event.row, NULL)
     ):
-        label_straight(event, self.tecs, way, width, label)
+        label_straight(event, tecs, way, width, label)
         place.joined += 1
         return arrive_straight(
-            self.instant, event.row, edge, NULL, extended(self.tecs, label[0], 0, self.window.now)
+            instant, event.row, edge, NULL, extended(tecs, label[0], 0, self.window.now)
         )
     memset(event.env, 0, self.tables.cells * sizeof(term_t))
     if not self._fits(edge, width, False):
@@ -151,7 +154,7 @@ cdef inline int _take_first(
         return self.joins.take_guarded(way, NOBODY, width, label)
     event.label_row(way, width, label)
     place.joined += 1
-    return arrive(self.instant, edge, extended(self.tecs, label[0], 0, self.window.now))
+    return arrive(instant, edge, extended(tecs, label[0], 0, self.window.now))
 
 
 cdef inline int _measure(Transitions self, CurrentEvent event, int32_t column) noexcept nogil:
@@ -179,7 +182,8 @@ cdef inline uint32_t _key_hash(const Edge* edge, const term_t* row) noexcept nog
 
 
 cdef int _take_exact(
-    Transitions self, CurrentEvent event, Way* way, uint32_t width, Label** label, Groups groups,
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, Way* way,
+    uint32_t width, Label** label, Groups groups,
     Order order,
 ) except -1 nogil:
     """Join a row to the groups in the range that fits it exactly; no filter is evaluated.
@@ -198,13 +202,14 @@ cdef int _take_exact(
     if group == NOBODY:
         way.at.unjoined += groups.living > 0
     while group != NOBODY:
-        _take(self, event, way, group, width, label, groups, True)
+        _take(self, event, instant, tecs, way, group, width, label, groups, True)
         group = next_of(order, &span)
     return 0
 
 
 cdef inline int _take_those(
-    Transitions self, CurrentEvent event, Way* way, uint32_t width, Label** label, Groups groups,
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, Way* way,
+    uint32_t width, Label** label, Groups groups,
     Order order,
 ) except -1 nogil:
     """Join a row to the groups that an index returns, or to all of them.
@@ -225,7 +230,7 @@ cdef inline int _take_those(
         if self.measured != edge.compared:
             _measure(self, event, edge.compared)
         if edge.exact and self.distinct and order.distinct:
-            return _take_exact(self, event, way, width, label, groups, order)
+            return _take_exact(self, event, instant, tecs, way, width, label, groups, order)
         # A number beyond a float's range compares with a float as an infinity.
         if self.rank == Rank.NUMERIC and fabs(self.value) < (
             GREATEST_FLOAT if order.infinite else INFINITY
@@ -255,7 +260,7 @@ cdef inline int _take_those(
         return 0
     while group != NOBODY:
         _take(
-            self, event, way, group, width, label, groups,
+            self, event, instant, tecs, way, group, width, label, groups,
             ordered and (span.value < below or span.value > above),
         )
         if ordered:
@@ -269,13 +274,14 @@ cdef inline int _take_those(
 
 
 cdef inline int _enter(
-    Transitions self, Window window, Tecs tecs, const Pending* pending, const term_t* values,
+    Transitions self, Window window, Tecs tecs, Place* places, const Pending* pending,
+    const term_t* values,
     Groups groups,
 ) except -1 nogil:
     """Add a pending partial match to its group."""
     cdef uint32_t target = pending.target
     cdef Node* node = pending.node
-    cdef Place* place = &self.tables.places[target]
+    cdef Place* place = &places[target]
     cdef uint32_t number = find(groups, values)
     cdef Group* group
     if number != NOBODY and latest_of(group_at(groups, number)) < window.bound:
@@ -311,6 +317,53 @@ cdef inline int _enter(
     return 0
 
 
+cdef inline int _meet(
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, Way** ways, Way** last,
+    uint32_t width, Label** kept,
+) except -1 nogil:
+    """See `Transitions.meet_all`. Parts are arguments so that they stay in registers."""
+    cdef PyObject** groups_at = instant.groups_at
+    cdef Way* way
+    cdef Label* own
+    cdef Label** label = kept if kept != NULL else &own
+    while ways < last:
+        way, own = ways[0], NULL
+        ways += 1
+        # A row that begins a match is compared with no group, and is mostly stored at once.
+        # Rows for buffers were compared before, see `_feed_one`.
+        if not event.row_kept and way.at.operator:
+            compare_row(event, way.gpm)
+        if way.taken.occurrence == NOBODY:
+            self.joins.conjoin(way)
+        elif not way.at.operator:
+            _take_first(self, event, instant, tecs, way, width, label)
+        else:
+            _take_those(
+                self, event, instant, tecs, way, width, label, <Groups>groups_at[way.place],
+                <Order>(<Groups>groups_at[way.place]).orders_at[way.taken.index],
+            )
+    return 0
+
+
+cdef inline int _show(
+    Transitions self, OpenInstant instant, Window window, Tecs tecs, Place* places, uint32_t first
+) except -1 nogil:
+    """See `Transitions.show`."""
+    cdef const Pending* pending = instant.pending + instant.pending_count
+    cdef const Pending* last = instant.pending + first
+    # The partial match with the latest start is mostly the first pending one.
+    while pending > last:
+        pending -= 1
+        _enter(
+            self, window, tecs, places, pending, instant.pending_values + pending.values,
+            <Groups>instant.groups_at[pending.target],
+        )
+    if instant.pending_count > first:
+        instant.value_count = instant.pending[first].values
+        instant.pending_count = first
+    return 0
+
+
 cdef class Transitions:
     """The edges of an automaton: joins rows to groups, and groups to their next places."""
 
@@ -332,27 +385,7 @@ cdef class Transitions:
 
         With one place, `kept` holds the row's label, or receives it; otherwise it is NULL.
         """
-        cdef Way** last = ways + count
-        cdef Way* way
-        cdef Label* own
-        cdef Label** label = kept if kept != NULL else &own
-        while ways < last:
-            way, own = ways[0], NULL
-            ways += 1
-            # A row that begins a match is compared with no group, and is mostly stored at once.
-            # Rows for buffers were compared before, see `_feed_one`.
-            if not self.event.row_kept and way.at.operator:
-                compare_row(self.event, way.gpm)
-            if way.taken.occurrence == NOBODY:
-                self.joins.conjoin(way)
-            elif not way.at.operator:
-                _take_first(self, self.event, way, width, label)
-            else:
-                _take_those(
-                    self, self.event, way, width, label, <Groups>self.instant.groups_at[way.place],
-                    <Order>(<Groups>self.instant.groups_at[way.place]).orders_at[way.taken.index],
-                )
-        return 0
+        return _meet(self, self.event, self.instant, self.tecs, ways, ways + count, width, kept)
 
     cdef int _take_whole(
         self, Way* way, uint32_t width, Label** label, double least, double most
@@ -441,20 +474,7 @@ cdef class Transitions:
 
     cdef int show(self, uint32_t first) except -1 nogil:
         """Make pending partial matches visible, from the first `first` on."""
-        cdef const Pending* pending = self.instant.pending + self.instant.pending_count
-        cdef const Pending* last = self.instant.pending + first
-        # The partial match with the latest start is mostly the first pending one.
-        while pending > last:
-            pending -= 1
-            _enter(
-                self, self.window, self.tecs, pending,
-                self.instant.pending_values + pending.values,
-                <Groups>self.instant.groups_at[pending.target],
-            )
-        if self.instant.pending_count > first:
-            self.instant.value_count = self.instant.pending[first].values
-            self.instant.pending_count = first
-        return 0
+        return _show(self, self.instant, self.window, self.tecs, self.tables.places, first)
 
     cdef int await_each(self, uint32_t place, uint32_t group, Node* node) except -1 nogil:
         """Let each match that ends in a node wait for its window to close."""
