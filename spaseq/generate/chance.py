@@ -21,7 +21,7 @@ class Fractal:
     """A self-similar curve between -1 and 1: one value for each call of `step`.
 
     It is the sum of seven polylines. Polyline k has a corner at a random height every 3·2^k
-    steps, and 1.375 times the amplitude of the one before it. The roughness is therefore similar
+    steps, and an amplitude proportional to 1.375^k. The roughness is therefore similar
     at every scale from 3 to 192 steps, as for prices and clouds. Between corners the slopes are
     constant, so a step costs one addition and, amortised, less than one corner.
     """

@@ -2,7 +2,7 @@
 
 pyjelly resolves the abbreviations of Jelly: lookup tables, and terms repeated from the previous
 statement. This module cuts a stream into frames and makes each row a quad of pyoxigraph, under the
-rules that the parsers of the other syntaxes enforce.
+rules that pyoxigraph enforces for every other syntax.
 
 Invariant: a frame that cannot be decoded has no statements and ends the file, because later frames
 refer to its tables. A decoded statement that is no RDF (an IRI with a space, a literal as a

@@ -1,8 +1,8 @@
 """Several ordered sources → one sequence of events in the order of instants.
 
 Events of one instant are in the order in which their sources are declared. Memory: one event of
-each source. The error of a failed source is raised after the events of the other sources that may
-precede it, so the events before an error do not depend on how far files are read ahead.
+each source. If a source fails, the merge first yields all earlier events and then raises the
+error, so the events before an error do not depend on how far files are read ahead.
 """
 
 from __future__ import annotations

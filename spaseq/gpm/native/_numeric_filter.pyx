@@ -243,7 +243,7 @@ cdef inline bint _apply(
 cdef inline bint _apply_exact(
     int operation, Number* to, const Number* a, const Number* b
 ) noexcept nogil:
-    """Run a step on two exact numbers, with the places of the one that has more."""
+    """Run a step on two exact numbers, after scaling both to the greater number of places."""
     cdef int128 first = a.digits, second = b.digits
     to.places = a.places
     if a.places < b.places:

@@ -83,7 +83,7 @@ def _inverse(inner: PathOf) -> PathOf:
 
 def _sequence(first: PathOf, second: PathOf) -> PathOf:
     def pairs(graph: Graph, subject: Term | None, object: Term | None) -> Iterable[Pair]:
-        # Start at the given end; the pairs of one half bind the middle node of the other.
+        # Start at the given end. The pairs of the first half then give the second its start.
         if subject is None and object is not None:
             return [
                 (start, object)
