@@ -27,9 +27,6 @@ from spaseq.engine.native._push import Pushing
 from spaseq.engine.python_graphs import facts_of, name_of
 from spaseq.engine.stream_clock import timestamp_of
 from spaseq.errors import EventError
-from spaseq.explain import report as explanation
-from spaseq.explain import why_not
-from spaseq.explain.joining import joined_so_far
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
@@ -341,16 +338,21 @@ class Run:
 
         `spaseq.explain.why_not.statistics` describes the keys. Cost: linear in the state.
         """
+        from spaseq.explain.why_not import statistics
+
         self.settle()
-        return why_not.statistics(self.evaluation)
+        return statistics(self.evaluation)
 
     @alone
     def explain(self) -> str:
         """The plan as text, with the observed cost and results of each graph pattern so far."""
+        from spaseq.explain.joining import joined_so_far
+        from spaseq.explain.report import explain
+
         matchers = self.rows.matchers
         tasks = range(len(self.program.tasks))
         entailed = self.evaluation.entailed
-        return explanation.explain(
+        return explain(
             self.program,
             [matchers.observed(task) for task in tasks],
             widened_patterns(self.program, {seen: each.rules for seen, each in entailed.items()}),
@@ -367,5 +369,7 @@ class Run:
         Raises:
             ValueError: if no query has the name.
         """
+        from spaseq.explain.why_not import why_not
+
         self.settle()
-        return why_not.why_not(self.evaluation, query)
+        return why_not(self.evaluation, query)

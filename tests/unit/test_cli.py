@@ -581,3 +581,23 @@ def test_memory_for_the_rows_of_an_event_is_bounded(shell: Shell) -> None:
     for wrong in ("0", "64X", "much", "-1"):
         assert shell(*bounded, wrong) == 2
         assert "is no number of bytes, such as 65536, 512M or 2G" in shell.err
+
+
+def test_a_run_imports_no_http_client_bar_or_report_that_it_does_not_use(tmp_path: Path) -> None:
+    (tmp_path / "q.rq").write_text(QUERY)
+    (tmp_path / "s.nq").write_text(STREAM)
+    code = (
+        "import sys\nfrom spaseq.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'httpx', 'rich', 'pygments', 'ssl', 'pyarrow', 'spaseq.explain.report'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code, "run", "q.rq", "--stream", f"{S}=s.nq"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (shown.stdout, shown.stderr) == (FIRST, "[]\n")
