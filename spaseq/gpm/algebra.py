@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from spaseq.gpm.native.order import Step
+from spaseq.gpm.native.order import End, Step
+from spaseq.gpm.native.path_automaton import PathAutomaton
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 
@@ -46,6 +47,36 @@ class Alternatives:
     chains: tuple[tuple[Step, ...], ...]
     bound: frozenset[int]
     """As in `Basic`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The rows of `left`, each extended by all pairs of nodes that a property path connects.
+
+    Pairs are distinct: a path that connects two nodes in several ways gives one row.
+    """
+
+    left: Node
+    subject: End
+    object: End
+    ahead: PathAutomaton
+    """The path from the subject; `back` is the same path from the object."""
+    back: PathAutomaton
+    nodes: Step | None
+    """The triples whose ends are all nodes of the event, if the path may have length zero."""
+    text: str
+    """For `explain`."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of all views that it reads."""
+        nodes = () if self.nodes is None else (self.nodes,)
+        return (*(link.step for link in self.ahead.links), *nodes)
+
+    @property
+    def slots(self) -> frozenset[int]:
+        """The slots that it binds."""
+        return frozenset(end for end in (self.subject, self.object) if isinstance(end, int))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +164,7 @@ Node: TypeAlias = (
     Seed
     | Basic
     | Alternatives
+    | Reach
     | Join
     | LeftJoin
     | Union
@@ -147,7 +179,7 @@ Node: TypeAlias = (
 def below(node: Node) -> tuple[Node, ...]:
     """The operators that a node reads."""
     match node:
-        case Basic(left) | Alternatives(left):
+        case Basic(left) | Alternatives(left) | Reach(left):
             return (left,)
         case Join(left, right) | LeftJoin(left, right) | Minus(left, right):
             return (left, right)
@@ -175,6 +207,8 @@ def steps_of(node: Node) -> tuple[Step, ...]:
             return steps
         case Alternatives(_, chains):
             return tuple(step for chain in chains for step in chain)
+        case Reach():
+            return node.steps
         case Seed() | Table() | KbTable() | Join() | LeftJoin() | Union() | Minus():
             return ()
         case Filter() | Extend():
@@ -190,6 +224,8 @@ def certain(node: Node) -> frozenset[int]:
             return certain(left).union(*(step.slots for step in steps))
         case Alternatives(left, chains):
             return certain(left) | in_all(chains)
+        case Reach(left):
+            return certain(left) | node.slots
         case Join(left, right):
             return certain(left) | certain(right)
         case LeftJoin(left) | Minus(left):
@@ -227,7 +263,7 @@ def fed(node: Node, feeders: tuple[Node, ...] = ()) -> Iterator[tuple[KbTable, t
         case Join(left, right) | LeftJoin(left, right) | Minus(left, right):
             yield from fed(left, feeders)
             yield from fed(right, (left, *feeders))
-        case Basic(left) | Alternatives(left):
+        case Basic(left) | Alternatives(left) | Reach(left):
             yield from fed(left, feeders)
         case _:
             for child in below(node):

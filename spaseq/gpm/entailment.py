@@ -96,6 +96,14 @@ def _rebuilt(node: algebra.Node, change: Callable[[Step], Step]) -> algebra.Node
         case algebra.Alternatives(left, chains):
             changed = tuple(tuple(map(change, chain)) for chain in chains)
             return replace(node, left=_rebuilt(left, change), chains=changed)
+        case algebra.Reach(left):
+            return replace(
+                node,
+                left=_rebuilt(left, change),
+                ahead=node.ahead.with_steps(change),
+                back=node.back.with_steps(change),
+                nodes=None if node.nodes is None else change(node.nodes),
+            )
         case algebra.Join(left, right) | algebra.LeftJoin(left, right) | algebra.Minus(left, right):
             return replace(node, left=_rebuilt(left, change), right=_rebuilt(right, change))
         case algebra.Union(parts):

@@ -89,6 +89,8 @@ class _Describing:
                 for chain in chains:
                     found += ["  alternative", *indent(indent(tuple(self._basic(chain, bound))))]
                 return found
+            case algebra.Reach(left, text=text):
+                return [*self.lines(left), f"search {text}{self._searched(text)}"]
             case algebra.Join(left, right, keys):
                 return self._pair("join", left, right, keys)
             case algebra.Minus(left, right, keys):
@@ -137,6 +139,11 @@ class _Describing:
                 shown += f", seen {seen[1]} from {seen[0]}"
             yield f"match {step.text}  ({self._access(step, known)}; {shown})"
             known |= step.slots
+
+    def _searched(self, text: str) -> str:
+        """What a search along a path has found so far."""
+        seen = self._observed.get(text)
+        return f"  (seen {seen[1]} from {seen[0]})" if seen is not None and seen[0] else ""
 
     def _access(self, step: Step, known: frozenset[int]) -> str:
         """The ends by which the matcher looks up the triples of a step."""

@@ -26,6 +26,7 @@ cpdef enum Operator:
     EXTEND
     TABLE
     ALTERNATIVES
+    REACH
 
 # One end of a triple pattern.
 cdef struct End:
@@ -144,6 +145,7 @@ cdef struct Node:
     uint32_t test_end
     int slot
     bint flag
+    PyObject* path      # REACH: its PathJoin, kept alive by `paths`
     Rows rows           # the result of the last evaluation
     RowIndex index      # TABLE: by the keys of the join that reads it, if `indexed`
     bint indexed
@@ -170,6 +172,7 @@ cdef class NativeMatcher:
     cdef ExistsNodes* exists_nodes      # one per expression
     cdef uint32_t local_first, local_end    # the local filters among the expressions
     cdef readonly list expressions
+    cdef list paths
     cdef object flat                    # the FlatPattern, its steps in their current order
     cdef dict views                     # the number of each predicate's view
     cdef uint64_t needed                # the views that an event must fill to have a row
@@ -241,5 +244,6 @@ cdef class NativeMatcher:
     cdef int _join_rows(self, Node* node, const term_t* left, const term_t* right) except -1 nogil
     cdef int _copy_row(self, Rows* rows, const term_t* row) except -1 nogil
     cdef int extend(self, Node* node) except -1 nogil
+    cdef int reach(self, Node* node) except -1 nogil
     cdef int holds(self, uint32_t first, uint32_t end, const term_t* row) except -1 nogil
     cdef int reorder(self) except -1

@@ -33,6 +33,7 @@ from spaseq.gpm.native._summary_graph cimport (
     both_hash,
     end_hash,
 )
+from spaseq.gpm.native._path_search cimport PathJoin
 from spaseq.gpm.native._rows cimport (
     MORE,
     drop_duplicates,
@@ -354,6 +355,7 @@ cdef class NativeMatcher:
         bound_effort(&self.basic.effort, steps)
         for i, operand in enumerate(flat.operands):
             self.operands[<uint32_t>i] = operand
+        self.paths = [PathJoin(graph, views, path) for path in flat.paths]
         for i, node in enumerate(flat.nodes):
             self._set_node(&self.nodes[<uint32_t>i], node)
         for i, code in enumerate(codes):
@@ -415,6 +417,7 @@ cdef class NativeMatcher:
         flat.test_end = node.test_end
         flat.slot = node.slot
         flat.flag = node.flag
+        flat.path = <PyObject*>self.paths[node.path] if node.path >= 0 else NULL
         rows_init(&flat.rows, self.width, &self.budget)
         if flat.operator != TABLE:
             return 0
@@ -437,6 +440,8 @@ cdef class NativeMatcher:
         if node.operator == BASIC:
             for i in range(node.first, node.end):
                 found |= bit_of(self.basic.steps[i].view)
+        elif node.operator == REACH:
+            found |= (<PathJoin>node.path).needed
         elif node.operator == JOIN:
             found |= self._needed(node.right)
         # The other operators have rows only where their left side does.
@@ -707,6 +712,9 @@ cdef class NativeMatcher:
             part = &self.nodes[node.left].rows
             for j in range(node.first, node.end - 1):
                 self.basic.extend(part, &node.rows, self.operands[j], self.operands[j + 1])
+        elif node.operator == REACH:
+            self.evaluate(node.left)
+            self.reach(node)
         elif node.operator == FILTER:
             self.evaluate(node.left)
             part = &self.nodes[node.left].rows
@@ -752,6 +760,16 @@ cdef class NativeMatcher:
             ) != 1:
                 return 0
         return 1
+
+    cdef int reach(self, Node* node) except -1 nogil:
+        """REACH: extend the rows along a property path."""
+        cdef Rows* left = &self.nodes[node.left].rows
+        cdef Step* counted = &self.basic.steps[node.first]
+        if not (<PathJoin>node.path).extend(&self.basic.effort, left, &node.rows):
+            refuse_step(self.basic)
+        counted.tried += left.count
+        counted.found += node.rows.count
+        return 0
 
     cdef int extend(self, Node* node) except -1 nogil:
         """EXTEND: bind a slot to the value of an expression; a bound slot must agree with it."""

@@ -37,6 +37,7 @@ class Operator(IntEnum):
     EXTEND = 7
     TABLE = 8
     ALTERNATIVES = 9
+    REACH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,16 @@ class FlatNode:
     right: int = -1
     first: int = 0
     end: int = 0
-    """The range of its steps (BASIC) or operands (keys, the parts of a UNION, or the bounds of the
-    chains of ALTERNATIVES), or the number of its table."""
+    """The range of its steps (BASIC, REACH) or operands (keys, the parts of a UNION, or the bounds
+    of the chains of ALTERNATIVES), or the number of its table."""
     test_first: int = 0
     test_end: int = 0
     """The range of its expressions."""
     slot: int = -1
     flag: bool = False
     """LEFT_JOIN: seeded; EXTEND: timed."""
+    path: int = -1
+    """REACH: the number of its path."""
 
 
 @dataclass(slots=True)
@@ -72,6 +75,7 @@ class FlatPattern:
     """The operator of each EXISTS."""
     tables: list[tuple[tuple[int, ...], Rows]] = field(default_factory=list)
     """(slots, rows) of each table."""
+    paths: list[algebra.Reach] = field(default_factory=list)
     kb_tables: list[tuple[int, algebra.KbTable]] = field(default_factory=list)
     """The operators whose rows the KB decides; the run fills them."""
 
@@ -113,6 +117,15 @@ class _Flattening:
                 ends = [len(self.flat.steps), *(self._steps(c, bound)[1] for c in chains)]
                 first, end = self._operands(ends)
                 return FlatNode(Operator.ALTERNATIVES, below, first=first, end=end)
+            case algebra.Reach(left):
+                below = self.node(left)
+                first = len(self.flat.steps)
+                self.flat.steps += node.steps
+                self.flat.paths.append(node)
+                path = len(self.flat.paths) - 1
+                return FlatNode(
+                    Operator.REACH, below, first=first, end=len(self.flat.steps), path=path
+                )
             case algebra.Join(left, right, keys):
                 return self._pair(Operator.JOIN, left, right, keys)
             case algebra.Minus(left, right, keys):

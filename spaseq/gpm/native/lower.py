@@ -16,14 +16,26 @@ from typing import TypeAlias, assert_never
 
 from spaseq.gpm import algebra
 from spaseq.gpm.native.bytecode import NotNative
-from spaseq.gpm.native.order import End, Step, guessed, ordered, positions
+from spaseq.gpm.native.order import (
+    GUESSED_EVENT,
+    GUESSED_VIEW,
+    End,
+    Step,
+    guessed,
+    ordered,
+    positions,
+)
+from spaseq.gpm.native.path_automaton import path_automaton
 from spaseq.gpm.program import constant, triple_text
 from spaseq.gpm.python.functions import volatile
+from spaseq.gpm.python.property_path import nullable
 from spaseq.parser import ast
 from spaseq.plan.scope import certain_variables, possible_variables
+from spaseq.rdf.event import Term
+from spaseq.rdf.schema import TYPE
 
 MAX_CHAINS = 64
-"""The limit of chains of triples to which a native path of alternatives expands."""
+"""The limit of chains of triples to which a path of alternatives expands; more are searched."""
 _KB_PARTS = ast.Graph | ast.Service
 Existences: TypeAlias = Mapping[ast.Exists, algebra.Node]
 """The operator of each EXISTS, which starts from the row of the expression."""
@@ -69,6 +81,21 @@ class _Fork:
     @property
     def size(self) -> float:
         return sum(guessed(chain[0]) for chain in self.chains)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A path of no fixed length. `step` is its place in the order."""
+
+    step: Step
+    path: ast.Path
+
+    @property
+    def size(self) -> float:
+        return GUESSED_EVENT if nullable(self.path) else 2 * GUESSED_VIEW
+
+
+_Unit: TypeAlias = Step | _Fork | _Search
 
 
 @dataclass(slots=True)
@@ -132,16 +159,20 @@ class _Lowering:
 
     def _triples(self, bound: _Bound, triples: Sequence[ast.Triple]) -> None:
         units = [unit for triple in triples for unit in self._units(triple)]
-        steps = [unit.step if isinstance(unit, _Fork) else unit for unit in units]
-        sizes = [unit.size if isinstance(unit, _Fork) else guessed(unit) for unit in units]
+        steps = [unit if isinstance(unit, Step) else unit.step for unit in units]
+        sizes = [guessed(unit) if isinstance(unit, Step) else unit.size for unit in units]
         chain: list[Step] = []
         for place in positions(steps, self._known(bound), sizes):
             unit = units[place]
-            if not isinstance(unit, _Fork):
+            if isinstance(unit, Step):
                 chain.append(unit)
                 continue
             self._extend(bound, chain)
             chain = []
+            if isinstance(unit, _Search):
+                bound.node = self._reach(bound.node, unit)
+                bound.certain |= unit.step.slots
+                continue
             known = self._known(bound)
             chains = tuple(ordered(steps, known) for steps in unit.chains)
             bound.node = algebra.Alternatives(bound.node, chains, known)
@@ -159,20 +190,39 @@ class _Lowering:
         """The slots that rows usually bind before the next triple."""
         return bound.certain | (self.outer or frozenset())
 
-    def _units(self, triple: ast.Triple) -> Sequence[Step | _Fork]:
-        """The triple, or the triples and forks to which its path expands."""
+    def _reach(self, left: algebra.Node, search: _Search) -> algebra.Reach:
+        """The operator that extends rows along a path of no fixed length."""
+        subject, value, text = search.step.subject, search.step.object, search.step.text
+        any_predicate = self._slot("_:any predicate")
+
+        def step_of(predicate: Term | None) -> Step:
+            return Step(subject, any_predicate if predicate is None else predicate, value, text)
+
+        return algebra.Reach(
+            left,
+            subject,
+            value,
+            path_automaton(search.path, step_of),
+            path_automaton(ast.InversePath(search.path), step_of),
+            step_of(None) if nullable(search.path) else None,
+            text,
+        )
+
+    def _units(self, triple: ast.Triple) -> Sequence[_Unit]:
+        """The triple, or the triples, forks and searches to which its path expands."""
         subject, value = self._end(triple.subject), self._end(triple.object)
         predicate = triple.predicate
         if isinstance(predicate, ast.Var | ast.Iri):
             link = self._end(predicate)
             return [Step(subject, link, value, triple_text(triple))]
-        units = self._path(subject, predicate, value)
+        units = self._path(subject, predicate, value) if fixed_length(predicate) else None
         if units is None:
-            raise NotNative(f"the property path of {triple_text(triple)}")
+            # Only the ends of this step count, so any predicate does.
+            return [_Search(Step(subject, TYPE, value, triple_text(triple)), predicate)]
         return units
 
     def _path(self, subject: End, path: ast.Path, value: End) -> Sequence[Step | _Fork] | None:
-        """The triples and forks to which a path expands; None for a path of no fixed length."""
+        """The triples and forks to which a path of fixed length expands; None if too many."""
         match path:
             case ast.Iri():
                 link = constant(path)
@@ -194,7 +244,7 @@ class _Lowering:
             case ast.AlternativePath(paths):
                 return self._fork(subject, paths, value)
             case ast.RepeatPath() | ast.NegatedPath():
-                return None
+                raise TypeError(f"a {type(path).__name__} has no fixed length")
             case _:
                 assert_never(path)
 
@@ -207,7 +257,7 @@ class _Lowering:
                 return None
             choices = [unit.chains if isinstance(unit, _Fork) else ((unit,),) for unit in some]
             if len(chains) + prod(map(len, choices)) > MAX_CHAINS:
-                raise NotNative(f"a property path of more than {MAX_CHAINS} alternatives")
+                return None
             chains += (tuple(chain.from_iterable(way)) for way in product(*choices))
         first = chains[0][0]
         return [_Fork(Step(subject, first.predicate, value, first.text), tuple(chains))]
@@ -333,6 +383,11 @@ class _Lowering:
         slots = tuple(map(self._slot, names))
         always = frozenset(slot for slot, name in zip(slots, names, strict=True) if name in certain)
         return _Bound(algebra.KbTable(slots, names, part, always), always, frozenset(slots))
+
+
+def fixed_length(path: ast.Path) -> bool:
+    """Whether a path expands to chains of triples, each of one predicate."""
+    return not any(isinstance(part, ast.RepeatPath | ast.NegatedPath) for part in ast.walk(path))
 
 
 def _event_first(elements: Sequence[ast.Element]) -> list[ast.Element]:
