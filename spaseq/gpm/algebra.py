@@ -140,6 +140,50 @@ class Extend:
 
 
 @dataclass(frozen=True, slots=True)
+class AggregateColumn:
+    """One aggregate of a GROUP, folded over the rows of a group.
+
+    `fold` reads the value so far and the next one by the names of two slots: SUM and AVG add them,
+    GROUP_CONCAT joins them, MIN and MAX test whether the next one replaces the value so far.
+    """
+
+    name: str
+    distinct: bool
+    slot: int
+    """Of the value so far, and of the result."""
+    text: str
+    """For `explain`."""
+    argument_slot: int = -1
+    """The slot of an argument that is a variable; -1: the argument is an expression, or `*`."""
+    argument: ast.Expr | None = None
+    fold: ast.Expr | None = None
+    other: ast.Expr | None = None
+    """MIN, MAX: the opposite test. GROUP_CONCAT: the value of the first row."""
+    final: ast.Expr | None = None
+    """AVG: the result, from the sum and the number of values."""
+
+    @property
+    def expressions(self) -> tuple[ast.Expr, ...]:
+        """The expressions that it evaluates."""
+        some = (self.argument, self.fold, self.other, self.final)
+        return tuple(expression for expression in some if expression is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """GROUP BY: one row for each group of rows that agree in the slots of `keys`.
+
+    It binds the keys and the slots of the aggregates. Without keys there is one group, which may be
+    empty. `value` is the slot by which the aggregates read the next value.
+    """
+
+    child: Node
+    keys: tuple[int, ...]
+    columns: tuple[AggregateColumn, ...]
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Rows known at compile time: `VALUES`."""
 
@@ -171,6 +215,7 @@ Node: TypeAlias = (
     | Minus
     | Filter
     | Extend
+    | Group
     | Table
     | KbTable
 )
@@ -185,7 +230,7 @@ def below(node: Node) -> tuple[Node, ...]:
             return (left, right)
         case Union(parts):
             return parts
-        case Filter(child) | Extend(child):
+        case Filter(child) | Extend(child) | Group(child):
             return (child,)
         case Seed() | Table() | KbTable():
             return ()
@@ -211,7 +256,7 @@ def steps_of(node: Node) -> tuple[Step, ...]:
             return node.steps
         case Seed() | Table() | KbTable() | Join() | LeftJoin() | Union() | Minus():
             return ()
-        case Filter() | Extend():
+        case Filter() | Extend() | Group():
             return ()
         case _:
             assert_never(node)
@@ -234,6 +279,8 @@ def certain(node: Node) -> frozenset[int]:
             return frozenset.intersection(*map(certain, parts))
         case Filter(child) | Extend(child):
             return certain(child)
+        case Group(child, keys):
+            return certain(child) & frozenset(keys)
         case Table(slots, rows):
             columns = enumerate(slots)
             return frozenset(s for c, s in columns if all(row[c] is not None for row in rows))

@@ -108,7 +108,7 @@ def _rebuilt(node: algebra.Node, change: Callable[[Step], Step]) -> algebra.Node
             return replace(node, left=_rebuilt(left, change), right=_rebuilt(right, change))
         case algebra.Union(parts):
             return algebra.Union(tuple(_rebuilt(part, change) for part in parts))
-        case algebra.Filter(child) | algebra.Extend(child):
+        case algebra.Filter(child) | algebra.Extend(child) | algebra.Group(child):
             return replace(node, child=_rebuilt(child, change))
         case algebra.Seed() | algebra.Table() | algebra.KbTable():
             return node

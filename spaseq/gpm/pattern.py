@@ -108,3 +108,6 @@ def _expressions(lowered: Lowered) -> Iterator[ast.Expr]:
                     yield node.condition
                 case algebra.Extend():
                     yield node.expression
+                case algebra.Group():
+                    for column in node.columns:
+                        yield from column.expressions

@@ -110,6 +110,10 @@ class _Describing:
             case algebra.Extend(child, slot, expression):
                 text = f"bind ?{self._slots[slot]} := {expression_line(expression)}"
                 return [*self.lines(child), text]
+            case algebra.Group(child, keys, columns):
+                by = f" by {self._names(keys)}" if keys else ""
+                computed = ", ".join(column.text for column in columns)
+                return [*self.lines(child), f"group{by}" + (f": {computed}" if computed else "")]
             case algebra.Table(slots, rows):
                 return [f"values of {self._names(slots)} ({len(rows)})"]
             case algebra.KbTable(slots, _, part):

@@ -27,6 +27,7 @@ cpdef enum Operator:
     TABLE
     ALTERNATIVES
     REACH
+    GROUP
 
 # One end of a triple pattern.
 cdef struct End:
@@ -145,7 +146,7 @@ cdef struct Node:
     uint32_t test_end
     int slot
     bint flag
-    PyObject* path      # REACH: its PathJoin, kept alive by `paths`
+    PyObject* part      # REACH: its PathJoin; GROUP: its Grouping; kept alive by `parts`
     Rows rows           # the result of the last evaluation
     RowIndex index      # TABLE: by the keys of the join that reads it, if `indexed`
     bint indexed
@@ -172,7 +173,7 @@ cdef class NativeMatcher:
     cdef ExistsNodes* exists_nodes      # one per expression
     cdef uint32_t local_first, local_end    # the local filters among the expressions
     cdef readonly list expressions
-    cdef list paths
+    cdef list parts
     cdef object flat                    # the FlatPattern, its steps in their current order
     cdef dict views                     # the number of each predicate's view
     cdef uint64_t needed                # the views that an event must fill to have a row

@@ -33,6 +33,7 @@ from spaseq.gpm.native._summary_graph cimport (
     both_hash,
     end_hash,
 )
+from spaseq.gpm.native._grouping cimport Grouping
 from spaseq.gpm.native._path_search cimport PathJoin
 from spaseq.gpm.native._rows cimport (
     MORE,
@@ -355,7 +356,10 @@ cdef class NativeMatcher:
         bound_effort(&self.basic.effort, steps)
         for i, operand in enumerate(flat.operands):
             self.operands[<uint32_t>i] = operand
-        self.paths = [PathJoin(graph, views, path) for path in flat.paths]
+        self.parts = [
+            *(PathJoin(graph, views, path) for path in flat.paths),
+            *(Grouping(each, self.expressions, slots, graph.dictionary) for each in flat.groupings),
+        ]
         for i, node in enumerate(flat.nodes):
             self._set_node(&self.nodes[<uint32_t>i], node)
         for i, code in enumerate(codes):
@@ -417,7 +421,9 @@ cdef class NativeMatcher:
         flat.test_end = node.test_end
         flat.slot = node.slot
         flat.flag = node.flag
-        flat.path = <PyObject*>self.paths[node.path] if node.path >= 0 else NULL
+        if node.part >= 0:
+            number = node.part + (len(self.flat.paths) if flat.operator == GROUP else 0)
+            flat.part = <PyObject*>self.parts[number]
         rows_init(&flat.rows, self.width, &self.budget)
         if flat.operator != TABLE:
             return 0
@@ -431,6 +437,8 @@ cdef class NativeMatcher:
         cdef uint32_t i
         if node.operator == SEED or node.operator == TABLE:
             return 0
+        if node.operator == GROUP and node.first == node.end:
+            return 0    # without keys, it has a row for an event without rows
         if node.operator == UNION:
             found = ~<uint64_t>0
             for i in range(node.first, node.end):
@@ -441,7 +449,7 @@ cdef class NativeMatcher:
             for i in range(node.first, node.end):
                 found |= bit_of(self.basic.steps[i].view)
         elif node.operator == REACH:
-            found |= (<PathJoin>node.path).needed
+            found |= (<PathJoin>node.part).needed
         elif node.operator == JOIN:
             found |= self._needed(node.right)
         # The other operators have rows only where their left side does.
@@ -715,6 +723,11 @@ cdef class NativeMatcher:
         elif node.operator == REACH:
             self.evaluate(node.left)
             self.reach(node)
+        elif node.operator == GROUP:
+            self.evaluate(node.left)
+            (<Grouping>node.part).group(
+                <EventBatch>self.batch, &self.nodes[node.left].rows, &node.rows
+            )
         elif node.operator == FILTER:
             self.evaluate(node.left)
             part = &self.nodes[node.left].rows
@@ -765,7 +778,7 @@ cdef class NativeMatcher:
         """REACH: extend the rows along a property path."""
         cdef Rows* left = &self.nodes[node.left].rows
         cdef Step* counted = &self.basic.steps[node.first]
-        if not (<PathJoin>node.path).extend(&self.basic.effort, left, &node.rows):
+        if not (<PathJoin>node.part).extend(&self.basic.effort, left, &node.rows):
             refuse_step(self.basic)
         counted.tried += left.count
         counted.found += node.rows.count

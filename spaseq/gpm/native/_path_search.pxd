@@ -4,6 +4,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 cimport cython
 
+from spaseq.gpm.native._marks cimport Marks
 from spaseq.gpm.native._rows cimport Rows
 from spaseq.gpm.native._summary_graph cimport SummaryGraph
 from spaseq.rdf._effort cimport Effort
@@ -14,15 +15,6 @@ cdef struct Link:
     bint forward
     uint32_t excluded_first     # the predicates that it must not have
     uint32_t excluded_end
-
-# A set of pairs of numbers that is emptied in constant time: a slot is in use if its stamp is
-# the present one.
-cdef struct Marks:
-    uint64_t* keys
-    uint32_t* stamps
-    uint32_t room       # a power of two; 0 before the first event
-    uint32_t stamp
-
 
 @cython.final
 cdef class PathSearch:

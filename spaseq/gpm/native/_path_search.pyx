@@ -13,8 +13,9 @@ event, so `max_steps` bounds it.
 Source: SPARQL 1.1 sections 9.3 and 18.4.
 """
 
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
+from spaseq.gpm.native._marks cimport mark, marks_empty, marks_free, marks_reserve
 from spaseq.gpm.native._rows cimport row_at, row_new
 from spaseq.gpm.native._summary_graph cimport BY_OBJECT, BY_SUBJECT, Side, View, bit_of, end_hash
 from spaseq.rdf._effort cimport take_step
@@ -26,49 +27,6 @@ cdef uint32_t MAX_SCANNED = 4
 cdef enum:
     START = 0
     ACCEPTED = 0xFFFFFFFFu      # in `visited`: the node has been found
-
-
-# ------------------------------------------------------------------ marks
-
-
-cdef int _marks_reserve(Marks* marks, uint64_t count) except -1 nogil:
-    """Make room for `count` marks, at most half full."""
-    cdef uint32_t room = 64
-    while room < 2 * count:
-        if room == <uint32_t>1 << 31:
-            with gil:
-                raise MemoryError("the event is too large for a search along a property path")
-        room *= 2
-    if room <= marks.room:
-        return 0
-    marks.keys = <uint64_t*>longer(marks.keys, room, sizeof(uint64_t), b"visited nodes")
-    marks.stamps = <uint32_t*>longer(marks.stamps, room, sizeof(uint32_t), b"visited nodes")
-    marks.room = room
-    marks.stamp = 0
-    memset(marks.stamps, 0, room * sizeof(uint32_t))
-    return 0
-
-
-cdef int _marks_empty(Marks* marks) noexcept nogil:
-    marks.stamp += 1
-    if marks.stamp == 0:    # it has wrapped
-        memset(marks.stamps, 0, marks.room * sizeof(uint32_t))
-        marks.stamp = 1
-    return 0
-
-
-cdef bint _mark(Marks* marks, term_t node, uint32_t state) noexcept nogil:
-    """Mark a pair: whether it was not marked."""
-    cdef uint64_t key = <uint64_t>node << 32 | state
-    cdef uint32_t mask = marks.room - 1
-    cdef uint32_t at = <uint32_t>((key * 0x9E3779B97F4A7C15u) >> 32) & mask
-    while marks.stamps[at] == marks.stamp:
-        if marks.keys[at] == key:
-            return False
-        at = (at + 1) & mask
-    marks.keys[at] = key
-    marks.stamps[at] = marks.stamp
-    return True
 
 
 # ------------------------------------------------------------------ the search
@@ -121,8 +79,7 @@ cdef class PathSearch:
         give_back(self.follow_first)
         give_back(self.accepting)
         give_back(self.excluded)
-        give_back(self.visited.keys)
-        give_back(self.visited.stamps)
+        marks_free(&self.visited)
         give_back(self.frontier)
         give_back(self.reached)
 
@@ -135,7 +92,7 @@ cdef class PathSearch:
         cdef uint32_t i
         for i in range(self.link_count):
             pairs += self.graph.views[self.links[i].view].count
-        _marks_reserve(&self.visited, 2 * pairs)
+        marks_reserve(&self.visited, 2 * pairs)
         if pairs > self.room:
             self.frontier = <uint64_t*>longer(
                 self.frontier, 2 * pairs, sizeof(uint64_t), b"nodes to visit"
@@ -154,7 +111,7 @@ cdef class PathSearch:
         cdef uint32_t state, i, head = 0
         cdef term_t node
         self.end = self.reached_count = 0
-        _marks_empty(&self.visited)
+        marks_empty(&self.visited)
         self._reach(start, START)
         while head < self.end:
             if target and self.reached_count and self.reached[self.reached_count - 1] == target:
@@ -203,11 +160,11 @@ cdef class PathSearch:
         return True
 
     cdef int _reach(self, term_t node, uint32_t state) noexcept nogil:
-        if not _mark(&self.visited, node, state):
+        if not mark(&self.visited, node, state):
             return 0
         self.frontier[self.end] = <uint64_t>node << 32 | state
         self.end += 1
-        if self.accepting[state] and _mark(&self.visited, node, ACCEPTED):
+        if self.accepting[state] and mark(&self.visited, node, ACCEPTED):
             self.reached[self.reached_count] = node
             self.reached_count += 1
         return 0
@@ -247,8 +204,7 @@ cdef class PathJoin:
             self.needed |= bit_of(view_of(step, views))
 
     def __dealloc__(self):
-        give_back(self.started.keys)
-        give_back(self.started.stamps)
+        marks_free(&self.started)
 
     def _end(self, end):
         """The slot and the term of an end; one is -1 or 0."""
@@ -290,15 +246,15 @@ cdef class PathJoin:
         cdef uint32_t i, count = self.ahead.follow_first[1]
         cdef uint64_t starts = 0
         if self.nodes >= 0:
-            _marks_reserve(&self.started, 2 * <uint64_t>self.graph.views[self.nodes].count)
-            _marks_empty(&self.started)
+            marks_reserve(&self.started, 2 * <uint64_t>self.graph.views[self.nodes].count)
+            marks_empty(&self.started)
             return self._extend_from_view(effort, row, out, self.nodes, True) and (
                 self._extend_from_view(effort, row, out, self.nodes, False)
             )
         for i in range(count):
             starts += self.graph.views[links[first[i]].view].count
-        _marks_reserve(&self.started, starts)
-        _marks_empty(&self.started)
+        marks_reserve(&self.started, starts)
+        marks_empty(&self.started)
         for i in range(count):
             if not self._extend_from_view(
                 effort, row, out, links[first[i]].view, links[first[i]].forward
@@ -313,7 +269,7 @@ cdef class PathJoin:
         cdef const term_t* starts = self.graph.subjects if subjects else self.graph.objects
         cdef uint32_t i, first = self.graph.views[view].first
         for i in range(first, first + self.graph.views[view].count):
-            if _mark(&self.started, starts[i], START) and not (
+            if mark(&self.started, starts[i], START) and not (
                 self._extend_from(effort, row, out, starts[i])
             ):
                 return False

@@ -104,6 +104,8 @@ def _joined(node: algebra.Node, sure: frozenset[int]) -> algebra.Node:
             return replace(node, left=_joined(left, sure))
         case algebra.Filter(child) | algebra.Extend(child):
             return replace(node, child=_joined(child, sure))
+        case algebra.Group():  # its rows are those of a sub-query, which no outer row restricts
+            return node
         case algebra.Union(parts):
             return algebra.Union(tuple(_joined(part, sure) for part in parts))
         case algebra.Seed() | algebra.Table() | algebra.KbTable():

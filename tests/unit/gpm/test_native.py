@@ -285,7 +285,7 @@ def test_a_batch_may_be_counted_between_two_events() -> None:
 
 
 def test_python_patterns_are_not_counted() -> None:
-    found = matchers("{ ?a :p ?b { SELECT (COUNT(*) AS ?n) { ?c :p ?d } } }")
+    found = matchers("{ ?a :p ?b { SELECT ?c { ?c :p ?d } LIMIT 1 } }")
     with pytest.raises(ValueError, match="operators in Python"):
         found.count(batch_of(found, [event(1)]), 0)
 
