@@ -180,7 +180,8 @@ cdef class GroupsProbe:
         """Create a group with one member; its number."""
         cdef uint32_t number
         cdef Label* label = self.tecs.label(0)
-        assert self.find(values) is None
+        if self.find(values) is not None:
+            raise ValueError("there is a group with these registers")
         number = create_group(self.groups, self.key)
         label.instant = start
         group_at(self.groups, number).members = <size_t>new_node(self.tecs, label, 0, start)

@@ -4,9 +4,9 @@
 A match is the list of its events. All matches that end in one node end bucket, so the best lists
 below a node or union are computed once from those below it, as far as the window reaches:
 
-- `NEXT` selects the least list of events: a common continuation preserves the order of two lists; -
-`MAX` selects the sets contained in no other: events added to both change nothing; - `LAST` selects
-the greatest list from last to first.
+- `NEXT` selects the least list of events: a common continuation preserves the order of two lists;
+- `MAX` selects the sets contained in no other: events added to both change nothing;
+- `LAST` selects the greatest list from last to first.
 
 Then the matches of the selected lists are enumerated, following only nodes that hold them.
 

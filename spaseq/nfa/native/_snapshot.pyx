@@ -134,7 +134,7 @@ cdef class CoreParts:
         """The groups: (place, registers, address of the union, whether joined just now, dates).
 
         `over`: the last timestamp is complete. For a dated place, dates are (oldest last instant,
-        floor, taken, taken in, [(last instant, greatest start, union)] from the newest on), see
+        floor, joined, joined in, [(last instant, greatest start, union)] from the newest on), see
         _groups.pxd; otherwise None.
         """
         cdef Groups groups

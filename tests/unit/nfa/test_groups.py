@@ -23,21 +23,27 @@ class Drawn:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         dictionary = Dictionary()
-        count = self.chance.choice([3, 40, 400])
+        count = self.chance.choice([3, 40, 1000])
         scale = self.chance.choice([1, 0.5, 10**12])
-        self.keys = [dictionary.intern(ox.NamedNode(f"http://e/{n}")) for n in range(4)]
+        self.keys = [
+            dictionary.intern(ox.NamedNode(f"http://e/{n}"))
+            for n in range(self.chance.choice([1, 4]))
+        ]
         numbers = [float(n) * scale for n in range(count)]
         self.value_of = {dictionary.intern(_literal(number)): number for number in numbers}
         self.probe = GroupsProbe(2, INDEXES, dictionary)
         self.groups: dict[int, tuple[int, int]] = {}
         self.starts: dict[int, int] = {}
+        self.turn = 0
 
     def step(self) -> None:
         """Create or remove a group; growing and shrinking alternate."""
+        self.turn += 1
+        growth = 0.9 if self.turn // 300 % 2 == 0 else 0.1
         key, value = self.chance.choice(self.keys), self.chance.choice(list(self.value_of))
         known = self.probe.find([key, value])
         assert known == next((n for n, g in self.groups.items() if g == (key, value)), None)
-        if known is None and self.chance.random() < 0.8:
+        if known is None and self.chance.random() < growth:
             start = self.chance.randrange(50)
             number = self.probe.create([key, value], start)
             assert number not in self.groups
@@ -72,6 +78,21 @@ def test_indexes_return_the_groups_with_their_key(seed: int) -> None:
         assert probe.lookup(BY_BOTH, [key, value]) == list(both)
     assert sorted(probe.live) == sorted(drawn.groups)
     assert all(tuple(probe.values(n)) == group for n, group in drawn.groups.items())
+
+
+def test_groups_with_one_hash_are_distinct() -> None:
+    def mixed(value: int) -> int:
+        return value + (value >> 4)
+
+    probe = GroupsProbe(2, [([1, 0], -1)], Dictionary())
+    first, other, second = 1000, 1001, 5
+    wanted = (mixed(second) + (mixed(first) - mixed(other)) * 0x9E3779B1) % 2**32
+    near = wanted * 16 // 17
+    collision = next(v for v in range(near - 40, near + 40) if mixed(v) == wanted)
+    pairs = [(first, second), (other, collision), (first, collision), (other, second)]
+    numbers = [probe.create(pair, 0) for pair in pairs[:2]]
+    assert [probe.find(pair) for pair in pairs] == [*numbers, None, None]
+    assert [probe.lookup(1, pair[::-1]) for pair in pairs] == [[n] for n in numbers] + [[], []]
 
 
 @pytest.mark.parametrize("seed", range(24))

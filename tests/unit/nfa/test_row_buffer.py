@@ -34,6 +34,7 @@ def test_a_buffer_is_a_queue_of_rows(seed: int) -> None:
     terms = [dictionary.intern(ox.NamedNode(f"http://e/{n}")) for n in range(5)]
     probe, model = RowBufferProbe([0, 1], [], dictionary), Model()
     instant = micros = 0
+    reach = chance.choice([12, 600])
     for _ in range(chance.choice([40, 400])):
         for _ in range(chance.choice([0, 1, 3])):
             instant += chance.choice([0, 0, 1])
@@ -43,7 +44,7 @@ def test_a_buffer_is_a_queue_of_rows(seed: int) -> None:
             model.rows[model.next] = row
             model.next += 1
         if chance.random() < 0.3:
-            bound = instant - chance.randrange(12)
+            bound = instant - chance.randrange(reach)
             probe.expire(bound)
             model.rows = {n: row for n, row in model.rows.items() if row[0] >= bound}
         assert probe.span == (min(model.rows, default=model.next), model.next)

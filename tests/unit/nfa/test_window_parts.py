@@ -83,7 +83,7 @@ KEYED = {name: f"{{ ?k :{name.lower()} ?{name.lower()} }}" for name in "AB"}
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_partitions_know_the_instants_of_their_events_within_reach(seed: int) -> None:
+def test_partitions_hold_the_instants_of_their_events_within_reach(seed: int) -> None:
     chance = random.Random(seed)
     dictionary = Dictionary()
     keys = [dictionary.intern(ox.NamedNode(f"http://e/{n}")) for n in range(900)]
@@ -111,7 +111,7 @@ def test_partitions_know_the_instants_of_their_events_within_reach(seed: int) ->
     assert probe.stored <= 256 + 2 * 310
 
 
-def test_a_partition_that_comes_again_has_forgotten_everything() -> None:
+def test_a_partition_out_of_reach_begins_anew() -> None:
     dictionary = Dictionary()
     key = dictionary.intern(ox.NamedNode("http://e/k"))
     probe = PartitionsProbe(written("A ; (A & B)", PARTITIONED, KEYED), dictionary)
