@@ -84,15 +84,14 @@ def test_groups_with_one_hash_are_distinct() -> None:
     def mixed(value: int) -> int:
         return value + (value >> 4)
 
-    probe = GroupsProbe(2, [([1, 0], -1)], Dictionary())
-    first, other, second = 1000, 1001, 5
-    wanted = (mixed(second) + (mixed(first) - mixed(other)) * 0x9E3779B1) % 2**32
-    near = wanted * 16 // 17
-    collision = next(v for v in range(near - 40, near + 40) if mixed(v) == wanted)
-    pairs = [(first, second), (other, collision), (first, collision), (other, second)]
-    numbers = [probe.create(pair, 0) for pair in pairs[:2]]
-    assert [probe.find(pair) for pair in pairs] == [*numbers, None, None]
-    assert [probe.lookup(1, pair[::-1]) for pair in pairs] == [[n] for n in numbers] + [[], []]
+    probe = GroupsProbe(2, [([0, 1], -1), ([1], -1)], Dictionary())
+    near = (mixed(5000) + 2**32) * 16 // 17
+    collision = next(v for v in range(near - 40, near + 40) if mixed(v) == mixed(5000) + 2**32)
+    pairs = [(7, 5000), (7, collision)]
+    numbers = [probe.create(pair, 0) for pair in pairs]
+    assert [probe.find(pair) for pair in pairs] == numbers
+    assert [probe.lookup(1, pair) for pair in pairs] == [[n] for n in numbers]
+    assert [probe.lookup(2, pair[1:]) for pair in pairs] == [[n] for n in numbers]
 
 
 @pytest.mark.parametrize("seed", range(24))
