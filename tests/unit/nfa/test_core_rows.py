@@ -71,7 +71,9 @@ class Automaton:
             return test({r.name: numbers[cells[n]] for n, r in named if cells[n]})
 
         filters = [[holds] * len(occurrence.residual) for occurrence in self.plan.occurrences]
-        written = tables(self.plan, compile_automaton(self.plan), registers)
+        self.automaton = compile_automaton(self.plan)
+        written = tables(self.plan, self.automaton, registers)
+        self.matched: dict[int, str] = {}
         self.probe = CoreProbe(written, self.dictionary, filters)
         self.parts = CoreParts(self.probe.core, self.dictionary)
         self.gpms = {gpm.name: number for number, gpm in enumerate(self.plan.gpms)}
@@ -97,7 +99,10 @@ class Automaton:
         return tuple(self.event(address) for address in addresses)
 
     def event(self, address: int) -> tuple[int, int]:
-        _, _, instant, _, _, _, stream, *_ = self.parts.label(address)
+        place, position, instant, _, _, _, stream, *_, part, _ = self.parts.label(address)
+        edge = self.automaton.places[place].edges[position]
+        occurrence = self.automaton.atoms[edge.atom].occurrences[part]
+        self.matched[instant] = self.plan.gpms[self.plan.occurrences[occurrence].gpm].name
         return instant, stream
 
     def run(self, rows: Sequence[Row]) -> Counter[Instants]:
@@ -109,6 +114,7 @@ class Automaton:
             for match in self.matches():
                 found[tuple(sorted(instant for instant, _ in match))] += 1
             self.probe.core.close()
+        assert all(rows[n].gpm == name for n, name in self.matched.items())
         return found
 
 
