@@ -205,12 +205,12 @@ class _Edge:
 
     def _ended(self) -> Iterator[str]:
         """The guards decided on sight for whose rows no index finds the groups to remove."""
-        for sighting in self.place.sightings:
-            keys = {number for number, _ in sighting.keys}
+        for eager in self.place.eager_guards:
+            keys = {number for number, _ in eager.keys}
             if set(self.place.live) > keys:
-                which = ", ".join(f"?{name}" for _, name in sighting.keys)
+                which = ", ".join(f"?{name}" for _, name in eager.keys)
                 visited = f"those with the same {which}" if which else "all of them"
-                guard = self.notation.guard(sighting.guard)
+                guard = self.notation.guard(eager.guard)
                 yield f"groups that a row of {guard} may remove: {visited}"
 
     def _looked_back(self) -> Iterator[str]:

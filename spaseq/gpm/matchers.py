@@ -291,7 +291,7 @@ class Matchers:
         count = native.match(batch, index)
         if not count:
             return [], []
-        term = self.window.kept
+        term = self.window.intern_term
         rows: list[Row] = []
         kept: list[Row] = []
         for i in range(count):

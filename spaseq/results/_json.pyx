@@ -10,7 +10,7 @@ from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
 from spaseq.rdf._literals cimport civil
-from spaseq.rdf._memory cimport resized
+from spaseq.rdf._memory cimport mem_realloc
 
 from spaseq.rdf.time_text import EPOCH_DAY, date_time_text
 
@@ -26,7 +26,7 @@ cdef char* _more(Text* text, size_t size) except NULL:
     """Make room for `size` more bytes and return their address."""
     cdef char* moved
     if text.size + size > text.room:
-        moved = <char*>resized(text.begin, 2 * (text.size + size))
+        moved = <char*>mem_realloc(text.begin, 2 * (text.size + size))
         if moved == NULL:
             raise MemoryError
         text.begin = moved

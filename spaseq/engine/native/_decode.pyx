@@ -16,7 +16,7 @@ from libc.string cimport memset
 
 from spaseq.nfa.native._program cimport Binding, Change, Edge, Effect, Following, Occurrence, Tables
 from spaseq.rdf._dictionary cimport written_term
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.results._json cimport (
     Text,
     put,
@@ -53,11 +53,11 @@ cdef class MatchDecoder:
         self.tables = Tables(rows)
         self.names = tuple([name for name, _ in columns])
         self.column_count = <uint32_t>len(columns)
-        self.registers = <uint32_t*>zeroed(self.column_count, sizeof(uint32_t))
+        self.registers = <uint32_t*>mem_calloc(self.column_count, sizeof(uint32_t))
         for i, (_, register) in enumerate(columns):
             self.registers[i] = register
         self.cells = rows.cells
-        self.origins = <Origin*>zeroed(self.cells, sizeof(Origin))
+        self.origins = <Origin*>mem_calloc(self.cells, sizeof(Origin))
         self.steps = list(steps)
         self.streams = list(streams)
         self.query = query
@@ -73,8 +73,8 @@ cdef class MatchDecoder:
         ]
 
     def __dealloc__(self):
-        give_back(self.registers)
-        give_back(self.origins)
+        mem_free(self.registers)
+        mem_free(self.origins)
 
     cdef bytes json(self, tuple steps, object kb_version):
         """A match in JSON, in the form of `spaseq.results.data`."""
@@ -111,7 +111,7 @@ cdef class MatchDecoder:
             put(&text, b"}", 1)
             return text.begin[:text.size]
         finally:
-            give_back(text.begin)
+            mem_free(text.begin)
 
     cdef dict bindings(self, tuple steps):
         """The solution of a match."""
@@ -234,7 +234,7 @@ cdef class DecodedStep:
             put(&text, b"}}", 2)
             self.written = text.begin[:text.size]
         finally:
-            give_back(text.begin)
+            mem_free(text.begin)
         return self.written
 
     cdef object witness(self, MatchDecoder reading):

@@ -6,7 +6,7 @@ from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 from spaseq.gpm.native._summary_graph cimport SummaryGraph, present_in
 from spaseq.gpm.native._matcher cimport NativeMatcher
 from spaseq.nfa.native._automaton cimport Audience, AutomatonCore
-from spaseq.nfa.native._program cimport Way
+from spaseq.nfa.native._program cimport EdgeRef
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._window_terms cimport WindowTerms
 
@@ -26,7 +26,7 @@ cdef struct Reader:
     uint32_t first
     uint32_t end
     uint64_t places     # the places that wait for its rows, see `bit_of_place`
-    Audience those      # its awaited GPMs at the last call of `attend`
+    Audience audience   # its awaited GPMs at the last call of `attend`
     bint open           # some GPM is awaited, or every row is tracked
     uint64_t needed     # the views without which there is no row, see `bit_of`
     bint lone           # a single triple pattern that can match an event of one triple directly
@@ -57,7 +57,7 @@ cdef class Readers:
     cdef Audible here               # the readers of the current stream
     cdef uint32_t* gpms
     cdef uint32_t* awaited          # storage of all audiences; `ways` likewise
-    cdef Way** ways
+    cdef EdgeRef** ways
     cdef bint* waits                # per GPM in `gpms`
     cdef bint attentive             # the awaited patterns of `here` are up to date
     cdef uint64_t unsettled         # events of the stream, see `settle`
@@ -112,7 +112,7 @@ cdef inline uint32_t pass_by(
     cdef int64_t micros = self.core.window.micros if self.core.window.now >= 0 else INT64_MIN
     cdef uint64_t view, found = 0
     cdef uint32_t first = index
-    if self.core.instant.turned or not self.attentive:
+    if self.core.instant.changed_places or not self.attentive:
         self.attend()
     while event < last and event.domain == domain and event.ordinal == 0 and (
         event.micros > micros
@@ -150,7 +150,7 @@ cdef inline int feed_lone(
 ) except -1 nogil:
     """Feed the row of a lone reader in an event of one triple."""
     if matcher.match_single_triple(self.batch, self.index):
-        self.core.feed(&reader.those, matcher.result.cells, matcher.columns)
+        self.core.feed_row(&reader.audience, matcher.result.cells, matcher.columns)
     return 0
 
 
@@ -160,7 +160,7 @@ cdef inline int read_lone(
     """Feed the rows of an event of one triple, for readers that `are_lone`."""
     cdef Reader* reader
     self.index = index
-    self.core.present(self.batch, index, self.stream, file)
+    self.core.begin_event(self.batch, index, self.stream, file)
     while readers:
         reader = self.here.first + lowest_bit(readers)
         reader.read += 1

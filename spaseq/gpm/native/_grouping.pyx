@@ -17,8 +17,8 @@ from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._marks cimport mark, marks_empty, marks_free, marks_reserve
 from spaseq.gpm.native._rows cimport key_hash, row_at, row_new
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._effort cimport heed_rarely
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.rdf._effort cimport check_signals_rarely
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 from spaseq.rdf._numerals cimport OFFSET
 from spaseq.rdf._terms cimport NUMERAL, WINDOWED
 
@@ -47,11 +47,11 @@ cdef class Grouping:
         cdef Column* column
         cdef uint32_t i
         self.key_count = <uint32_t>len(flat.keys)
-        self.keys = <uint32_t*>zeroed(self.key_count, sizeof(uint32_t))
+        self.keys = <uint32_t*>mem_calloc(self.key_count, sizeof(uint32_t))
         for i in range(self.key_count):
             self.keys[i] = flat.keys[i]
         self.column_count = <uint32_t>len(flat.columns)
-        self.columns = <Column*>zeroed(self.column_count, sizeof(Column))
+        self.columns = <Column*>mem_calloc(self.column_count, sizeof(Column))
         for i in range(self.column_count):
             column, said = &self.columns[i], flat.columns[i]
             column.kind = said.kind
@@ -63,18 +63,18 @@ cdef class Grouping:
             column.final = _expression(expressions, said.final)
             column.distinct = said.distinct
         self.value_slot = flat.value_slot
-        self.work = <term_t*>zeroed(width, sizeof(term_t))
+        self.work = <term_t*>mem_calloc(width, sizeof(term_t))
         self.empty_text = dictionary.intern(ox.Literal(""))
 
     def __dealloc__(self):
         cdef uint32_t i
         for i in range(self.column_count):
             marks_free(&self.columns[i].seen)
-        give_back(self.keys)
-        give_back(self.columns)
-        give_back(self.work)
-        give_back(self.slots)
-        give_back(self.tallies)
+        mem_free(self.keys)
+        mem_free(self.columns)
+        mem_free(self.work)
+        mem_free(self.slots)
+        mem_free(self.tallies)
 
     cdef int group(self, EventBatch batch, const Rows* left, Rows* out) except -1 nogil:
         """Append one row per group: the keys, and the results of the aggregates."""
@@ -85,7 +85,7 @@ cdef class Grouping:
         if self.key_count == 0:
             self._begin(out, NULL)
         for i in range(left.count):
-            heed_rarely(i)
+            check_signals_rarely(i)
             group = 0
             if self.key_count:
                 group = self._group_of(out, row_at(left, i), mask)
@@ -96,7 +96,7 @@ cdef class Grouping:
                     &row_at(out, group)[self.columns[j].slot],
                 )
         for group in range(out.count):
-            heed_rarely(group)
+            check_signals_rarely(group)
             tallies = &self.tallies[<size_t>group * self.column_count]
             for j in range(self.column_count):
                 self._finish(
@@ -111,11 +111,11 @@ cdef class Grouping:
         while room < 2 * <uint64_t>rows and room < 0x80000000u:
             room *= 2
         if room > self.slot_room:
-            self.slots = <uint32_t*>longer(self.slots, room, sizeof(uint32_t), b"groups")
+            self.slots = <uint32_t*>mem_grow(self.slots, room, sizeof(uint32_t), b"groups")
             self.slot_room = room
         memset(self.slots, 0, self.slot_room * sizeof(uint32_t))
         if rows + 1 > self.tally_room:
-            self.tallies = <Tally*>longer(
+            self.tallies = <Tally*>mem_grow(
                 self.tallies, 2 * (<size_t>rows + 1) * (self.column_count or 1), sizeof(Tally),
                 b"groups",
             )

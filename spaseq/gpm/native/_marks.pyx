@@ -10,7 +10,7 @@ Invariant: at most half of the slots are in use; the memory is that of the large
 
 from libc.string cimport memset
 
-from spaseq.rdf._memory cimport give_back, longer
+from spaseq.rdf._memory cimport mem_free, mem_grow
 
 
 cdef int marks_reserve(Marks* marks, uint64_t count) except -1 nogil:
@@ -27,8 +27,8 @@ cdef int marks_reserve(Marks* marks, uint64_t count) except -1 nogil:
         room *= 2
     if room <= marks.room:
         return 0
-    marks.keys = <uint64_t*>longer(marks.keys, room, sizeof(uint64_t), b"visited nodes")
-    marks.stamps = <uint32_t*>longer(marks.stamps, room, sizeof(uint32_t), b"visited nodes")
+    marks.keys = <uint64_t*>mem_grow(marks.keys, room, sizeof(uint64_t), b"visited nodes")
+    marks.stamps = <uint32_t*>mem_grow(marks.stamps, room, sizeof(uint32_t), b"visited nodes")
     marks.room = room
     memset(marks.stamps, 0, room * sizeof(uint32_t))
     marks.stamp = 1
@@ -44,5 +44,5 @@ cdef int marks_empty(Marks* marks) noexcept nogil:
 
 
 cdef void marks_free(Marks* marks) noexcept nogil:
-    give_back(marks.keys)
-    give_back(marks.stamps)
+    mem_free(marks.keys)
+    mem_free(marks.stamps)

@@ -9,7 +9,7 @@ from spaseq.gpm.native._bytecode cimport Existence
 from spaseq.gpm.native._summary_graph cimport SummaryGraph
 from spaseq.gpm.native._rows cimport RowBudget, RowIndex, Rows, row_new
 from spaseq.rdf._batch cimport EventBatch, Triple
-from spaseq.rdf._effort cimport Effort, take_step
+from spaseq.rdf._effort cimport Effort, count_step
 from spaseq.rdf._memory cimport Arena
 from spaseq.rdf._terms cimport term_t
 
@@ -88,7 +88,7 @@ cdef inline int spend(BasicJoin join) except -1 nogil:
     Raises:
         LimitReached: if the bound leaves none.
     """
-    if not take_step(&join.effort):
+    if not count_step(&join.effort):
         refuse_step(join)
     return 0
 

@@ -46,9 +46,15 @@ from spaseq.gpm.native._rows cimport (
     rows_free,
     rows_init,
 )
-from spaseq.rdf._effort cimport ENDLESS, begin_event, bound_effort, heed_rarely, take_steps
+from spaseq.rdf._effort cimport (
+    ENDLESS,
+    begin_event,
+    check_signals_rarely,
+    count_steps,
+    limit_effort,
+)
 from spaseq.rdf._batch cimport Triple
-from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, longer, zeroed
+from spaseq.rdf._memory cimport arena_free, arena_reset, mem_free, mem_grow, mem_calloc
 
 from spaseq.gpm.native import flatten
 from spaseq.gpm.native.enums import check_enum
@@ -79,17 +85,17 @@ cdef class BasicJoin:
         self.graph = graph
         self.views = views
         self.width = width
-        bound_effort(&self.effort, ENDLESS)
+        limit_effort(&self.effort, ENDLESS)
         self.count = <uint32_t>len(steps)
-        self.steps = <Step*>zeroed(self.count, sizeof(Step))
-        self.cursors = <Cursor*>zeroed(self.count, sizeof(Cursor))
-        self.work = <term_t*>zeroed(width, sizeof(term_t))
+        self.steps = <Step*>mem_calloc(self.count, sizeof(Step))
+        self.cursors = <Cursor*>mem_calloc(self.count, sizeof(Cursor))
+        self.work = <term_t*>mem_calloc(width, sizeof(term_t))
         self.set_steps(0, steps)
 
     def __dealloc__(self):
-        give_back(self.steps)
-        give_back(self.cursors)
-        give_back(self.work)
+        mem_free(self.steps)
+        mem_free(self.cursors)
+        mem_free(self.work)
 
     cdef End _end(self, end) except *:
         cdef End flat
@@ -232,7 +238,7 @@ cdef class BasicJoin:
 
     cdef int _charge_scan(self, uint32_t count) except -1 nogil:
         """Count the triples of a view that a later step scans, as steps of the event."""
-        if count > MAX_SCANNED and not take_steps(&self.effort, count):
+        if count > MAX_SCANNED and not count_steps(&self.effort, count):
             refuse_step(self)
         return 0
 
@@ -353,7 +359,7 @@ cdef class NativeMatcher:
         self._allocate(len(flat.nodes), len(flat.operands), len(codes))
         self.basic = BasicJoin(graph, views, slots, flat.steps)
         self.basic.pattern = pattern
-        bound_effort(&self.basic.effort, steps)
+        limit_effort(&self.basic.effort, steps)
         for i, operand in enumerate(flat.operands):
             self.operands[<uint32_t>i] = operand
         self.parts = [
@@ -380,16 +386,16 @@ cdef class NativeMatcher:
             arena_free(&self.nodes[i].memory)
         if self.exists_nodes != NULL:
             for i in range(self.local_end):
-                give_back(self.exists_nodes[i].nodes)
-        give_back(self.nodes)
-        give_back(self.operands)
-        give_back(self.tests)
-        give_back(self.existences)
-        give_back(self.exists_nodes)
-        give_back(self.empty)
-        give_back(self.timed)
-        give_back(self.passed)
-        give_back(self.untrue)
+                mem_free(self.exists_nodes[i].nodes)
+        mem_free(self.nodes)
+        mem_free(self.operands)
+        mem_free(self.tests)
+        mem_free(self.existences)
+        mem_free(self.exists_nodes)
+        mem_free(self.empty)
+        mem_free(self.timed)
+        mem_free(self.passed)
+        mem_free(self.untrue)
         arena_free(&self.scratch)
 
     # ---------------------------------------------------------------- linking
@@ -397,16 +403,16 @@ cdef class NativeMatcher:
     cdef int _allocate(
         self, uint32_t nodes, uint32_t operands, uint32_t tests
     ) except -1:
-        self.nodes = <Node*>zeroed(nodes, sizeof(Node))
+        self.nodes = <Node*>mem_calloc(nodes, sizeof(Node))
         self.node_count = nodes
         self.result = &self.nodes[nodes - 1].rows
-        self.operands = <uint32_t*>zeroed(operands, sizeof(uint32_t))
-        self.tests = <PyObject**>zeroed(tests, sizeof(PyObject*))
-        self.existences = <Existence*>zeroed(tests, sizeof(Existence))
-        self.exists_nodes = <ExistsNodes*>zeroed(tests, sizeof(ExistsNodes))
-        self.empty = <term_t*>zeroed(self.width, sizeof(term_t))
-        self.timed = <term_t*>zeroed(self.width, sizeof(term_t))
-        self.untrue = <uint64_t*>zeroed(self.local_end, sizeof(uint64_t))
+        self.operands = <uint32_t*>mem_calloc(operands, sizeof(uint32_t))
+        self.tests = <PyObject**>mem_calloc(tests, sizeof(PyObject*))
+        self.existences = <Existence*>mem_calloc(tests, sizeof(Existence))
+        self.exists_nodes = <ExistsNodes*>mem_calloc(tests, sizeof(ExistsNodes))
+        self.empty = <term_t*>mem_calloc(self.width, sizeof(term_t))
+        self.timed = <term_t*>mem_calloc(self.width, sizeof(term_t))
+        self.untrue = <uint64_t*>mem_calloc(self.local_end, sizeof(uint64_t))
         return 0
 
     cdef int _set_node(self, Node* flat, node) except -1:
@@ -541,7 +547,7 @@ cdef class NativeMatcher:
         self.tests[number] = <PyObject*>self.expressions[number]
         nodes = [self.flat.exists[exists] for exists in code.exists]
         self.exists_nodes[number].matcher = <PyObject*>self
-        self.exists_nodes[number].nodes = <uint32_t*>zeroed(len(nodes), sizeof(uint32_t))
+        self.exists_nodes[number].nodes = <uint32_t*>mem_calloc(len(nodes), sizeof(uint32_t))
         for i, node in enumerate(nodes):
             self.exists_nodes[number].nodes[<uint32_t>i] = node
         self.existences[number].holds = _exists
@@ -669,12 +675,12 @@ cdef class NativeMatcher:
         """Test the local filters on the rows of the result."""
         cdef uint32_t i, test
         if self.result.count > self.passed_room:
-            self.passed = <uint8_t*>longer(
+            self.passed = <uint8_t*>mem_grow(
                 self.passed, 2 * <size_t>self.result.count, 1, b"what passed the filters"
             )
             self.passed_room = 2 * self.result.count
         for i in range(self.result.count):
-            heed_rarely(i)
+            check_signals_rarely(i)
             self.passed[i] = 1
             for test in range(self.local_first, self.local_end):
                 if not self.holds(test, test + 1, row_at(self.result, i)):
@@ -732,7 +738,7 @@ cdef class NativeMatcher:
             self.evaluate(node.left)
             part = &self.nodes[node.left].rows
             for i in range(part.count):
-                heed_rarely(i)
+                check_signals_rarely(i)
                 if self.holds(node.test_first, node.test_end, row_at(part, i)):
                     self._copy_row(&node.rows, row_at(part, i))
         elif node.operator == UNION:
@@ -792,7 +798,7 @@ cdef class NativeMatcher:
         cdef term_t value
         cdef uint32_t i, test = node.test_first
         for i in range(rows.count):
-            heed_rarely(i)
+            check_signals_rarely(i)
             row = row_at(rows, i)
             seen = row
             if node.flag and self.at >= 0:

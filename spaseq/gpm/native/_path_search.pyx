@@ -18,8 +18,8 @@ from libc.string cimport memcpy
 from spaseq.gpm.native._marks cimport mark, marks_empty, marks_free, marks_reserve
 from spaseq.gpm.native._rows cimport row_at, row_new
 from spaseq.gpm.native._summary_graph cimport BY_OBJECT, BY_SUBJECT, Side, View, bit_of, end_hash
-from spaseq.rdf._effort cimport take_step
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.rdf._effort cimport count_step
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
 # A view of up to MAX_SCANNED triples is scanned for the links of a node; a larger one has lists.
 cdef uint32_t MAX_SCANNED = 4
@@ -45,12 +45,12 @@ cdef class PathSearch:
         cdef uint32_t i = 0, at = 0
         self.graph = graph
         self.link_count = <uint32_t>len(automaton.links)
-        self.links = <Link*>zeroed(self.link_count, sizeof(Link))
-        self.follow = <uint32_t*>zeroed(sum(map(len, automaton.follow)), sizeof(uint32_t))
-        self.follow_first = <uint32_t*>zeroed(self.link_count + 2, sizeof(uint32_t))
-        self.accepting = <uint8_t*>zeroed(self.link_count + 1, 1)
+        self.links = <Link*>mem_calloc(self.link_count, sizeof(Link))
+        self.follow = <uint32_t*>mem_calloc(sum(map(len, automaton.follow)), sizeof(uint32_t))
+        self.follow_first = <uint32_t*>mem_calloc(self.link_count + 2, sizeof(uint32_t))
+        self.accepting = <uint8_t*>mem_calloc(self.link_count + 1, 1)
         excluded = [term for link in automaton.links for term in link.excluded]
-        self.excluded = <term_t*>zeroed(len(excluded), sizeof(term_t))
+        self.excluded = <term_t*>mem_calloc(len(excluded), sizeof(term_t))
         for term in excluded:
             self.excluded[at] = graph.dictionary.intern(term)
             at += 1
@@ -74,14 +74,14 @@ cdef class PathSearch:
             self.accepting[<uint32_t>state] = True
 
     def __dealloc__(self):
-        give_back(self.links)
-        give_back(self.follow)
-        give_back(self.follow_first)
-        give_back(self.accepting)
-        give_back(self.excluded)
+        mem_free(self.links)
+        mem_free(self.follow)
+        mem_free(self.follow_first)
+        mem_free(self.accepting)
+        mem_free(self.excluded)
         marks_free(&self.visited)
-        give_back(self.frontier)
-        give_back(self.reached)
+        mem_free(self.frontier)
+        mem_free(self.reached)
 
     cdef int begin_event(self) except -1 nogil:
         """Make room for every pair that a search of the event can visit.
@@ -94,10 +94,10 @@ cdef class PathSearch:
             pairs += self.graph.views[self.links[i].view].count
         marks_reserve(&self.visited, 2 * pairs)
         if pairs > self.room:
-            self.frontier = <uint64_t*>longer(
+            self.frontier = <uint64_t*>mem_grow(
                 self.frontier, 2 * pairs, sizeof(uint64_t), b"nodes to visit"
             )
-            self.reached = <term_t*>longer(
+            self.reached = <term_t*>mem_grow(
                 self.reached, 2 * pairs, sizeof(term_t), b"nodes that a path reaches"
             )
             self.room = <uint32_t>(2 * pairs)
@@ -145,7 +145,7 @@ cdef class PathSearch:
                 end_hash(node) & view.siblings[<int>side].mask
             ]
         while position:
-            if not take_step(effort):
+            if not count_step(effort):
                 return False
             at = view.first + position - 1
             if chain != NULL:
@@ -281,7 +281,7 @@ cdef class PathJoin:
         """Extend a row that binds neither end by the nodes that the path reaches from one."""
         cdef bint ring = self.subject_slot == self.object_slot
         cdef uint32_t j
-        if not take_step(effort) or not self.ahead.search(effort, start, start if ring else 0):
+        if not count_step(effort) or not self.ahead.search(effort, start, start if ring else 0):
             return False
         for j in range(self.ahead.reached_count):
             if not ring or self.ahead.reached[j] == start:
