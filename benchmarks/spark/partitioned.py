@@ -42,10 +42,10 @@ from spaseq.results import Match
 from spaseq.spark import chunks, events, match, session
 from spaseq.spark.division import Division
 from spaseq.spark.part_run import Feeder
-from spaseq.spark.result_columns import columns_of, only
+from spaseq.spark.result_columns import columns_of, select_columns
 from spaseq.spark.slices import Slices, cut, sliced
 from spaseq.spark.source import EventOptions
-from spaseq.spark.tasks import Dividing, Job, rows_of, undisturbed
+from spaseq.spark.tasks import Dividing, Job, collecting_between, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -195,14 +195,14 @@ def alone(query: str, folder: Path, cores: int, wanted: Sequence[str] | None) ->
                 yield from run.push_batch(batch)
             yield from run.finish()
 
-        return sum(map(len, undisturbed(rows_of(job, run, found(), job.division.own(0)))))
+        return sum(map(len, collecting_between(rows_of(job, run, found(), job.division.own(0)))))
 
     def shared() -> int:
         assert slices is not None
         with ProcessPoolExecutor(cores, get_context("fork")) as pool:
             return sum(pool.map(partial(sliced_rows, job, slices), range(slices.count)))
 
-    (columns,) = only([columns_of(spaseq.compile(query), "timestamp")], wanted)
+    (columns,) = select_columns([columns_of(spaseq.compile(query), "timestamp")], wanted)
     job = Job(spaseq.compile(query), open_kb({}), columns, Division((), ((),)))
     options = EventOptions.parse({"stream": STREAM, "path": str(folder / "events.nq")})
     slices = cut(options, job, cores)
@@ -219,7 +219,7 @@ def alone(query: str, folder: Path, cores: int, wanted: Sequence[str] | None) ->
 
 def sliced_rows(job: Job, slices: Slices, number: int) -> int:
     """How many rows a slice has."""
-    return sum(map(len, undisturbed(sliced(job, slices, number))))
+    return sum(map(len, collecting_between(sliced(job, slices, number))))
 
 
 @contextmanager
@@ -265,7 +265,7 @@ def on_spark(
         program = spaseq.compile(query)
         prepared = events.prepared(df, program)
         division = Division(("sensor",), ((),) * 3 * cores)
-        (columns,) = only([columns_of(program, "timestamp")], wanted)
+        (columns,) = select_columns([columns_of(program, "timestamp")], wanted)
         job = Job(program, open_kb({}), columns, division)
         dividing = Dividing(spark.sparkContext.broadcast(job))
         first = timed(lambda: count(quads(folder)))
