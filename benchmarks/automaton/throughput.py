@@ -15,7 +15,7 @@ the same run.
     python benchmarks/automaton/throughput.py --only W1 W2
     python benchmarks/automaton/throughput.py --record run.json
 
-A record holds the first table; `benchmarks/compare.py` sets two checkouts or records side by side.
+`--record` writes the first table as JSON, for `benchmarks/compare.py`.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ def main() -> None:
     parser.add_argument("--python-siddhi", help="a Python that has PySiddhi")
     parser.add_argument("--python-flink", help="a Python that has apache-flink")
     parser.add_argument("--peers-only", action="store_true")
-    parser.add_argument("--record", type=Path, help="write the first table there and end")
+    parser.add_argument("--record", type=Path, help="write the first table as JSON and end")
     options = parser.parse_args()
     show = partial(print, flush=True)
     print(f"median of {options.repeat}, seconds of the processor")
