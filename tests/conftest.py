@@ -20,7 +20,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "any")
 if not os.environ.get("SPASEQ_DATA"):
     os.environ.pop("SPASEQ_DATA", None)
 
-# `--quick` omits these tests: they start processes or servers, or repeat other tests on large inputs.
+# `--quick` omits these: they start processes or servers, or repeat other tests on large inputs.
 NOT_QUICK = (
     "spark/",
     "test_aarhus_example.py",
