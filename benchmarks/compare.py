@@ -6,8 +6,8 @@ the ratios new/base of neighbouring passes, in processor time per event: 1.03 is
 if a number of matches differs.
 
     python benchmarks/compare.py ../base . --passes 7 --only W1 W4
-    python benchmarks/compare.py . --record benchmarks/record/NAME.json
-    python benchmarks/compare.py benchmarks/record/NAME.json .
+    python benchmarks/compare.py . --record benchmarks/record/2026-11-25.json
+    python benchmarks/compare.py benchmarks/record/2026-11-25.json .
 
 The checkouts must be built in place. `--record FILE` writes the passes of the last checkout as
 JSON, with the machine and the command. A file in place of a checkout is such a record.
