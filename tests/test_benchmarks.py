@@ -133,7 +133,7 @@ def test_entailment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row.split("  ")[0] for row in rows] == [
         "no entailment",
         "entailed",
-        "told outright",
+        "explicit types",
         "all types in the file",
         "materialised by hand",
     ]

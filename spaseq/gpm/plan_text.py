@@ -80,7 +80,7 @@ class _Describing:
         self._observed = observed
 
     def lines(self, node: algebra.Node) -> list[str]:
-        """The lines of an operator, after those of the operators that it reads."""
+        """The lines of an operator, after the lines of the operators that it reads."""
         match node:
             case algebra.Basic(left, steps, bound):
                 return [*self.lines(left), *self._basic(steps, bound)]

@@ -193,14 +193,14 @@ class CompiledRows:
             time_column.column(made.times.array(), kind),
             made.ordinals.array(),
             made.names.array(),
-            _made_maps(made.event_key_begins, made.event_keys, made.event_items),
+            _compiled_maps(made.event_key_begins, made.event_keys, made.event_items),
         ]
         found = {
             "id": made.ids.array(),
             "query": made.queries.array(),
             "start": time_column.column(made.starts.array(), kind),
             "end": time_column.column(made.ends.array(), kind),
-            "bindings": _made_maps(made.begins, made.keys, made.items),
+            "bindings": _compiled_maps(made.begins, made.keys, made.items),
             "events": _lists_of_events(made.event_begins.array().cast(pa.int32()), shown),
         }
         for column, texts in zip(self._columns.variables.values(), made.values, strict=True):
@@ -213,7 +213,7 @@ def _lists_of_events(begins: pa.Array, arrays: list[pa.Array]) -> pa.Array:
     return pa.ListArray.from_arrays(begins, pa.StructArray.from_arrays(arrays, fields))
 
 
-def _made_maps(begins: Numbers, keys: Strings, items: Strings) -> pa.Array:
+def _compiled_maps(begins: Numbers, keys: Strings, items: Strings) -> pa.Array:
     return pa.MapArray.from_arrays(begins.array().cast(pa.int32()), keys.array(), items.array())
 
 

@@ -36,7 +36,7 @@ _PREDICATE = re.compile(r"<[^<>\s]*>")
 _OBJECT = re.compile(r'<[^<>\s]*>|_:\S+|"[^\n\r]*"(?:@[\w-]+|\^\^<[^<>\s]*>)?')
 _FORMATS = {"nquads": N_QUADS, "ntriples": N_TRIPLES}
 _SUFFIXES = tuple(f".{syntax.name}{gz}" for syntax in _FORMATS.values() for gz in ("", ".gz"))
-_KNOWN = ("path", "format", "compression", "checkpointLocation")
+_OPTIONS = ("path", "format", "compression", "checkpointLocation")
 
 
 class RdfFiles(DataSource):
@@ -169,9 +169,9 @@ def line(terms: Sequence[str | None]) -> str:
 
 def _target(options: Mapping[str, Any], schema: StructType) -> Target:
     values = {name.lower(): value for name, value in options.items()}
-    unknown = values.keys() - {name.lower() for name in _KNOWN}
+    unknown = values.keys() - {name.lower() for name in _OPTIONS}
     if unknown:
-        raise SpaseqError(f"rdf has no option {sorted(unknown)[0]}; it has {', '.join(_KNOWN)}")
+        raise SpaseqError(f"rdf has no option {sorted(unknown)[0]}; it has {', '.join(_OPTIONS)}")
     path = values.get("path")
     if not path:
         raise SpaseqError("rdf needs a folder to write to: .save(folder)")

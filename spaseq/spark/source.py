@@ -51,7 +51,7 @@ from spaseq.spark.identity import event_digest
 from spaseq.spark.time_column import TimeKind
 
 _MODES: Mapping[str, OnError] = {"FAILFAST": "stop", "DROPMALFORMED": "skip", "PERMISSIVE": "skip"}
-_KNOWN = (
+_OPTIONS = (
     "path", "stream", "events", "times", "mode", "syntax", "timePredicate", "timeUnit",
     "lateness", "splitSize", "maxFilesPerTrigger",
 )  # fmt: skip
@@ -80,10 +80,10 @@ class EventOptions:
             SpaseqError: if an option is unknown, missing or malformed.
         """
         values = {name.lower(): value for name, value in given.items()}
-        unknown = values.keys() - {name.lower() for name in _KNOWN}
+        unknown = values.keys() - {name.lower() for name in _OPTIONS}
         if unknown:
             raise SpaseqError(
-                f"rdf-events has no option {sorted(unknown)[0]}; it has {', '.join(_KNOWN)}"
+                f"rdf-events has no option {sorted(unknown)[0]}; it has {', '.join(_OPTIONS)}"
             )
         for name in ("stream", "path"):
             if not values.get(name):

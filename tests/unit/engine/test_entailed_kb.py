@@ -72,7 +72,7 @@ def test_counters_go_on_over_a_new_version() -> None:
     run.kb.replace({KB: triples(PLANTS)})
     push(run, 3, ":p a :Plant")
     matchers = run.rows.matchers
-    assert (matchers.tried(0), matchers.found(0)) == (3, 2)
+    assert (matchers.tried(0), matchers.row_count(0)) == (3, 2)
 
 
 def test_graphs_are_loaded_and_reloaded(tmp_path: Path) -> None:

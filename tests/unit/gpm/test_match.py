@@ -172,7 +172,7 @@ def test_what_only_the_kb_decides_is_evaluated_once():
     class Counting:
         def __init__(self):
             self.kb = open_kb(KB)
-            self.names, self.snapshot, self.asked = self.kb.names, self.kb, self.kb.asked
+            self.names, self.snapshot, self.is_remote = self.kb.names, self.kb, self.kb.is_remote
             self.looked = 0
 
         def graph(self, name):
