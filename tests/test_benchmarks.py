@@ -1,4 +1,4 @@
-"""The benchmarks run, on a small size, and count the matches that the reference finds."""
+"""The benchmarks run on small inputs, and count the matches of the reference."""
 
 from __future__ import annotations
 

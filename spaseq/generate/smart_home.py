@@ -224,7 +224,7 @@ class _SmartHome:
 
 
 def _drift(sky: Fractal) -> float:
-    """The clouds ten minutes later, two steps of the curve: a corner every fifteen minutes."""
+    """Advance the clouds by ten minutes, which are two steps of the curve."""
     sky.step()
     return sky.step()
 

@@ -57,7 +57,7 @@ class BindJoin:
 
     @property
     def text(self) -> str:
-        """The keys of the requests, in words."""
+        """A description of the keys of the requests, for `explain`."""
         by = " ".join(f"?{name}" for name in self.names)
         also = "" if self.ahead is tuple else ", ahead of events those that partial matches hold"
         return f"the KB is asked by {by}{also}"

@@ -57,7 +57,7 @@ class Matchers:
         whole: patterns whose KB relations must be fetched whole, with the reason.
         entailed: by the KB graphs that a pattern sees, those graphs under entailment.
         before: the matchers of the same patterns over earlier graphs, which these ones continue.
-        limits: the bounds on steps and memory, for each pattern by itself.
+        limits: the bounds on steps and memory, for each pattern separately.
 
     Raises:
         KbError: if the KB cannot supply what the patterns need.

@@ -38,7 +38,7 @@ class Observed:
     """Rows that passed the local filters."""
     steps: Mapping[str, tuple[int, int]]
     asked: tuple[str, ...] = ()
-    """The requests to the knowledge base by key, in words."""
+    """A description of the requests to the knowledge base by key."""
 
 
 def plan_lines(pattern: Pattern, observed: Observed | None = None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Rows that compiled code makes are those that are made of matches, to the byte."""
+"""Rows built by compiled code equal rows built from `Match` objects, to the byte."""
 
 from __future__ import annotations
 

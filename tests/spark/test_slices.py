@@ -1,4 +1,4 @@
-"""Files matched slice by slice give what the engine gives on the whole, wherever they are cut."""
+"""Files matched slice by slice have the matches of the whole, for any cuts."""
 
 from __future__ import annotations
 

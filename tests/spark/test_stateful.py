@@ -1,4 +1,4 @@
-"""A stream cut into batches gives what the whole gives, whatever the cuts and the order.
+"""A stream cut into batches has the matches of the whole, for any cuts and orders.
 
 The stateful operators are run without Spark: batches at random, events out of order within the
 lateness, watermarks as Spark moves them, state written and read between any two batches, and

@@ -208,7 +208,7 @@ class _Translation:
         return self._pattern[start : self._at]
 
     def _escape(self, in_class: bool) -> str:
-        """An escape; that of a class becomes its members, in brackets if it is outside a class."""
+        """Translate an escape. The escape of a class becomes its members."""
         start = self._at
         letter = self._pattern[start + 1 : start + 2]
         self._at += 2

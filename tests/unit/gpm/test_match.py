@@ -1,4 +1,4 @@
-"""One event's rows: time, blank nodes, the KB, what is shared and what is remembered."""
+"""The rows of one event: time, blank nodes, the KB, sharing and caching."""
 
 from __future__ import annotations
 
