@@ -55,7 +55,7 @@ class SpaseqError(Exception):
 class QueryError(SpaseqError):
     """A query cannot run; holds its text and all findings about it.
 
-    `line`, `column` and `hint` are those of the first finding. `others` are the errors of other
+    `line`, `column` and `hint` belong to the first finding. `others` are the errors of other
     queries compiled together with this one; `str()` includes them.
     """
 

@@ -21,7 +21,7 @@ from spaseq.engine.limit_errors import OnLimit, limits_of
 from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.engine.residual_filters import looks_at_graphs, pattern_of
 from spaseq.errors import QueryError, QueryWarning, StateError
-from spaseq.gpm.pattern import Pattern, alike, compile_pattern
+from spaseq.gpm.pattern import Pattern, canonical, compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.kb.coverage import unread_warnings
 from spaseq.kb.snapshot import Kb, open_kb
@@ -203,19 +203,21 @@ def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
             if program.variables != gpm.variables:
                 raise AssertionError(f"columns of {gpm.name} differ between plan and program")
             task = compile_pattern(program, [c.expression for c in gpm.local])
-            numbers.append(known.setdefault(alike(task), len(tasks)))
+            numbers.append(known.setdefault(canonical(task), len(tasks)))
             if numbers[-1] == len(tasks):
                 tasks.append(task)
         compiled.append((one, tuple(numbers)))
     asked: dict[Pattern, int] = {}
     queries = tuple(
-        CompiledQuery(one, compile_automaton(one), numbers, _asked(one, asked, len(tasks)))
+        CompiledQuery(one, compile_automaton(one), numbers, _graph_filters(one, asked, len(tasks)))
         for one, numbers in compiled
     )
     return Program(queries, tuple(tasks), tuple(asked), tuple(parsed), tuple(names))
 
 
-def _asked(one: QueryPlan, known: dict[Pattern, int], first: int) -> tuple[tuple[int, ...], ...]:
+def _graph_filters(
+    one: QueryPlan, known: dict[Pattern, int], first: int
+) -> tuple[tuple[int, ...], ...]:
     """The patterns of residual filters that read graphs, numbered from `first`.
 
     There is one number per residual filter of each occurrence, -1 if it reads no graph.

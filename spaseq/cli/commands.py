@@ -197,8 +197,8 @@ def run(
     from spaseq.pipeline import file_sources
 
     for warning in kb_warnings(read, program.sources, graphs, entail is not None):
-        reports.say(warning, prefix="")
-    sources = file_sources(files, options, log=reports.say)
+        reports.log(warning, prefix="")
+    sources = file_sources(files, options, log=reports.log)
     limits = {
         "max_groups": max_groups,
         "max_steps": max_steps,
@@ -301,7 +301,7 @@ def compiled(queries: Sequence[QueryFile], values: dict[str, Any] | None = None)
     warnings = {query.plan.source: query.plan.warnings for query in program.queries}
     for query in queries:
         for warning in warnings[query.text]:
-            reports.say(render([warning], query.text, query.path), prefix="")
+            reports.log(render([warning], query.text, query.path), prefix="")
     return program
 
 
@@ -316,7 +316,7 @@ def _named(error: QueryError, paths: Mapping[str, str]) -> QueryError:
 def check(queries: Sequence[str]) -> None:
     """Check queries; print "ok", or every error with line and column."""
     compiled(arguments.read_queries(queries))
-    reports.tell("ok")
+    reports.output("ok")
 
 
 @click.command(
@@ -349,7 +349,7 @@ def explain(
         text = program.to_dot() if dot else program.to_svg()
     else:
         text = program.explain(graphs, entail)
-    reports.tell(text.rstrip("\n"))
+    reports.output(text.rstrip("\n"))
 
 
 @click.command(
@@ -390,7 +390,7 @@ def generate(datasets: Sequence[str], events: int, seed: int, out: str) -> None:
     for dataset in datasets:
         folder = Path(out) / dataset if len(datasets) > 1 else Path(out)
         for path in write(dataset, events, seed, folder):
-            reports.tell(str(path))
+            reports.output(str(path))
 
 
 @click.command(
@@ -407,4 +407,4 @@ def completion(context: click.Context, shell: str) -> None:
     script = get_completion_class(shell)
     root = context.find_root()
     assert script is not None
-    reports.tell(script(root.command, {}, "spaseq", "_SPASEQ_COMPLETE").source())
+    reports.output(script(root.command, {}, "spaseq", "_SPASEQ_COMPLETE").source())

@@ -42,7 +42,7 @@ def joined_so_far(native: NativeRun) -> Data:
 
 
 def joining_text(data: Data | None) -> Iterator[str]:
-    """The result of `joining` in words."""
+    """A description of the result of `joining`."""
     if data is None:
         return
     if data["eager_because"] is not None:

@@ -69,10 +69,10 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         "evaluated_gpms": run.rows.evaluated(),
         "streams": {iri: {"events": number} for iri, number in run.clock.per_stream.items()},
         "queries": queries,
-    } | _asked(run)
+    } | _kb_counters(run)
 
 
-def _asked(run: Evaluation) -> dict[str, Any]:
+def _kb_counters(run: Evaluation) -> dict[str, Any]:
     """The counters of requests for remote parts of the knowledge base, if there are any."""
     asked = run.kb.statistics
     if not asked:
@@ -205,7 +205,7 @@ class _Inquiry:
             yield f"{gpm.name}: no event of {', '.join(f'<{iri}>' for iri in silent)} arrived"
             return
         matchers = self.run.rows.matchers
-        tried, solutions = matchers.tried(task), matchers.found(task)
+        tried, solutions = matchers.tried(task), matchers.row_count(task)
         if not tried:
             yield f"{gpm.name}: no event arrived while a partial match waited for it"
             return

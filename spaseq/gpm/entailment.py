@@ -2,7 +2,7 @@
 
 `targets` collects what patterns match in events, `spaseq.rdf.entailment` makes the rules for these
 targets, and `widened` assigns each triple pattern whose target the rules widen a view of its own:
-the triples of the event that match it as they are, and those that the event entails. The operators
+the triples of the event that match it, and the triples that the event entails. The operators
 stay as they are: a class with 10,000 subclasses is one table of classes, not a union of as many
 patterns. Only triples that some pattern matches are derived. Cost: none beyond the rules.
 """
@@ -38,7 +38,7 @@ def targets(nodes: Iterable[ast.Node]) -> tuple[Target, ...]:
 
 
 def _triples(node: ast.Node) -> Iterator[ast.Triple]:
-    """The triple patterns that are matched against events, without those of the KB."""
+    """The triple patterns that are matched against events; excludes the patterns of the KB."""
     nothing = ast.GroupGraphPattern(())
 
     def emptied(part: ast.Node) -> ast.Node | None:

@@ -38,7 +38,7 @@ class Observed:
     """Rows that passed the local filters."""
     steps: Mapping[str, tuple[int, int]]
     asked: tuple[str, ...] = ()
-    """The requests to the knowledge base by key, in words."""
+    """A description of the requests to the knowledge base by key."""
 
 
 def plan_lines(pattern: Pattern, observed: Observed | None = None) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class _Describing:
         self._observed = observed
 
     def lines(self, node: algebra.Node) -> list[str]:
-        """The lines of an operator, after those of the operators that it reads."""
+        """The lines of an operator, after the lines of the operators that it reads."""
         match node:
             case algebra.Basic(left, steps, bound):
                 return [*self.lines(left), *self._basic(steps, bound)]

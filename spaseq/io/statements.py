@@ -35,16 +35,13 @@ _VERSION = re.compile(rb"[ \t]*VERSION[ \t]*(?:\"[^\"]*\"|'[^']*')[ \t]*(?:#.*)?
 _MESSAGE = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#.*)?")
 
 
-def line_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iterator[Statement]:
-    """The statements and message delimiters of an N-Quads or N-Triples file."""
-    for first, block in lines.blocks():
-        yield from block_statements(first, block, lines.name, syntax, troubles)
-
-
 def block_statements(
     first: int, block: bytes, file: str, syntax: RdfSyntax, troubles: Troubles
 ) -> Iterator[Statement]:
-    """The same for some whole lines of a file; `first` is the number of the first line."""
+    """The statements and message delimiters of whole lines of an N-Quads or N-Triples file.
+
+    `first` is the number of the first line.
+    """
     if b"VERSION" not in block and b"MESSAGE" not in block:
         yield from _plain_block(first, block, file, syntax, troubles)
         return

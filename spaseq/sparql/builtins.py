@@ -66,7 +66,7 @@ class Builtin:
 
     @property
     def arity(self) -> str:
-        """The number of arguments in words: `1 argument`, `2 or 3 arguments`."""
+        """A description of the number of arguments: `1 argument`, `2 or 3 arguments`."""
         if self.most is None:
             return f"at least {self.least} argument{'' if self.least == 1 else 's'}"
         if self.least == self.most:

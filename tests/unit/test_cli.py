@@ -375,6 +375,21 @@ def test_query_errors_have_a_picture(shell: Shell) -> None:
         assert "    3 |   SEQ(A; C)\n                 ^" in shell.err
 
 
+def test_an_unknown_function_has_file_line_excerpt_and_hint(shell: Shell) -> None:
+    function = "<http://www.opengis.net/def/function/geosparql/sfWithin>"
+    query = QUERY.replace("[] :a ?x", f"[] :a ?x FILTER({function}(?x, ?x))")
+    shell.file("geo.rq", query)
+    line = next(text for text in query.splitlines() if function in text)
+    number, column = query.splitlines().index(line) + 1, line.index(function)
+    for command in (["check"], ["explain"], ["run", "--stream", "s=s.nq"]):
+        assert shell(*command, "geo.rq") == 2
+        assert f"geo.rq:{number}:{column + 1}: error: the function `{function}` is not known" in (
+            shell.err
+        )
+        assert f"{line}\n{' ' * (8 + column)}^" in shell.err
+        assert "hint: use a built-in function" in shell.err
+
+
 def test_check_and_warnings(shell: Shell) -> None:
     assert shell("check", "q.rq") == 0
     assert (shell.out, shell.err) == ("ok\n", "")

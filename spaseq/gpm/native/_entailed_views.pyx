@@ -408,7 +408,7 @@ cdef class Deriver:
         return 0
 
     cdef int _grow_heads(self, uint32_t before) except -1 nogil:
-        """Double the heads of the lists of links, and list the links in front of `before`."""
+        """Double the heads of the lists of links, and list the links before `before`."""
         cdef uint32_t i
         cdef uint32_t size = 2 * (self.head_mask + 1)
         cdef uint32_t* moved = <uint32_t*>mem_realloc(self.heads, 2 * size * sizeof(uint32_t))

@@ -194,7 +194,7 @@ cdef bint _number_of(Number* to, const TermRecord* record) noexcept nogil:
 
 
 cdef inline void _shorten(Number* number, int zeros) noexcept nogil:
-    """Drop so many decimal places if they are zeros."""
+    """Drop the last `zeros` decimal places if all are zero."""
     if number.places >= zeros and number.digits % TENS[zeros] == 0:
         number.digits //= TENS[zeros]
         number.places -= zeros

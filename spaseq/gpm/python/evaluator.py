@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pyoxigraph as ox
 
-from spaseq.gpm.named_graphs import NamedGraphs, seen
+from spaseq.gpm.named_graphs import NamedGraphs, event_graph
 from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.python.algebra import compile_group
 from spaseq.gpm.python.row_operators import Row, picker
@@ -64,7 +64,7 @@ class Evaluator:
         """Whether the event has every predicate that a row needs."""
         if not event.size:
             return False
-        present = seen(event, self._kb).predicates
+        present = event_graph(event, self._kb).predicates
         return all(predicate in present for predicate in self.required)
 
     def rows(self, event: Event) -> list[Row]:

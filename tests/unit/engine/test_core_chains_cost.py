@@ -1,4 +1,4 @@
-"""What chains cost that are joined lazily or as rows come, by counters; and what is said of it."""
+"""The costs of lazy and eager chains, by counters, and their explanation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conjunctions on the compiled core: what is looked at, counted, and when."""
+"""Conjunctions on the compiled core: the rows examined, and the counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guards that look back on the compiled core: what they keep, what they look at, what they cost."""
+"""Guards that search earlier rows on the compiled core: stored rows, searched rows, costs."""
 
 from __future__ import annotations
 

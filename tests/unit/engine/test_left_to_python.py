@@ -1,4 +1,4 @@
-"""Queries on the compiled core some of whose patterns and filters are left to Python."""
+"""Queries on the compiled core with patterns and filters that run in Python."""
 
 from __future__ import annotations
 

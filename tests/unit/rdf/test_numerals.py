@@ -1,4 +1,4 @@
-"""Numbers that are their own terms: the same in every window, and told from all other texts."""
+"""Numerals: equal in every window, and distinct from all other texts."""
 
 from __future__ import annotations
 
