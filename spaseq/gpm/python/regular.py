@@ -1,7 +1,7 @@
 """SPARQL's regular expressions → tests of texts, in time linear in the text.
 
-A pattern has the meaning of XPath, in detail the meaning of pyoxigraph's engine. That engine does not
-backtrack, but each call costs a query. Therefore RE2, which does not backtrack either, compiles the
+A pattern has the meaning of XPath, in detail the meaning of pyoxigraph's engine. That engine does
+not backtrack, but each call costs a query. Therefore RE2, which does not backtrack either, compiles the
 syntax that both share, and pyoxigraph matches all other patterns. Python's engine is the fastest
 for short texts, but backtracks: it compiles only patterns that it matches in linear time.
 
