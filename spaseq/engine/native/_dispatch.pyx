@@ -18,8 +18,25 @@ from spaseq.nfa.native._window cimport tick
 from spaseq.rdf._memory cimport give_back, zeroed
 
 
-cdef class Readers:
-    """The readers of a query; `NativeStep` sets the automaton, the graph and the batch."""
+cdef class Dispatch:
+    """The readers of a query.
+
+    Args:
+        core: the automaton of the query.
+        graph: the summary graph of the matchers.
+        window: the terms that the automaton holds.
+        readers: per stream, the GPMs that read it.
+        matchers: per GPM, its NativeMatcher; None if Python also reads the event.
+    """
+
+    def __cinit__(
+        self, AutomatonCore core not None, SummaryGraph graph not None,
+        WindowTerms window not None, readers, matchers,
+    ):
+        self.core = core
+        self.graph = graph
+        self.window = window
+        self._list_readers(readers, matchers)
 
     def __dealloc__(self):
         give_back(self.readers)
@@ -30,13 +47,7 @@ cdef class Readers:
         give_back(self.ways)
         give_back(self.waits)
 
-    cdef int list_readers(self, readers, matchers) except -1:
-        """Build the readers.
-
-        Args:
-            readers: per stream, the GPMs that read it.
-            matchers: per GPM, its NativeMatcher; None if Python also reads the event.
-        """
+    cdef int _list_readers(self, readers, matchers) except -1:
         cdef uint32_t i, bit, listed = 0, ways = 0
         cdef uint64_t present
         cdef Reader* reader
