@@ -20,11 +20,13 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailment import Entailment
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
+from spaseq.engine.multi_run import MultiRun
 from spaseq.engine.pattern_rows import EventRows, check_graphs
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import SpaseqError
 from spaseq.kb.knowledge import Knowledge
 from spaseq.rdf._relevance import Relevance
+from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.event import Event, fact_of
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
@@ -59,12 +61,14 @@ class Evaluation:
         self.entailed = self._entailment.graphs(self.kb, self.kb.current)
         self.rows = EventRows(program, self.kb, self.entailed, limits)
         check_limits(program, limits)
+        files: dict[str, int] = {}
         self.queries = [
             QueryRun(
                 query,
                 self.entailed.get(query.plan.kb_graphs, self.kb),
                 self.rows.matchers,
                 limits,
+                files,
             )
             for query in program.queries
         ]
@@ -80,6 +84,8 @@ class Evaluation:
         """Per registered stream: the time of its last event, in microseconds."""
         self.derived_ordinal: dict[str, int] = {}
         """Per registered stream: the ordinal of its next event at `derived_time`."""
+        self._files = files
+        self._multi: MultiRun | None = None
         self.skipped = 0
         """The events processed as empty because a remote KB failed."""
         self.kb.begin()
@@ -105,6 +111,63 @@ class Evaluation:
         (query, *others), (direct, *_) = self.queries, self.direct
         return not others and direct and query.reads_only(stream)
 
+    # ------------------------------------------------------------------ the compiled loop
+
+    def multi(self) -> MultiRun | None:
+        """The compiled loop of all queries; None if it cannot process the next event.
+
+        It cannot if a query reads what another one registers, and while events are queued until
+        other streams have passed earlier instants. One query over one stream has its own loop.
+        """
+        if self._multi is None:
+            if not self._is_shared or self.waiting:
+                return None
+            self._multi = MultiRun(
+                self.program,
+                self.queries,
+                self.rows,
+                self.clock,
+                self.kb,
+                self._files,
+                self._register,
+            )
+        return self._multi if self._multi.driver.loaded or not self.waiting else None
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether all queries read external streams, and they or the streams are several."""
+        several = len(self.queries) > 1 or len(self.program.streams) > 1
+        return several and all(self.direct) and all(query.on_core for query in self.queries)
+
+    def count(self, events: EventSequence, first: int, after: int) -> None:
+        """Count the events `first:after` of a sequence, which the compiled loop has processed."""
+        assert self._multi is not None
+        self._multi.count(events, first, after)
+
+    def sync(self) -> None:
+        """Write the progress of the compiled loop to the queries, before their state is read."""
+        if self._multi is not None:
+            self._multi.sync()
+
+    def _leave_loop(self) -> None:
+        """Write the progress of the compiled loop to the queries, before their state changes."""
+        if self._multi is not None:
+            self._multi.unload()
+
+    def _discard_loop(self) -> None:
+        """As `_leave_loop`, before the automata are replaced."""
+        self._leave_loop()
+        self._multi = None
+
+    def compact_if_due(self) -> None:
+        """Compact the state of queries without a window, if it has doubled.
+
+        Call it between two events, while no iterator over matches is open.
+        """
+        if self.compaction.is_due(self.clock.events):
+            self._discard_loop()
+            self.compaction.compact()
+
     # ------------------------------------------------------------------ the knowledge base
 
     def adopt_kb(self) -> None:
@@ -115,6 +178,7 @@ class Evaluation:
         """
         if self.waiting or any(self.delayed):
             return
+        self._discard_loop()
         matchers = self.rows.matchers
         terms = matchers.dictionary.version
         before = self.kb.current, self.kb.version
@@ -155,6 +219,12 @@ class Evaluation:
 
     def process(self, event: Event, found: list[Match]) -> None:
         """Process an admitted and prepared event; adds the matches that are certain to `found`."""
+        loop = self.multi()
+        if loop is not None:
+            batch, index = self.rows.matchers.encoded(event)
+            if loop.process(event, batch, index, found):
+                return
+        self._leave_loop()
         clock, micros = self.clock, event.time.micros
         if clock.closed is None or micros > clock.closed:
             self.close_before(micros, found)
@@ -173,6 +243,7 @@ class Evaluation:
 
     def close_before(self, micros: int | None, found: list[Match]) -> None:
         """Close all timestamps before `micros`, or all; writers of streams precede readers."""
+        self._leave_loop()
         for number, query in enumerate(self.queries):
             if not self.direct[number]:
                 self._release(number, query, micros, found)

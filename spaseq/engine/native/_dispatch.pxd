@@ -26,13 +26,15 @@ cdef extern from *:
 cdef struct Reader:
     uint32_t first
     uint32_t end
+    uint32_t stream
     uint64_t places     # the places that wait for its rows, see `bit_of_place`
     Audience those      # its awaited GPMs at the last call of `attend`
     bint open           # some GPM is awaited, or every row is tracked
     uint64_t needed     # the views without which there is no row, see `bit_of`
     bint lone           # a single triple pattern that can match an event of one triple directly
     uint64_t read       # events read since the last `settle`
-    uint64_t settled    # the part of `unsettled` that is counted
+    uint64_t settled    # the part of its stream's `unsettled` that is counted
+    bint shared         # other queries have the matcher: `MultiDriver` counts its events
     PyObject* matcher   # NativeMatcher; NULL: in Python or recalled, and wants every event
 
 # The readers of a stream; the bit masks are valid for at most WORD readers.
@@ -50,26 +52,32 @@ cdef class Dispatch:
     cdef AutomatonCore core
     cdef SummaryGraph graph
     cdef WindowTerms window
-    cdef Reader* readers
+    cdef Reader* readers            # by stream
+    cdef uint32_t reader_count
     cdef Audible* streams           # per stream
+    cdef uint32_t stream_count
+    cdef uint64_t* unsettled_of     # per stream: its events since the last `settle`
     cdef uint64_t* of_views         # storage of all `Audible.of_view`
     cdef Audible here               # the readers of the current stream
     cdef uint32_t* gpms
     cdef uint32_t* awaited          # storage of all audiences; `ways` likewise
     cdef Way** ways
     cdef bint* waits                # per GPM in `gpms`
+    cdef uint64_t turned            # places that `attend` has dealt with, see `OpenInstant.turned`
     cdef bint attentive             # the awaited patterns of `here` are up to date
-    cdef uint64_t unsettled         # events of the stream, see `settle`
+    cdef uint64_t* unsettled        # of the current stream
 
     cdef int _list_readers(self, readers, matchers) except -1
     cdef inline int select(self, uint32_t stream) noexcept nogil:
         """Dispatch the events of a stream from now on."""
         self.here = self.streams[stream]
+        self.unsettled = &self.unsettled_of[stream]
         return 0
     cdef int attend(self) noexcept nogil
     cdef int settle(self) noexcept nogil
+    cdef int settle_all(self) noexcept nogil
     cdef int _settle_reader(self, Reader* reader) noexcept nogil
-    cdef int _attend_to(self, Reader* reader) noexcept nogil
+    cdef int attend_to(self, Reader* reader) noexcept nogil
     cdef int pass_time(self, int64_t micros) except -1 nogil
 
 
@@ -136,7 +144,7 @@ cdef inline uint32_t pass_by(
         present[0] = ANY
     readers[0] = found
     index = <uint32_t>(event - batch.events)
-    self.unsettled += index - first
+    self.unsettled[0] += index - first
     if index > first and not found:
         self.pass_time(micros)
     return index

@@ -42,6 +42,7 @@ cdef class Dispatch:
         give_back(self.readers)
         give_back(self.streams)
         give_back(self.of_views)
+        give_back(self.unsettled_of)
         give_back(self.gpms)
         give_back(self.awaited)
         give_back(self.ways)
@@ -53,6 +54,8 @@ cdef class Dispatch:
         cdef Reader* reader
         cdef Audible* stream
         cdef size_t most = sum(map(len, readers))
+        self.stream_count = <uint32_t>len(readers)
+        self.unsettled_of = <uint64_t*>zeroed(self.stream_count, sizeof(uint64_t))
         self.readers = <Reader*>zeroed(most, sizeof(Reader))
         self.streams = <Audible*>zeroed(len(readers), sizeof(Audible))
         self.of_views = <uint64_t*>zeroed(len(readers) * (WORD + 1), sizeof(uint64_t))
@@ -78,7 +81,7 @@ cdef class Dispatch:
                     reader.lone = (
                         not self.core.tables.tracked and (<NativeMatcher>matcher).single_step
                     )
-                reader.first = listed
+                reader.first, reader.stream = listed, i
                 reader.those.gpms = self.awaited + listed
                 reader.those.ways = self.ways + ways
                 for gpm in together:
@@ -91,6 +94,7 @@ cdef class Dispatch:
                     stream.lone |= <uint64_t>reader.lone << (reader - stream.first)
                 reader += 1
             stream.end = reader
+            self.reader_count = <uint32_t>(reader - self.readers)
             if stream.end - stream.first > WORD:
                 stream.lone = 0
                 continue
@@ -111,14 +115,15 @@ cdef class Dispatch:
         cdef bint all = self.core.lazy_join.lazy or not self.attentive
         while reader < self.here.end:
             if all or reader.places & self.core.instant.turned:
-                self._attend_to(reader)
+                self.attend_to(reader)
                 self.here.open = self.here.open & ~bit | bit * <uint64_t>reader.open
             bit <<= 1
             reader += 1
+        self.turned |= self.core.instant.turned
         self.core.instant.turned, self.attentive = 0, True
         return 0
 
-    cdef int _attend_to(self, Reader* reader) noexcept nogil:
+    cdef int attend_to(self, Reader* reader) noexcept nogil:
         """List the GPMs of a reader that partial matches wait for, with their transitions."""
         cdef uint32_t i
         cdef bint waits
@@ -144,7 +149,15 @@ cdef class Dispatch:
             self._settle_reader(reader)
             reader.settled = 0
             reader += 1
-        self.unsettled = 0
+        self.unsettled[0] = 0
+        return 0
+
+    cdef int settle_all(self) noexcept nogil:
+        """As `settle`, for all streams."""
+        cdef uint32_t i
+        for i in range(self.stream_count):
+            self.select(i)
+            self.settle()
         return 0
 
     cdef int _settle_reader(self, Reader* reader) noexcept nogil:
@@ -153,13 +166,14 @@ cdef class Dispatch:
         They lack a view that the pattern needs, or no partial match waited for its rows.
         """
         cdef uint32_t i
-        cdef uint64_t events = self.unsettled - reader.settled
+        cdef uint64_t unsettled = self.unsettled_of[reader.stream]
+        cdef uint64_t events = unsettled - reader.settled
         for i in range(reader.first, reader.end):
             if not self.waits[i]:
                 self.core.came_early(self.gpms[i], events)
-        if reader.matcher != NULL and reader.open:
+        if reader.matcher != NULL and reader.open and not reader.shared:
             (<NativeMatcher>reader.matcher).count_skipped(events - reader.read)
-        reader.read, reader.settled = 0, self.unsettled
+        reader.read, reader.settled = 0, unsettled
         return 0
 
     cdef int pass_time(self, int64_t micros) except -1 nogil:

@@ -421,7 +421,7 @@ cdef class NativeStep:
                     else:
                         self.feed_loaded(reader)
                     readers &= readers - 1
-            dispatch.unsettled += not again
+            dispatch.unsettled[0] += not again
             if not presented or not self.core.event.spent:
                 return 0
             self.core.relieve()
@@ -461,7 +461,7 @@ cdef class NativeStep:
             reader.read += 1
             self.feed_lone(reader, <NativeMatcher>reader.matcher)
             readers &= readers - 1
-        dispatch.unsettled += 1
+        dispatch.unsettled[0] += 1
         return 0
 
     cdef int come(self, int64_t position) except -1 nogil:

@@ -242,22 +242,6 @@ cdef class MatchMaker:
 cdef class Matches:
     """An iterator over matches; `after` is the index of the next event of the batch."""
 
-    cdef MatchMaker maker
-    cdef EventBatch batch       # None: no further events
-    cdef uint32_t first, stream, file
-    cdef readonly uint32_t after
-    cdef int64_t position
-    cdef bint skip
-    cdef object kb
-    cdef object version
-    cdef uint32_t count, at     # number and index of the nodes that end matches of the last event
-    cdef bint walking           # the walk from node `at` has begun
-    cdef instant_t since
-    cdef list apart             # `since` per node, if each partition skips on its own
-    cdef list ready             # the ordered matches, if `earliest` does not order them
-    cdef uint64_t turn          # `turn` of the core at the last advance of this iterator
-    cdef readonly bint failed   # an event or a match is unfinished after an error
-
     cdef int collect(self) except -1:
         """Begin with the matches that are complete now."""
         cdef AutomatonCore core = self.maker.core
