@@ -10,7 +10,7 @@ The caller (`spaseq.runs`) admits events in order, and treats an error of `proce
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyoxigraph as ox
@@ -21,15 +21,29 @@ from spaseq.engine.entailment import Entailment
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
 from spaseq.engine.multi_run import MultiRun
+from spaseq.engine.native._matches import copies
 from spaseq.engine.pattern_rows import EventRows, check_graphs
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import SpaseqError
 from spaseq.kb.knowledge import Knowledge
+from spaseq.parser import ast
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.event import Event, fact_of
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
+
+
+def _originals(program: CompiledQueries) -> list[int]:
+    """Per query: the number of the first query that equals it but for its name.
+
+    Queries that register streams, or read registered ones, count as different from all others.
+    """
+    numbers = range(len(program.queries))
+    if any(query.plan.registers_stream is not None for query in program.queries):
+        return list(numbers)
+    known: dict[ast.Query, int] = {}
+    return [known.setdefault(program.sources[number], number) for number in numbers]
 
 
 class Evaluation:
@@ -61,19 +75,25 @@ class Evaluation:
         self.entailed = self._entailment.graphs(self.kb, self.kb.current)
         self.rows = EventRows(program, self.kb, self.entailed, limits)
         check_limits(program, limits)
-        files: dict[str, int] = {}
-        self.queries = [
-            QueryRun(
-                query,
-                self.entailed.get(query.plan.kb_graphs, self.kb),
-                self.rows.matchers,
-                limits,
-                files,
+        self._files: dict[str, int] = {}
+        self.originals = _originals(program)
+        """Per query: the number of the first query that equals it but for its name."""
+        self.queries: list[QueryRun] = []
+        """The state of each query; equal queries share one."""
+        for number, query in enumerate(program.queries):
+            self.queries.append(
+                self.queries[self.originals[number]]
+                if self.originals[number] < number
+                else QueryRun(
+                    query,
+                    self.entailed.get(query.plan.kb_graphs, self.kb),
+                    self.rows.matchers,
+                    limits,
+                    self._files,
+                )
             )
-            for query in program.queries
-        ]
-        self.compaction = Compaction(tuple(self.queries), self.rows)
-        self.rows.prefetch(tuple(self.queries))
+        self.compaction = Compaction(self.distinct, self.rows)
+        self.rows.prefetch(self.distinct)
         self.clock = StreamClock(program.streams)
         written = {q.plan.registers_stream for q in self.queries} - {None}
         self.direct = [not written & set(q.plan.streams) for q in self.queries]
@@ -84,8 +104,10 @@ class Evaluation:
         """Per registered stream: the time of its last event, in microseconds."""
         self.derived_ordinal: dict[str, int] = {}
         """Per registered stream: the ordinal of its next event at `derived_time`."""
-        self._files = files
         self._multi: MultiRun | None = None
+        self._is_shared: bool | None = None
+        self._last: dict[int, list[Match]] = {}
+        """Per query with equal ones: the matches that it had last."""
         self.skipped = 0
         """The events processed as empty because a remote KB failed."""
         self.kb.begin()
@@ -104,7 +126,14 @@ class Evaluation:
     @property
     def waiting(self) -> bool:
         """Whether a query has queued events that are not matched yet."""
+        if self._multi is not None and self._multi.driver.loaded:
+            return False
         return any(query.behind for query in self.queries)
+
+    @property
+    def distinct(self) -> tuple[QueryRun, ...]:
+        """The states of the queries, each once."""
+        return tuple(dict.fromkeys(self.queries))
 
     def is_single(self, stream: str) -> bool:
         """Whether there is one query, which reads this stream only and directly."""
@@ -120,11 +149,16 @@ class Evaluation:
         other streams have passed earlier instants. One query over one stream has its own loop.
         """
         if self._multi is None:
+            if self._is_shared is None:
+                several = len(self.queries) > 1 or len(self.program.streams) > 1
+                on_core = all(query.on_core for query in self.queries)
+                self._is_shared = several and on_core and all(self.direct)
             if not self._is_shared or self.waiting:
                 return None
             self._multi = MultiRun(
                 self.program,
                 self.queries,
+                self.originals,
                 self.rows,
                 self.clock,
                 self.kb,
@@ -132,12 +166,6 @@ class Evaluation:
                 self._register,
             )
         return self._multi if self._multi.driver.loaded or not self.waiting else None
-
-    @property
-    def _is_shared(self) -> bool:
-        """Whether all queries read external streams, and they or the streams are several."""
-        several = len(self.queries) > 1 or len(self.program.streams) > 1
-        return several and all(self.direct) and all(query.on_core for query in self.queries)
 
     def count(self, events: EventSequence, first: int, after: int) -> None:
         """Count the events `first:after` of a sequence, which the compiled loop has processed."""
@@ -192,7 +220,7 @@ class Evaluation:
         finally:
             # Terms that the failed version made permanent remain permanent.
             if self.rows.matchers is not matchers or matchers.dictionary.version > terms:
-                for query in self.queries:
+                for query in self.distinct:
                     query.renew(self.rows.matchers)
 
     def prepare(self, event: Event) -> Event:
@@ -237,7 +265,7 @@ class Evaluation:
                 continue
             if self.direct[number]:
                 # Readers of the stream that the query registers process its matches later.
-                self._push(query, event, found)
+                self._push(number, query, event, found)
             else:
                 self.delayed[number].append(event)
 
@@ -247,24 +275,38 @@ class Evaluation:
         for number, query in enumerate(self.queries):
             if not self.direct[number]:
                 self._release(number, query, micros, found)
-            self._advance(query, micros, found)
+            self._advance(number, query, micros, found)
         if micros is not None:
             self.clock.closed = micros
             if not self.rows.matchers.counted:
                 self.rows.matchers.advance(micros)
 
-    def _push(self, query: QueryRun, event: Event, found: list[Match]) -> None:
-        some: list[Match] = []
-        try:
-            query.push(event, self.rows, some)
-        finally:
-            found += self._register(query, some)
+    def _push(self, number: int, query: QueryRun, event: Event, found: list[Match]) -> None:
+        self._collect(number, query, found, lambda some: query.push(event, self.rows, some))
 
-    def _advance(self, query: QueryRun, micros: int | None, found: list[Match]) -> None:
+    def _advance(
+        self, number: int, query: QueryRun, micros: int | None, found: list[Match]
+    ) -> None:
+        self._collect(number, query, found, lambda some: query.advance(micros, self.rows, some))
+
+    def _collect(
+        self,
+        number: int,
+        query: QueryRun,
+        found: list[Match],
+        process: Callable[[list[Match]], None],
+    ) -> None:
+        """Add the matches that `process` lists to `found`, or those of an equal query before."""
+        original = self.originals[number]
+        if original < number:
+            name = self.program.queries[number].plan.name
+            found += copies(self._last[original], name)
+            return
         some: list[Match] = []
         try:
-            query.advance(micros, self.rows, some)
+            process(some)
         finally:
+            self._last[number] = some
             found += self._register(query, some)
 
     def _release(
@@ -278,8 +320,8 @@ class Evaluation:
         ]
         ready.sort(key=lambda event: event.instant)
         for event in ready:
-            self._advance(query, event.time.micros, found)
-            self._push(query, event, found)
+            self._advance(number, query, event.time.micros, found)
+            self._push(number, query, event, found)
 
     def _register(self, query: QueryRun, matches: list[Match]) -> list[Match]:
         """Append the matches of a query to the stream that it registers, if any."""

@@ -31,7 +31,8 @@ class MultiRun:
 
     Args:
         program: The compiled queries.
-        queries: Their state.
+        queries: Their state; equal queries share one.
+        originals: Per query, the number of the first query that equals it.
         rows: The matchers.
         clock: The clock of the run.
         kb: The knowledge base.
@@ -43,13 +44,21 @@ class MultiRun:
         self,
         program: CompiledQueries,
         queries: Sequence[QueryRun],
+        originals: Sequence[int],
         rows: EventRows,
         clock: StreamClock,
         kb: Knowledge,
         files: dict[str, int],
         register: Callable[[QueryRun, list[Match]], list[Match]],
     ):
-        self._queries = queries
+        self._places = [n for n, original in enumerate(originals) if n == original]
+        self._queries = queries = [queries[number] for number in self._places]
+        position = {number: n for n, number in enumerate(self._places)}
+        self._equal: dict[int, list[tuple[int, str]]] = {}
+        for number, original in enumerate(originals):
+            if original < number:
+                copy = number, program.queries[number].plan.name
+                self._equal.setdefault(position[original], []).append(copy)
         self._clock = clock
         self._kb = kb
         self._files = files
@@ -59,7 +68,7 @@ class MultiRun:
         self.driver = MultiDriver(
             program.streams,
             [(q.native.step, q.plan.streams, q.output.waits) for q in queries],
-            [query.tasks for query in program.queries],
+            [program.queries[number].tasks for number in self._places],
             dispatch_keys(matchers.patterns, matchers.dictionary),
             matchers.window,
             matchers.counted,
@@ -90,6 +99,8 @@ class MultiRun:
             self._clock.events,
             [self._file(batch.file) for batch in events.batches],
             self._kb,
+            self._equal,
+            self._places,
         )
 
     def process(self, event: Event, batch: EventBatch, index: int, found: list[Match]) -> bool:

@@ -22,6 +22,9 @@ cdef struct Recent:
     uint32_t stream
     PyObject* taken
 
+cpdef list copies(list matches, str query)
+cdef int add_copies(list matches, str query, list found) except -1
+
 
 cdef class MatchMaker:
     cdef NativeStep step

@@ -59,6 +59,42 @@ cdef class FoundMatch(Match):
         return 0
 
 
+@cython.no_gc  # as its base
+@cython.final
+cdef class CopiedMatch(Match):
+    """A match of a query that equals another one but for its name."""
+
+    cdef Match original
+
+    cdef int decode(self) except -1:
+        self.found_start = self.original.start
+        self.found_end = self.original.end
+        self.found_bindings = self.original.bindings
+        self.found_events = self.original.events
+        return 0
+
+
+cpdef list copies(list matches, str query):
+    """Some matches as those of another query; they are decoded on first access."""
+    cdef list found = []
+    add_copies(matches, query, found)
+    return found
+
+
+cdef int add_copies(list matches, str query, list found) except -1:
+    """Append some matches as those of another query."""
+    cdef Match match
+    cdef CopiedMatch copied
+    for match in matches:
+        copied = CopiedMatch.__new__(CopiedMatch)
+        copied.original = match
+        copied.query = query
+        copied.variables, copied.graph = match.variables, match.graph
+        copied.boolean, copied.kb_version = match.boolean, match.kb_version
+        found.append(copied)
+    return 0
+
+
 cdef class MatchMaker:
     """The matches of one run.
 

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._multi_driver import MultiDriver
@@ -19,6 +19,8 @@ class MultiMatches:
         position: int,
         files: Sequence[int],
         kb: Knowledge,
+        equal: Mapping[int, Sequence[tuple[int, str]]],
+        places: Sequence[int],
     ) -> None: ...
     def __iter__(self) -> Iterator[Match]: ...
     def __next__(self) -> Match: ...

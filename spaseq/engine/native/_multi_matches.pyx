@@ -8,9 +8,11 @@ Invariant: events are processed only as far as the requested match needs.
 
 from libc.stdint cimport int64_t, uint32_t
 
-from spaseq.engine.native._matches cimport MatchMaker, Matches
+from spaseq.engine.native._matches cimport MatchMaker, Matches, add_copies, copies
 from spaseq.engine.native._multi_driver cimport MultiDriver, Ready
 from spaseq.rdf._sequence cimport EventSequence
+
+from operator import itemgetter
 
 
 cdef class MultiMatches:
@@ -29,6 +31,8 @@ cdef class MultiMatches:
         position: the number of earlier events of the run.
         files: per batch of the sequence, the number of its file.
         kb: the knowledge base.
+        equal: query → (place among all queries, name) of the queries that equal it.
+        places: per query, its place among all queries, those equal to others included.
     """
 
     cdef MultiDriver driver
@@ -40,6 +44,8 @@ cdef class MultiMatches:
     cdef int64_t position
     cdef list files
     cdef object kb
+    cdef dict equal
+    cdef list places
     cdef readonly uint32_t after
     cdef list found             # per ready query, its Matches or its list of matches
     cdef list queries           # the number of each of these queries
@@ -52,13 +58,14 @@ cdef class MultiMatches:
     def __cinit__(
         self, MultiDriver driver not None, collect, list makers not None, list skips not None,
         EventSequence events not None, uint32_t first, uint32_t end, int64_t position,
-        list files not None, kb,
+        list files not None, kb, dict equal not None, list places not None,
     ):
         self.driver = driver
         self.collect = collect
         self.makers, self.skips = makers, skips
         self.events, self.first, self.after, self.end = events, first, first, end
         self.position, self.files, self.kb = position, files, kb
+        self.equal, self.places = equal, places
         self.found, self.queries = [], []
 
     def overtake(self):
@@ -128,6 +135,7 @@ cdef class MultiMatches:
         """Collect the matches of the ready queries, up to the first that fails."""
         cdef uint32_t i, query
         cdef int flags
+        cdef list order = [], copied = []
         for i in range(self.driver.ready_count):
             query, flags = self.driver.ready[i], self.driver.ready_flags[i]
             try:
@@ -140,9 +148,32 @@ cdef class MultiMatches:
                         query, bool(flags & Ready.COMPLETE), bool(flags & Ready.DUE), self.events,
                         self.after if self.after > self.first else 0,
                     )
+                if query in self.equal:
+                    some = list(some)
             except BaseException as error:
                 self.error, self.failing = error, query
-                return 0
-            self.found.append(some)
-            self.queries.append(query)
+                break
+            if not self.equal:
+                self.found.append(some)
+                self.queries.append(query)
+                continue
+            order.append((self.places[query], query, some))
+        if len(order) == 1 and self.error is None:
+            _, query, some = order[0]
+            for _, name in self.equal.get(query, ()):
+                add_copies(<list>some, name, copied)
+            self.found += [some, copied]
+            self.queries += [query, query]
+            return 0
+        for _, query, some in order[:]:
+            for place, name in self.equal.get(query, ()):
+                order.append((place, query, copies(<list>some, name)))
+        return self._sort(order)
+
+    cdef int _sort(self, list order) except -1:
+        """Put matches of equal queries in the order of all queries, up to one that has failed."""
+        for place, query, some in sorted(order, key=itemgetter(0)):
+            if self.error is None or place < self.places[self.failing]:
+                self.found.append(some)
+                self.queries.append(query)
         return 0
