@@ -27,7 +27,7 @@ from spaseq.errors import LimitExceeded
 from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.kb.knowledge import Knowledge
-from spaseq.nfa.counters import Holding, PlaceStanding, Standing
+from spaseq.nfa.counters import MemoryUse, PlaceCounters, AutomatonCounters
 from spaseq.nfa.match_path import Path
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
@@ -132,15 +132,15 @@ class QueryRun:
         self.native.step.at_rest()
         return save_automaton(self.native, over=self.time is None)
 
-    def standing(self) -> Standing:
+    def standing(self) -> AutomatonCounters:
         """The counters of the automaton."""
         self.native.step.at_rest()
         core, step, automaton = self.native.core, self.native.step, self.compiled.automaton
         occurrences = range(len(self.plan.occurrences))
         groups = Counter(place for place, _ in self.groups())
-        return Standing(
+        return AutomatonCounters(
             places=[
-                PlaceStanding(number, place, groups[number], **core.tables.counters(number))
+                PlaceCounters(number, place, groups[number], **core.tables.counters(number))
                 for number, place in enumerate(automaton.places)
             ],
             waiting=len(self.native.parts.awaiting()),
@@ -150,11 +150,11 @@ class QueryRun:
             untrue=list(map(step.untrue_counts, occurrences)),
         )
 
-    def held(self) -> Holding:
+    def held(self) -> MemoryUse:
         """The size of the automaton's state and of the results remembered for de-duplication."""
         state = self.state()
         remembered = len(self.output.complete) + len(self.output.shown)
-        return Holding(
+        return MemoryUse(
             nodes=sum(isinstance(item, NodeState) for item in state.graph),
             rows=len(state.kept),
             bytes=state.bytes + remembered * BYTES_PER_RESULT,
@@ -179,7 +179,7 @@ class QueryRun:
         Skips the first `since` groups and reads at most `most`, newest first.
         """
         live = [self.compiled.automaton.places[place].live.index(r) for r in registers]
-        made, numbers = self.native.parts.arrived(place, since, most)
+        made, numbers = self.native.parts.created_since(place, since, most)
         term = self.native.parts.term
         return made, [tuple([term(values[c]) for c in live]) for values in numbers]
 

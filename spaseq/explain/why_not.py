@@ -14,7 +14,7 @@ from spaseq.engine.instants import QueryRun
 from spaseq.engine.place_names import STRATEGIES, Notation
 from spaseq.explain.cost import conditions
 from spaseq.nfa.automaton import Edge
-from spaseq.nfa.counters import PlaceStanding
+from spaseq.nfa.counters import PlaceCounters
 from spaseq.nfa.native.range_tables import deciding_operator
 from spaseq.nfa.native.tables import joins_strictly
 from spaseq.plan.logical import Occurrence
@@ -148,7 +148,7 @@ class _Inquiry:
             f"rows were joined lazily when {last} occurred: {rows} examined; now {now}",
         ]
 
-    def _progress(self, state: PlaceStanding) -> str:
+    def _progress(self, state: PlaceCounters) -> str:
         if state.place.start:
             return f"started {_counted(state.joined, 'time')}"
         waiting = state.groups
@@ -158,7 +158,7 @@ class _Inquiry:
             f"{_counted(waiting, 'group')} of partial matches waiting"
         )
 
-    def _reasons(self, state: PlaceStanding) -> Iterator[str]:
+    def _reasons(self, state: PlaceCounters) -> Iterator[str]:
         for position, edge in enumerate(state.place.edges):
             yield self._needed(state, edge, self.notation.index(state.number, position))
             for number in self.notation.automaton.atoms[edge.atom].occurrences:
@@ -175,7 +175,7 @@ class _Inquiry:
                 yield from self._rejections(self.query.plan.occurrences[number])
         yield from self._refusals(state)
 
-    def _index(self, state: PlaceStanding) -> str:
+    def _index(self, state: PlaceCounters) -> str:
         edges = range(len(state.place.edges))
         names = [name for edge in edges for name in self.notation.index(state.number, edge)]
         plan, automaton = self.query.plan, self.notation.automaton
@@ -189,7 +189,7 @@ class _Inquiry:
             names.append(f"?{order[1]} {sign} {register}")
         return ", ".join(dict.fromkeys(names))
 
-    def _needed(self, state: PlaceStanding, edge: Edge, index: list[str]) -> str:
+    def _needed(self, state: PlaceCounters, edge: Edge, index: list[str]) -> str:
         parts = [f"needed: {self.notation.atom(edge.atom)}"]
         if not state.place.start:
             parts.append(f"after the last event ({STRATEGIES[state.place.operator]})")
@@ -237,7 +237,7 @@ class _Inquiry:
             if untrue:
                 yield f"{name}: {text} was not true {_counted(untrue, 'time')}"
 
-    def _refusals(self, state: PlaceStanding) -> Iterator[str]:
+    def _refusals(self, state: PlaceCounters) -> Iterator[str]:
         """Why accepted rows were not joined."""
         if state.passed_over:
             strict = joins_strictly(self.query.plan, self.notation.automaton)
@@ -247,7 +247,7 @@ class _Inquiry:
             guards = self.notation.guards(state.place.guards)
             yield f"{guards} forbade {_counted(state.forbidden, 'candidate')}"
         if state.ended:
-            guards = self.notation.guards(sighting.guard for sighting in state.place.sightings)
+            guards = self.notation.guards(eager.guard for eager in state.place.eager_guards)
             yield f"{guards} removed {_counted(state.ended, 'group')} waiting here"
         if state.outside:
             yield f"{_counted(state.outside, 'candidate')} arrived after the window had closed"
@@ -271,7 +271,7 @@ class _Inquiry:
             yield f"{times} waiting for the window to close"
 
 
-def _reached(state: PlaceStanding) -> bool:
+def _reached(state: PlaceCounters) -> bool:
     return state.place.start or bool(state.reached or state.groups)
 
 

@@ -6,7 +6,7 @@ streams by instant, and the events of one instant by the number of their stream.
 Cost: 8 bytes per event of a merged sequence; nothing for a single batch.
 """
 
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
 
 cdef class EventSequence:
@@ -16,7 +16,7 @@ cdef class EventSequence:
         cdef uint32_t i
         cdef EventBatch batch
         self.batches = list(batches)
-        self.batch_at = <PyObject**>zeroed(len(self.batches), sizeof(PyObject*))
+        self.batch_at = <PyObject**>mem_calloc(len(self.batches), sizeof(PyObject*))
         for i in range(<uint32_t>len(self.batches)):
             batch = self.batches[i]
             self.batch_at[i] = <PyObject*>batch
@@ -24,11 +24,11 @@ cdef class EventSequence:
             self.count = (<EventBatch>self.batches[0]).event_count
         else:
             self.room = 64
-            self.positions = <Position*>zeroed(self.room, sizeof(Position))
+            self.positions = <Position*>mem_calloc(self.room, sizeof(Position))
 
     def __dealloc__(self):
-        give_back(self.batch_at)
-        give_back(self.positions)
+        mem_free(self.batch_at)
+        mem_free(self.positions)
 
     def __len__(self):
         return self.count
@@ -37,7 +37,7 @@ cdef class EventSequence:
         """Append an event of a batch; the sequence has several batches."""
         if self.count == self.room:
             self.room *= 2
-            self.positions = <Position*>longer(
+            self.positions = <Position*>mem_grow(
                 self.positions, self.room, sizeof(Position), b"the order of events"
             )
         self.positions[self.count].batch = batch
@@ -98,9 +98,9 @@ def merge(batches, firsts, until):
     merged = EventSequence(given)
     if len(given) == 1:
         merged.room = 64
-        merged.positions = <Position*>zeroed(merged.room, sizeof(Position))
+        merged.positions = <Position*>mem_calloc(merged.room, sizeof(Position))
         merged.count = 0
-    next = <uint32_t*>zeroed(len(given), sizeof(uint32_t))
+    next = <uint32_t*>mem_calloc(len(given), sizeof(uint32_t))
     try:
         for i in range(<uint32_t>len(given)):
             next[i] = after[numbers[i]]
@@ -123,7 +123,7 @@ def merge(batches, firsts, until):
         for i in range(<uint32_t>len(given)):
             after[numbers[i]] = next[i]
     finally:
-        give_back(next)
+        mem_free(next)
     return merged, after
 
 

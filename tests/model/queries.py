@@ -22,7 +22,7 @@ from spaseq.engine.residual_filters import linked
 from spaseq.errors import LimitExceeded
 from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
-from spaseq.nfa.counters import Holding, Standing
+from spaseq.nfa.counters import MemoryUse, AutomatonCounters
 from spaseq.nfa.match_path import Path, Row
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event
@@ -60,9 +60,9 @@ class PlainQueryRun(QueryRun):
         plain = self.automaton
         return self.shed_before + plain.shed_matches + sum(s.shed for s in plain.places)
 
-    def standing(self) -> Standing:
+    def standing(self) -> AutomatonCounters:
         plain = self.automaton
-        return Standing(
+        return AutomatonCounters(
             places=[state.standing() for state in plain.places],
             waiting=len(plain.waiting),
             waited=plain.waited,
@@ -71,9 +71,9 @@ class PlainQueryRun(QueryRun):
             untrue=[acceptor.untrue for acceptor in plain.acceptors],
         )
 
-    def held(self) -> Holding:
+    def held(self) -> MemoryUse:
         """Only what can be compared with the core is counted."""
-        return Holding(nodes=0, rows=0, bytes=0)
+        return MemoryUse(nodes=0, rows=0, bytes=0)
 
     def groups(self) -> Iterator[tuple[int, Sequence[Any]]]:
         for state in self.automaton.places:

@@ -7,7 +7,7 @@ from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 from spaseq.gpm.native._summary_graph cimport SummaryGraph, present_in
 from spaseq.gpm.native._matcher cimport NativeMatcher
 from spaseq.nfa.native._automaton cimport Audience, AutomatonCore
-from spaseq.nfa.native._program cimport Way
+from spaseq.nfa.native._program cimport EdgeRef
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._window_terms cimport WindowTerms
 
@@ -28,7 +28,7 @@ cdef struct Reader:
     uint32_t end
     uint32_t stream
     uint64_t places     # the places that wait for its rows, see `bit_of_place`
-    Audience those      # its awaited GPMs at the last call of `attend`
+    Audience audience   # its awaited GPMs at the last call of `attend`
     bint open           # some GPM is awaited, or every row is tracked
     uint64_t needed     # the views without which there is no row, see `bit_of`
     bint lone           # a single triple pattern that can match an event of one triple directly
@@ -61,9 +61,9 @@ cdef class Dispatch:
     cdef Audible here               # the readers of the current stream
     cdef uint32_t* gpms
     cdef uint32_t* awaited          # storage of all audiences; `ways` likewise
-    cdef Way** ways
+    cdef EdgeRef** ways
     cdef bint* waits                # per GPM in `gpms`
-    cdef uint64_t turned            # places that `attend` has dealt with, see `OpenInstant.turned`
+    cdef uint64_t turned            # places that `attend` has dealt with, see `OpenInstant.changed_places`
     cdef bint attentive             # the awaited patterns of `here` are up to date
     cdef uint64_t* unsettled        # of the current stream
 
@@ -124,7 +124,7 @@ cdef inline uint32_t pass_by(
     cdef int64_t micros = self.core.window.micros if self.core.window.now >= 0 else INT64_MIN
     cdef uint64_t view, found = 0
     cdef uint32_t first = index
-    if self.core.instant.turned or not self.attentive:
+    if self.core.instant.changed_places or not self.attentive:
         self.attend()
     while event < last and event.domain == domain and event.ordinal == 0 and (
         event.micros > micros

@@ -15,7 +15,7 @@ comparisons if all relevant triples are in one view and there are at most `WORD`
 
 from spaseq.gpm.native._summary_graph cimport bit_of
 from spaseq.nfa.native._window cimport tick
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 
 
 cdef class Dispatch:
@@ -39,14 +39,14 @@ cdef class Dispatch:
         self._list_readers(readers, matchers)
 
     def __dealloc__(self):
-        give_back(self.readers)
-        give_back(self.streams)
-        give_back(self.of_views)
-        give_back(self.unsettled_of)
-        give_back(self.gpms)
-        give_back(self.awaited)
-        give_back(self.ways)
-        give_back(self.waits)
+        mem_free(self.readers)
+        mem_free(self.streams)
+        mem_free(self.of_views)
+        mem_free(self.unsettled_of)
+        mem_free(self.gpms)
+        mem_free(self.awaited)
+        mem_free(self.ways)
+        mem_free(self.waits)
 
     cdef int _list_readers(self, readers, matchers) except -1:
         cdef uint32_t i, bit, listed = 0, ways = 0
@@ -55,16 +55,16 @@ cdef class Dispatch:
         cdef Audible* stream
         cdef size_t most = sum(map(len, readers))
         self.stream_count = <uint32_t>len(readers)
-        self.unsettled_of = <uint64_t*>zeroed(self.stream_count, sizeof(uint64_t))
-        self.readers = <Reader*>zeroed(most, sizeof(Reader))
-        self.streams = <Audible*>zeroed(len(readers), sizeof(Audible))
-        self.of_views = <uint64_t*>zeroed(len(readers) * (WORD + 1), sizeof(uint64_t))
-        self.gpms = <uint32_t*>zeroed(most, sizeof(uint32_t))
-        self.awaited = <uint32_t*>zeroed(most, sizeof(uint32_t))
-        self.ways = <Way**>zeroed(
-            sum([self.core.way_count(gpm) for gpms in readers for gpm in gpms]), sizeof(Way*)
+        self.unsettled_of = <uint64_t*>mem_calloc(self.stream_count, sizeof(uint64_t))
+        self.readers = <Reader*>mem_calloc(most, sizeof(Reader))
+        self.streams = <Audible*>mem_calloc(len(readers), sizeof(Audible))
+        self.of_views = <uint64_t*>mem_calloc(len(readers) * (WORD + 1), sizeof(uint64_t))
+        self.gpms = <uint32_t*>mem_calloc(most, sizeof(uint32_t))
+        self.awaited = <uint32_t*>mem_calloc(most, sizeof(uint32_t))
+        self.ways = <EdgeRef**>mem_calloc(
+            sum([self.core.way_count(gpm) for gpms in readers for gpm in gpms]), sizeof(EdgeRef*)
         )
-        self.waits = <bint*>zeroed(most, sizeof(bint))
+        self.waits = <bint*>mem_calloc(most, sizeof(bint))
         reader = self.readers
         for i, gpms in enumerate(readers):
             stream = &self.streams[i]
@@ -82,8 +82,8 @@ cdef class Dispatch:
                         not self.core.tables.tracked and (<NativeMatcher>matcher).single_step
                     )
                 reader.first, reader.stream = listed, i
-                reader.those.gpms = self.awaited + listed
-                reader.those.ways = self.ways + ways
+                reader.audience.gpms = self.awaited + listed
+                reader.audience.ways = self.ways + ways
                 for gpm in together:
                     self.gpms[listed] = gpm
                     reader.places |= self.core.places_of(gpm)
@@ -114,32 +114,32 @@ cdef class Dispatch:
         cdef uint64_t bit = 1
         cdef bint all = self.core.lazy_join.lazy or not self.attentive
         while reader < self.here.end:
-            if all or reader.places & self.core.instant.turned:
+            if all or reader.places & self.core.instant.changed_places:
                 self.attend_to(reader)
                 self.here.open = self.here.open & ~bit | bit * <uint64_t>reader.open
             bit <<= 1
             reader += 1
-        self.turned |= self.core.instant.turned
-        self.core.instant.turned, self.attentive = 0, True
+        self.changed_places |= self.core.instant.changed_places
+        self.core.instant.changed_places, self.attentive = 0, True
         return 0
 
     cdef int attend_to(self, Reader* reader) noexcept nogil:
         """List the GPMs of a reader that partial matches wait for, with their transitions."""
         cdef uint32_t i
         cdef bint waits
-        reader.those.count = reader.those.way_count = 0
+        reader.audience.count = reader.audience.way_count = 0
         for i in range(reader.first, reader.end):
             waits = self.core.waits(self.gpms[i])
             if waits != self.waits[i]:
                 self._settle_reader(reader)
                 self.waits[i] = waits
             if waits:
-                reader.those.gpms[reader.those.count] = self.gpms[i]
-                reader.those.count += 1
-                reader.those.way_count += self.core.list_ways(
-                    self.gpms[i], reader.those.ways + reader.those.way_count
+                reader.audience.gpms[reader.audience.count] = self.gpms[i]
+                reader.audience.count += 1
+                reader.audience.way_count += self.core.list_ways(
+                    self.gpms[i], reader.audience.ways + reader.audience.way_count
                 )
-        reader.open = reader.those.count != 0 or self.core.tables.tracked
+        reader.open = reader.audience.count != 0 or self.core.tables.tracked
         return 0
 
     cdef int settle(self) noexcept nogil:
@@ -170,7 +170,7 @@ cdef class Dispatch:
         cdef uint64_t events = unsettled - reader.settled
         for i in range(reader.first, reader.end):
             if not self.waits[i]:
-                self.core.came_early(self.gpms[i], events)
+                self.core.count_early_events(self.gpms[i], events)
         if reader.matcher != NULL and reader.open and not reader.shared:
             (<NativeMatcher>reader.matcher).count_skipped(events - reader.read)
         reader.read, reader.settled = 0, unsettled
@@ -178,8 +178,8 @@ cdef class Dispatch:
 
     cdef int pass_time(self, int64_t micros) except -1 nogil:
         """Advance the time over a run of events that no reader wants, to the last one's."""
-        self.window.reach(micros)
+        self.window.advance_to(micros)
         tick(self.core.window, micros)
-        self.core.event.turn += 1
+        self.core.event.match_generation += 1
         self.core.tecs.begin(self.core.window.now, self.core.window.reach)
         return 0

@@ -93,7 +93,7 @@ cdef class NativeStep:
     ) except -1 nogil:
         """Feed the row of a lone reader in an event of one triple."""
         if matcher.match_single_triple(self.batch, self.index):
-            self.core.feed(&reader.those, matcher.result.cells, matcher.columns)
+            self.core.feed_row(&reader.audience, matcher.result.cells, matcher.columns)
         return 0
     cdef int _read_lone(
         self, Dispatch dispatch, uint32_t index, uint32_t file, uint64_t readers

@@ -19,9 +19,9 @@ from spaseq.nfa.native._earliest cimport Earliest
 from spaseq.nfa.native._tecs cimport Node
 from spaseq.rdf._batch cimport EventRecord
 from spaseq.rdf._dictionary cimport text_of
-from spaseq.rdf._effort cimport SPELL, heed
+from spaseq.rdf._effort cimport STEPS_PER_CLOCK_READ, check_signals
 from spaseq.rdf._intervals cimport Box
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._terms cimport WINDOWED
 
 from collections import OrderedDict
@@ -99,7 +99,7 @@ cdef int _valuing(
     if found.kind == ERROR:
         return 0
     if found.term:
-        value[0] = step.window.keep(step.batch, found.term)
+        value[0] = step.window.intern(step.batch, found.term)
     else:
         write_term(found, &expression.scratch)
         value[0] = step.aggregates.known(found.whole, found.whole_size)
@@ -165,8 +165,8 @@ cdef class NativeStep:
         self.apart = window is not patterns.window
         self.tasks = list(tasks)
         self.matchers = [patterns.wholly_native(task) for task in tasks]
-        self.native = <PyObject**>zeroed(len(tasks), sizeof(PyObject*))
-        self.manners = <uint8_t*>zeroed(len(tasks), sizeof(uint8_t))
+        self.native = <PyObject**>mem_calloc(len(tasks), sizeof(PyObject*))
+        self.manners = <uint8_t*>mem_calloc(len(tasks), sizeof(uint8_t))
         self.recalls = OrderedDict()
         for i, matcher in enumerate(self.matchers):
             self.native[i] = <PyObject*>matcher
@@ -175,7 +175,7 @@ cdef class NativeStep:
                 self.manners[i] |= Manner.IN_PYTHON
                 columns = patterns.patterns[self.tasks[i]].program.variables
                 width = max(width, <uint32_t>len(columns))
-        self.row = <term_t*>zeroed(width, sizeof(term_t))
+        self.row = <term_t*>mem_calloc(width, sizeof(term_t))
         self._link_tests(self.graph.dictionary, filters)
         self.aggregates = aggregates
         self.assigned = [
@@ -186,7 +186,7 @@ cdef class NativeStep:
             ]
             for some in assigned
         ]
-        self.assigned_first = <uint32_t*>zeroed(len(self.assigned), sizeof(uint32_t))
+        self.assigned_first = <uint32_t*>mem_calloc(len(self.assigned), sizeof(uint32_t))
         for i in range(1, <uint32_t>len(self.assigned)):
             self.assigned_first[i] = self.assigned_first[i - 1] + <uint32_t>len(
                 self.assigned[i - 1]
@@ -201,7 +201,7 @@ cdef class NativeStep:
         self.conditions.context = <void*>self
         self.conditions.instant = -1
         core.tables.conditions = &self.conditions
-        self.steady = not core.unsteady() and self.graph.deriver is None
+        self.steady = not core.needs_every_instant() and self.graph.deriver is None
         # Guards are decided between events as well, without a batch.
         self.idle = EventBatch(self.graph.dictionary)
         self.idle.window = &self.window.store
@@ -219,9 +219,9 @@ cdef class NativeStep:
         ]
         tests = [test for some in self.filters for test in some]
         self.others = [None if isinstance(test, Expression) else test for test in tests]
-        self.tests = <PyObject**>zeroed(len(tests), sizeof(PyObject*))
-        self.untrue = <uint64_t*>zeroed(len(tests), sizeof(uint64_t))
-        self.test_first = <uint32_t*>zeroed(len(self.filters) + 1, sizeof(uint32_t))
+        self.tests = <PyObject**>mem_calloc(len(tests), sizeof(PyObject*))
+        self.untrue = <uint64_t*>mem_calloc(len(tests), sizeof(uint64_t))
+        self.test_first = <uint32_t*>mem_calloc(len(self.filters) + 1, sizeof(uint32_t))
         for i, test in enumerate(tests):
             if self.others[i] is None:
                 self.tests[i] = <PyObject*>test
@@ -232,13 +232,13 @@ cdef class NativeStep:
         return 0
 
     def __dealloc__(self):
-        give_back(self.assigned_first)
-        give_back(self.native)
-        give_back(self.manners)
-        give_back(self.row)
-        give_back(self.tests)
-        give_back(self.untrue)
-        give_back(self.test_first)
+        mem_free(self.assigned_first)
+        mem_free(self.native)
+        mem_free(self.manners)
+        mem_free(self.row)
+        mem_free(self.tests)
+        mem_free(self.untrue)
+        mem_free(self.test_first)
 
     def untrue_counts(self, uint32_t occurrence):
         """Per residual filter of an occurrence: how often it was the first that was not true.
@@ -337,10 +337,10 @@ cdef class NativeStep:
             self.recall(self.core.window.now, self.stream, self._event())
         if self.core.tables.tracked:
             for row in rows:
-                self.core.partitions.note(self.batch, gpm, self._encoded(row))
-        if reader.those.count:
+                self.core.partitions.record_event(self.batch, gpm, self._encoded(row))
+        if reader.audience.count:
             for row in kept:
-                self.core.feed(&reader.those, self._encoded(row), <uint32_t>len(row))
+                self.core.feed_row(&reader.audience, self._encoded(row), <uint32_t>len(row))
         return True
 
     cdef term_t* _encoded(self, row) except NULL:
@@ -390,7 +390,7 @@ cdef class NativeStep:
         """Match an event against the awaited patterns, and feed its rows.
 
         `present`: the views in which it has triples, see `bit_of`, or `ANY`. `again`: it is fed a
-        second time, after `relieve` has undone the first attempt.
+        second time, after `undo_event` has undone the first attempt.
         """
         cdef uint64_t readers
         cdef Reader* first
@@ -401,17 +401,17 @@ cdef class NativeStep:
         cdef bint single = present != ANY and event.end - event.first == 1
         self.index = index
         if self.core.window.counted and not again:
-            self.core.window.count()
+            self.core.window.count_event()
         while True:
             presented = False
             last = dispatch.here.first
-            if self.core.instant.turned or self.core.lazy_join.lazy or not dispatch.attentive:
+            if self.core.instant.changed_places or self.core.lazy_join.lazy or not dispatch.attentive:
                 dispatch.attend()
             while last < dispatch.here.end:
                 first, last = last, last + min(WORD, dispatch.here.end - last)
                 readers = wanted(first, last, present)
                 if readers and not presented:
-                    self.core.present(self.batch, index, stream, file)
+                    self.core.begin_event(self.batch, index, stream, file)
                     presented = True
                 while readers:
                     reader = first + lowest_bit(readers)
@@ -422,9 +422,9 @@ cdef class NativeStep:
                         self.feed_loaded(reader)
                     readers &= readers - 1
             dispatch.unsettled[0] += not again
-            if not presented or not self.core.event.spent:
+            if not presented or not self.core.event.out_of_steps:
                 return 0
-            self.core.relieve()
+            self.core.undo_event()
             again = True
 
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil:
@@ -444,9 +444,9 @@ cdef class NativeStep:
             row = row_at(matcher.result, i)
             if self.core.tables.tracked:
                 for j in range(reader.first, reader.end):
-                    self.core.partitions.note(self.batch, self.dispatch.gpms[j], row)
-            if matcher.passed[i] and reader.those.count:
-                self.core.feed(&reader.those, row, matcher.columns)
+                    self.core.partitions.record_event(self.batch, self.dispatch.gpms[j], row)
+            if matcher.passed[i] and reader.audience.count:
+                self.core.feed_row(&reader.audience, row, matcher.columns)
         return 0
 
     cdef int _read_lone(
@@ -455,7 +455,7 @@ cdef class NativeStep:
         """Feed the rows of an event of one triple, for readers that `are_lone`."""
         cdef Reader* reader
         self.index = index
-        self.core.present(self.batch, index, self.stream, file)
+        self.core.begin_event(self.batch, index, self.stream, file)
         while readers:
             reader = dispatch.here.first + lowest_bit(readers)
             reader.read += 1
@@ -467,7 +467,7 @@ cdef class NativeStep:
     cdef int come(self, int64_t position) except -1 nogil:
         """Count one event, for a window of events; `position` is its number in the run."""
         self.had += 1
-        return self.window.move_to(self.had if self.apart else position)
+        return self.window.advance_epochs(self.had if self.apart else position)
 
     cdef bint is_current(self, EventBatch batch) noexcept nogil:
         """Whether the term numbers of a batch agree with those of the patterns."""
@@ -535,12 +535,12 @@ cdef class NativeStep:
                 position += 1
                 self.come(position)
             else:
-                self.window.reach(event.micros)
+                self.window.advance_to(event.micros)
             core.begin_instant(event.micros)
             if lone:
                 self._read_lone(dispatch, index, file, readers)
-                if core.event.spent:
-                    core.relieve()
+                if core.event.out_of_steps:
+                    core.undo_event()
                     self.event(dispatch, index, stream, file, present, True)
             else:
                 if known and present == ANY:
@@ -590,7 +590,7 @@ cdef class NativeStep:
                     if self.core.instant.accepted_count == 0:
                         continue
                     if earliest is not None:
-                        earliest.choose()
+                        earliest.select()
                         found += min(earliest.chosen_count, earliest.most)
                     else:
                         found += self._count_accepted(skip, most, &witnesses)
@@ -602,7 +602,7 @@ cdef class NativeStep:
         self, uint64_t most, uint64_t* witnesses
     ) except? 0xFFFFFFFFFFFFFFFF nogil:
         """Count matches of the walk, up to `most` and to the next check of signals."""
-        return self.core.transitions.walk.pass_on(min(most, <uint64_t>SPELL), witnesses)
+        return self.core.transitions.walk.advance_by(min(most, <uint64_t>STEPS_PER_CLOCK_READ), witnesses)
 
     cdef uint64_t _count_accepted(
         self, bint skip, uint64_t most, uint64_t* witnesses
@@ -611,13 +611,13 @@ cdef class NativeStep:
         cdef uint64_t found = 0
         cdef uint32_t i
         cdef Node* end
-        self.core.event.turn += 1
+        self.core.event.match_generation += 1
         for i in range(self.core.instant.accepted_count):
             end = self.core.instant.accepted[i]
             self.core.transitions.walk.begin(end, self.core.since_at(end))
             found += self._count_some(most - found, witnesses)
-            while found < most and self.core.transitions.walk.goes_on():
-                heed()
+            while found < most and self.core.transitions.walk.has_next():
+                check_signals()
                 found += self._count_some(most - found, witnesses)
         if skip:
             self.core.skip_past(self.core.instant.accepted_count)

@@ -23,7 +23,7 @@ from spaseq.engine.native._dispatch cimport ANY
 from spaseq.engine.native._query_index cimport mark_event, next_marked
 from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._batch cimport EventRecord
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
 
 cdef int64_t closing_of(Window window, int64_t start) noexcept nogil:
@@ -74,24 +74,24 @@ cdef class MultiDriver:
         self._set_shared()
 
     def __dealloc__(self):
-        give_back(self.members)
-        give_back(self.locals)
-        give_back(self.seen)
-        give_back(self.post_first)
-        give_back(self.matchers)
-        give_back(self.shared)
-        give_back(self.share_of)
-        give_back(self.states)
-        give_back(self.groups)
-        give_back(self.group_streams)
-        give_back(self.group_reads)
-        give_back(self.opened)
-        give_back(self.touched)
-        give_back(self.deadlines)
-        give_back(self.ready)
-        give_back(self.ready_flags)
-        give_back(self.batch_streams)
-        give_back(self.batch_files)
+        mem_free(self.members)
+        mem_free(self.locals)
+        mem_free(self.seen)
+        mem_free(self.post_first)
+        mem_free(self.matchers)
+        mem_free(self.shared)
+        mem_free(self.share_of)
+        mem_free(self.states)
+        mem_free(self.groups)
+        mem_free(self.group_streams)
+        mem_free(self.group_reads)
+        mem_free(self.opened)
+        mem_free(self.touched)
+        mem_free(self.deadlines)
+        mem_free(self.ready)
+        mem_free(self.ready_flags)
+        mem_free(self.batch_streams)
+        mem_free(self.batch_files)
 
     # ---------------------------------------------------------------- linking
 
@@ -101,15 +101,15 @@ cdef class MultiDriver:
         cdef Member* member
         self.query_count = count
         self.steps = [step for step, _, _ in queries]
-        self.members = <Member*>zeroed(count, sizeof(Member))
-        self.locals = <uint32_t*>zeroed(count * <size_t>self.stream_count, sizeof(uint32_t))
-        self.seen = <uint64_t*>zeroed(count * <size_t>self.stream_count, sizeof(uint64_t))
-        self.states = <StreamState*>zeroed(self.stream_count, sizeof(StreamState))
-        self.opened = <uint32_t*>zeroed(count, sizeof(uint32_t))
-        self.touched = <uint32_t*>zeroed(count, sizeof(uint32_t))
-        self.deadlines = <Deadline*>zeroed(count, sizeof(Deadline))
-        self.ready = <uint32_t*>zeroed(count, sizeof(uint32_t))
-        self.ready_flags = <uint8_t*>zeroed(count, 1)
+        self.members = <Member*>mem_calloc(count, sizeof(Member))
+        self.locals = <uint32_t*>mem_calloc(count * <size_t>self.stream_count, sizeof(uint32_t))
+        self.seen = <uint64_t*>mem_calloc(count * <size_t>self.stream_count, sizeof(uint64_t))
+        self.states = <StreamState*>mem_calloc(self.stream_count, sizeof(StreamState))
+        self.opened = <uint32_t*>mem_calloc(count, sizeof(uint32_t))
+        self.touched = <uint32_t*>mem_calloc(count, sizeof(uint32_t))
+        self.deadlines = <Deadline*>mem_calloc(count, sizeof(Deadline))
+        self.ready = <uint32_t*>mem_calloc(count, sizeof(uint32_t))
+        self.ready_flags = <uint8_t*>mem_calloc(count, 1)
         for i, (step, reads, waits) in enumerate(queries):
             member = &self.members[i]
             member.step = <PyObject*>step
@@ -131,9 +131,9 @@ cdef class MultiDriver:
             known.setdefault(frozenset(some), len(known)) for some in reads
         ]
         self.group_count = <uint32_t>len(known)
-        self.groups = <StreamGroup*>zeroed(self.group_count, sizeof(StreamGroup))
-        self.group_streams = <uint32_t*>zeroed(sum(map(len, known)), sizeof(uint32_t))
-        self.group_reads = <bint*>zeroed(
+        self.groups = <StreamGroup*>mem_calloc(self.group_count, sizeof(StreamGroup))
+        self.group_streams = <uint32_t*>mem_calloc(sum(map(len, known)), sizeof(uint32_t))
+        self.group_reads = <bint*>mem_calloc(
             self.group_count * <size_t>self.stream_count, sizeof(bint)
         )
         for some, number in known.items():
@@ -159,7 +159,7 @@ cdef class MultiDriver:
         for i in range(self.query_count):
             readers += (<Dispatch>self.members[i].dispatch).reader_count + 1
         self.reader_count = readers
-        self.post_first = <uint32_t*>zeroed(readers + 1, sizeof(uint32_t))
+        self.post_first = <uint32_t*>mem_calloc(readers + 1, sizeof(uint32_t))
         readers = 0
         for i in range(self.query_count):
             dispatch = <Dispatch>self.members[i].dispatch
@@ -200,13 +200,13 @@ cdef class MultiDriver:
             if len(queries) > 1:
                 matchers[address] = len(matchers)
         self.matcher_count = <uint32_t>len(matchers)
-        self.matchers = <SharedMatcher*>zeroed(self.matcher_count, sizeof(SharedMatcher))
-        self.shared = <SharedReader*>zeroed(
+        self.matchers = <SharedMatcher*>mem_calloc(self.matcher_count, sizeof(SharedMatcher))
+        self.shared = <SharedReader*>mem_calloc(
             self.matcher_count * <size_t>self.stream_count, sizeof(SharedReader)
         )
         for address, number in matchers.items():
             self.matchers[number].matcher = <PyObject*><size_t>address
-        self.share_of = <uint32_t*>zeroed(self.reader_count, sizeof(uint32_t))
+        self.share_of = <uint32_t*>mem_calloc(self.reader_count, sizeof(uint32_t))
         for i in range(self.query_count):
             dispatch = <Dispatch>self.members[i].dispatch
             for j in range(dispatch.reader_count):
@@ -284,7 +284,7 @@ cdef class MultiDriver:
         cdef Member* member = &self.members[query]
         step.at_rest()
         dispatch.settle_all()
-        dispatch.turned = 0
+        dispatch.changed_places = 0
         member.selected = NO_STREAM
         for i in range(self.stream_count):
             self.seen[query * <size_t>self.stream_count + i] = self.states[i].events
@@ -373,10 +373,10 @@ cdef class MultiDriver:
         cdef uint32_t count = <uint32_t>len(events.batches)
         if count > self.batch_room:
             self.batch_room = 2 * count
-            self.batch_streams = <uint32_t*>longer(
+            self.batch_streams = <uint32_t*>mem_grow(
                 self.batch_streams, self.batch_room, sizeof(uint32_t), b"the batches of a run"
             )
-            self.batch_files = <uint32_t*>longer(
+            self.batch_files = <uint32_t*>mem_grow(
                 self.batch_files, self.batch_room, sizeof(uint32_t), b"the batches of a run"
             )
         for i in range(count):
@@ -607,9 +607,9 @@ cdef class MultiDriver:
         self, uint32_t query, Dispatch dispatch, AutomatonCore core
     ) except -1 nogil:
         """Update the entries of a query if its awaited patterns may have changed."""
-        core.instant.turned |= dispatch.turned
-        dispatch.turned = 0
-        if core.instant.turned and self.members[query].steady:
+        core.instant.changed_places |= dispatch.changed_places
+        dispatch.changed_places = 0
+        if core.instant.changed_places and self.members[query].steady:
             self._attend(query, dispatch, core, False)
         return 0
 
@@ -679,7 +679,7 @@ cdef class MultiDriver:
         self._count_passed(query, dispatch)
         for i in range(dispatch.reader_count):
             reader = &dispatch.readers[i]
-            if not all and not reader.places & core.instant.turned:
+            if not all and not reader.places & core.instant.changed_places:
                 continue
             was_open = reader.open and not all
             dispatch.attend_to(reader)
@@ -690,7 +690,7 @@ cdef class MultiDriver:
                     self.index.insert(j)
                 else:
                     self.index.remove(j)
-        core.instant.turned, dispatch.attentive = 0, True
+        core.instant.changed_places, dispatch.attentive = 0, True
         return 0
 
     cdef int _count_passed(self, uint32_t query, Dispatch dispatch) noexcept nogil:

@@ -10,7 +10,7 @@ every event, is in the list of its stream.
 Cost of an event: constant per triple, and one step per query listed under its keys.
 """
 
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
 
 cdef class QueryIndex:
@@ -32,10 +32,10 @@ cdef class QueryIndex:
         self.stream_count = streams
         self.known = max([key[0] for _, _, key in posts if key is not None], default=0) + 1
         self.group_count = (queries >> 12) + 1
-        self.marks = <uint64_t*>zeroed(<size_t>self.group_count << 6, sizeof(uint64_t))
-        self.groups = <uint64_t*>zeroed(self.group_count, sizeof(uint64_t))
-        self.kinds = <uint8_t*>zeroed(streams * <size_t>self.known, 1)
-        self.by_predicate = <uint32_t*>zeroed(streams * <size_t>self.known, sizeof(uint32_t))
+        self.marks = <uint64_t*>mem_calloc(<size_t>self.group_count << 6, sizeof(uint64_t))
+        self.groups = <uint64_t*>mem_calloc(self.group_count, sizeof(uint64_t))
+        self.kinds = <uint8_t*>mem_calloc(streams * <size_t>self.known, 1)
+        self.by_predicate = <uint32_t*>mem_calloc(streams * <size_t>self.known, sizeof(uint32_t))
         self._allocate(<uint32_t>len(posts), <uint32_t>len(posts) + 1 + streams)
         for i, (query, stream, key) in enumerate(posts):
             post = &self.posts[i]
@@ -46,25 +46,25 @@ cdef class QueryIndex:
         cdef uint32_t i
         if self.lists != NULL:
             for i in range(self.list_count):
-                give_back(self.lists[i].items)
-        give_back(self.lists)
-        give_back(self.posts)
-        give_back(self.slots)
-        give_back(self.kinds)
-        give_back(self.by_predicate)
-        give_back(self.marks)
-        give_back(self.groups)
+                mem_free(self.lists[i].items)
+        mem_free(self.lists)
+        mem_free(self.posts)
+        mem_free(self.slots)
+        mem_free(self.kinds)
+        mem_free(self.by_predicate)
+        mem_free(self.marks)
+        mem_free(self.groups)
 
     cdef int _allocate(self, uint32_t posts, uint32_t lists) except -1:
         cdef uint32_t size = 16
         while size < 2 * posts:
             size *= 2
         self.post_count = posts
-        self.posts = <Post*>zeroed(posts, sizeof(Post))
+        self.posts = <Post*>mem_calloc(posts, sizeof(Post))
         # List 0 is always empty; the next ones have what every event of a stream concerns.
-        self.lists = <Postings*>zeroed(lists, sizeof(Postings))
+        self.lists = <Postings*>mem_calloc(lists, sizeof(Postings))
         self.list_count = 1 + self.stream_count
-        self.slots = <KeySlot*>zeroed(size, sizeof(KeySlot))
+        self.slots = <KeySlot*>mem_calloc(size, sizeof(KeySlot))
         self.slot_mask = size - 1
         return 0
 
@@ -107,7 +107,7 @@ cdef class QueryIndex:
             return 0
         if listed.count == listed.room:
             listed.room = 2 * listed.room + 4
-            listed.items = <Item*>longer(
+            listed.items = <Item*>mem_grow(
                 listed.items, listed.room, sizeof(Item), b"the queries that wait for an event"
             )
         listed.items[listed.count] = Item(number, post.query)

@@ -25,7 +25,7 @@ from spaseq.nfa.automaton import Link
 from spaseq.nfa.match_path import Key, Path, Step, Witnessed
 from spaseq.nfa.native import tables as automaton_tables
 from spaseq.nfa.native._automaton import AutomatonCore
-from spaseq.nfa.native._complete import due, take
+from spaseq.nfa.native._complete import pop_closed, pop_complete
 from spaseq.nfa.native._earliest import Earliest
 from spaseq.nfa.native._selection import Best
 from spaseq.nfa.native._snapshot import CoreParts
@@ -233,11 +233,11 @@ class NativeRun:
         if len(self._events) > EVENTS_REMEMBERED:
             self._events.clear()
         if self.best is None or one:
-            for start, steps, label in take(self.core, self.step_of, one):
+            for start, steps, label in pop_complete(self.core, self.step_of, one):
                 yield self._path(start, steps, label)
             return
         known: dict[int, Step] = {}
-        for start, labels in self.best.take():
+        for start, labels in self.best.pop_selected():
             for label in labels:
                 if label not in known:
                     known[label] = self.step_of((label,))
@@ -248,7 +248,7 @@ class NativeRun:
         self.step.at_rest()
         closed: dict[int, list[Path]] = {}
         self._labels.clear()
-        for micros, matches in due(self.core, before, self.step_of):
+        for micros, matches in pop_closed(self.core, before, self.step_of):
             paths = [self._path(start, steps, label) for start, steps, label in matches]
             closed.setdefault(self.clock.closing(micros), []).extend(paths)
         for closing, paths in closed.items():
