@@ -19,12 +19,13 @@ from spaseq.engine.limit_errors import OnLimit
 from spaseq.engine.python_graphs import facts_of
 from spaseq.errors import EventError, SpaseqError
 from spaseq.io.formats import Shape
-from spaseq.io.merge import merge
+from spaseq.io.merge import Merge, merge
 from spaseq.io.read_options import ReadOptions, TimeDomain, log_warning
 from spaseq.io.sinks import Sink
 from spaseq.io.source import Source
 from spaseq.program import Program, compile_queries
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.time import TimePrecision, from_value
@@ -38,7 +39,9 @@ BATCH = 256
 class Engine(Protocol):
     """The part of `Run` that the loop uses."""
 
-    def push_batch(self, events: Iterable[Event] | EventBatch) -> Iterable[Match]: ...
+    def push_batch(
+        self, events: Iterable[Event] | EventBatch | EventSequence
+    ) -> Iterable[Match]: ...
 
     def finish(self) -> Iterable[Match]: ...
 
@@ -101,11 +104,18 @@ def matches(
             yield match
         seen += len(some)
         if observe is not None and len(some):
-            last = EncodedEvent(some, len(some) - 1) if isinstance(some, EventBatch) else some[-1]
-            observe(Progress(seen, matched, last))
+            observe(Progress(seen, matched, _last(some)))
         if failure is not None:
             raise failure
     yield from run.finish()
+
+
+def _last(events: Sequence[Event] | EventBatch | EventSequence) -> Event:
+    if isinstance(events, EventBatch):
+        return EncodedEvent(events, len(events) - 1)
+    if isinstance(events, EventSequence):
+        return EncodedEvent(*events.position(len(events) - 1))
+    return events[-1]
 
 
 def pump(
@@ -127,13 +137,17 @@ def pump(
 
 def _batches(
     events: Iterable[Event], size: int
-) -> Iterator[tuple[Sequence[Event] | EventBatch, SpaseqError | None]]:
+) -> Iterator[tuple[Sequence[Event] | EventBatch | EventSequence, SpaseqError | None]]:
     """The events in lists of `size`; the last one is paired with the error that ended them, if any.
 
-    A source that encodes its events returns its own batches.
+    Sources that encode their events return their own batches, or sequences merged of them.
     """
+    batches: Iterable[EventBatch | EventSequence] | None = None
     if isinstance(events, Source) and events.relevance is not None:
         batches = events.batches()
+    elif isinstance(events, Merge) and size > 1 and events.encodes:
+        batches = events.sequences()
+    if batches is not None:
         try:
             for encoded in batches:
                 yield encoded, None

@@ -93,6 +93,23 @@ def test_match_events(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(shown) == 10
 
 
+def test_many_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [
+            *(sys.executable, str(ROOT / "benchmarks" / "many" / "queries.py")),
+            *("--events", "1000", "--repeat", "1", "--check"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    title, _, *rows = result.stdout.splitlines()
+    assert title.startswith("1,000 events")
+    assert len(rows) == 7
+    assert rows[0].startswith("1 query, wants 1 event in 10 ")
+
+
 def test_window_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     result = subprocess.run(

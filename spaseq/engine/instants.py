@@ -63,7 +63,10 @@ def _reporting(
 
 
 class QueryRun:
-    """The state of one query."""
+    """The state of one query. `files` numbers the files; the queries of a run share it."""
+
+    on_core = True
+    """Whether the compiled core evaluates the query."""
 
     def __init__(
         self,
@@ -71,10 +74,12 @@ class QueryRun:
         kb: CurrentGraphs,
         matchers: Matchers,
         limits: Limits = NO_LIMITS,
+        files: dict[str, int] | None = None,
     ):
         plan = compiled.plan
         self.limits = limits
         self.plan = plan
+        self._files = files
         self.compiled = compiled
         self._kb = kb
         self._registers = RegisterFile(plan, RunningAggregates())
@@ -118,7 +123,9 @@ class QueryRun:
     # ------------------------------------------------------------------ state
 
     def _on_the_core(self, matchers: Matchers) -> NativeRun:
-        return native_run(self.compiled, self._registers, self._occurrences, matchers, self.limits)
+        return native_run(
+            self.compiled, self._registers, self._occurrences, matchers, self.limits, self._files
+        )
 
     def state(self) -> AutomatonState:
         """The state of the automaton as plain data; the automaton does not change."""
@@ -234,6 +241,10 @@ class QueryRun:
             self._close_timestamp(rows, found)
         else:
             domain = self.domain
+        self.close_windows(before, domain, found)
+
+    def close_windows(self, before: int | None, domain: str, found: list[Match]) -> None:
+        """Add the waiting matches whose windows close before a time, or all, to `found`."""
         for closing, paths in self.native.due(before):
             self._emit(paths, from_micros(closing, domain), found)
 
@@ -256,7 +267,7 @@ class QueryRun:
         after = self.native.step.run(batch, first, *numbers, position)
         if after > first:
             time = self.advance_to(batch, after)
-            return after, self._completed(time)
+            return after, self.completed(time)
         return after, ()
 
     def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches | None:
@@ -304,9 +315,10 @@ class QueryRun:
 
     def _collect(self, end: Timestamp, found: list[Match]) -> None:
         """Add the complete matches to `found`."""
-        found += self._completed(end)
+        found += self.completed(end)
 
-    def _completed(self, end: Timestamp) -> Iterable[Match]:
+    def completed(self, end: Timestamp) -> Iterable[Match]:
+        """The complete matches, which end at `end`; the caller consumes them first."""
         if self.native.matches is not None:
             if self.native.core.complete:
                 return self.native.matches.take(self.plan.skip_past_last, self._kb.version)

@@ -34,15 +34,17 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     a limit (`max_groups`, `max_steps`). `late_events` is always 0: a run refuses late events, and
     the readers count them.
     """
-    standings = [query.standing() for query in run.queries]
-    holdings = [query.held() for query in run.queries]
+    standing_of = {query: query.standing() for query in run.distinct}
+    holding_of = {query: query.held() for query in run.distinct}
+    standings = [standing_of[query] for query in run.queries]
+    holdings = [holding_of[query] for query in run.queries]
     waiting = [sum(place.groups for place in standing.places) for standing in standings]
     queries = {}
     for query, compiled, standing, held, groups in zip(
         run.queries, run.program.queries, standings, holdings, waiting, strict=True
     ):
         notation = Notation(compiled)
-        queries[query.plan.name] = {
+        queries[compiled.plan.name] = {
             "matches": query.matched,
             "groups": groups,
             "nodes": held.nodes,
@@ -90,7 +92,7 @@ def why_not(run: Evaluation, name: str | None = None) -> str:
     Raises:
         ValueError: if no query has the name.
     """
-    names = [query.plan.name for query in run.queries]
+    names = [query.plan.name for query in run.program.queries]
     if name is not None and name not in names:
         raise ValueError(f"there is no query {name}; the queries are {', '.join(names)}")
     parts = [
@@ -106,6 +108,7 @@ class _Inquiry:
 
     def __init__(self, run: Evaluation, number: int):
         self.run = run
+        self.name = run.program.queries[number].plan.name
         self.query: QueryRun = run.queries[number]
         self.tasks = run.program.queries[number].tasks
         self.standing = self.query.standing()
@@ -114,7 +117,7 @@ class _Inquiry:
     def report(self) -> Iterator[str]:
         matched = _counted(self.query.matched, "match", "matches")
         events = _counted(self.run.clock.events, "event")
-        yield f"query {self.query.plan.name}: {matched} in {events}"
+        yield f"query {self.name}: {matched} in {events}"
         yield f"  {self.notation.sequence()}"
         states = [self.standing.places[place] for place in self.notation.order]
         titles = [self.notation.title(state.number) for state in states]

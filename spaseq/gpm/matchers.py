@@ -322,6 +322,7 @@ class Matchers:
                     "give its reader the `relevance` of this run"
                 )
             self._batch.clear()
+            self._batch.stream = event.stream
             self._batch.file, _, line = event.origin.rpartition(":")
             self._add(self._batch, event, int(line) if line.isdigit() else 0)
             self._loaded = self._batch, 0

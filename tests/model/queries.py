@@ -41,6 +41,8 @@ def run_plainly(run: Run, limits: Limits = NO_LIMITS) -> Run:
 class PlainQueryRun(QueryRun):
     """One query: events reach its automaton one by one, as terms."""
 
+    on_core = False
+
     def __init__(self, query: QueryRun, run: Run, limits: Limits):
         super().__init__(query.compiled, query._kb, run.rows.matchers, limits)
         registers = Registers(self.plan, RunningAggregates())

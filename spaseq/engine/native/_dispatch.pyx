@@ -18,30 +18,44 @@ from spaseq.nfa.native._window cimport tick
 from spaseq.rdf._memory cimport mem_free, mem_calloc
 
 
-cdef class Readers:
-    """The readers of a query; `NativeStep` sets the automaton, the graph and the batch."""
+cdef class Dispatch:
+    """The readers of a query.
+
+    Args:
+        core: the automaton of the query.
+        graph: the summary graph of the matchers.
+        window: the terms that the automaton holds.
+        readers: per stream, the GPMs that read it.
+        matchers: per GPM, its NativeMatcher; None if Python also reads the event.
+    """
+
+    def __cinit__(
+        self, AutomatonCore core not None, SummaryGraph graph not None,
+        WindowTerms window not None, readers, matchers,
+    ):
+        self.core = core
+        self.graph = graph
+        self.window = window
+        self._list_readers(readers, matchers)
 
     def __dealloc__(self):
         mem_free(self.readers)
         mem_free(self.streams)
         mem_free(self.of_views)
+        mem_free(self.unsettled_of)
         mem_free(self.gpms)
         mem_free(self.awaited)
         mem_free(self.ways)
         mem_free(self.waits)
 
-    cdef int list_readers(self, readers, matchers) except -1:
-        """Build the readers.
-
-        Args:
-            readers: per stream, the GPMs that read it.
-            matchers: per GPM, its NativeMatcher; None if Python also reads the event.
-        """
+    cdef int _list_readers(self, readers, matchers) except -1:
         cdef uint32_t i, bit, listed = 0, ways = 0
         cdef uint64_t present
         cdef Reader* reader
         cdef Audible* stream
         cdef size_t most = sum(map(len, readers))
+        self.stream_count = <uint32_t>len(readers)
+        self.unsettled_of = <uint64_t*>mem_calloc(self.stream_count, sizeof(uint64_t))
         self.readers = <Reader*>mem_calloc(most, sizeof(Reader))
         self.streams = <Audible*>mem_calloc(len(readers), sizeof(Audible))
         self.of_views = <uint64_t*>mem_calloc(len(readers) * (WORD + 1), sizeof(uint64_t))
@@ -67,7 +81,7 @@ cdef class Readers:
                     reader.lone = (
                         not self.core.tables.tracked and (<NativeMatcher>matcher).single_step
                     )
-                reader.first = listed
+                reader.first, reader.stream = listed, i
                 reader.audience.gpms = self.awaited + listed
                 reader.audience.ways = self.ways + ways
                 for gpm in together:
@@ -80,6 +94,7 @@ cdef class Readers:
                     stream.lone |= <uint64_t>reader.lone << (reader - stream.first)
                 reader += 1
             stream.end = reader
+            self.reader_count = <uint32_t>(reader - self.readers)
             if stream.end - stream.first > WORD:
                 stream.lone = 0
                 continue
@@ -100,14 +115,15 @@ cdef class Readers:
         cdef bint all = self.core.lazy_join.lazy or not self.attentive
         while reader < self.here.end:
             if all or reader.places & self.core.instant.changed_places:
-                self._attend_to(reader)
+                self.attend_to(reader)
                 self.here.open = self.here.open & ~bit | bit * <uint64_t>reader.open
             bit <<= 1
             reader += 1
+        self.changed_places |= self.core.instant.changed_places
         self.core.instant.changed_places, self.attentive = 0, True
         return 0
 
-    cdef int _attend_to(self, Reader* reader) noexcept nogil:
+    cdef int attend_to(self, Reader* reader) noexcept nogil:
         """List the GPMs of a reader that partial matches wait for, with their transitions."""
         cdef uint32_t i
         cdef bint waits
@@ -133,7 +149,15 @@ cdef class Readers:
             self._settle_reader(reader)
             reader.settled = 0
             reader += 1
-        self.unsettled = 0
+        self.unsettled[0] = 0
+        return 0
+
+    cdef int settle_all(self) noexcept nogil:
+        """As `settle`, for all streams."""
+        cdef uint32_t i
+        for i in range(self.stream_count):
+            self.select(i)
+            self.settle()
         return 0
 
     cdef int _settle_reader(self, Reader* reader) noexcept nogil:
@@ -142,13 +166,14 @@ cdef class Readers:
         They lack a view that the pattern needs, or no partial match waited for its rows.
         """
         cdef uint32_t i
-        cdef uint64_t events = self.unsettled - reader.settled
+        cdef uint64_t unsettled = self.unsettled_of[reader.stream]
+        cdef uint64_t events = unsettled - reader.settled
         for i in range(reader.first, reader.end):
             if not self.waits[i]:
                 self.core.count_early_events(self.gpms[i], events)
-        if reader.matcher != NULL and reader.open:
+        if reader.matcher != NULL and reader.open and not reader.shared:
             (<NativeMatcher>reader.matcher).count_skipped(events - reader.read)
-        reader.read, reader.settled = 0, self.unsettled
+        reader.read, reader.settled = 0, unsettled
         return 0
 
     cdef int pass_time(self, int64_t micros) except -1 nogil:

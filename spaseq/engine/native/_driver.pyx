@@ -135,7 +135,7 @@ cdef term_t _add(void* context, uint32_t register, term_t state, term_t value) n
     return (<Adding>_adding)(<NativeStep>context, register, state, value)
 
 
-cdef class NativeStep(Readers):
+cdef class NativeStep:
     """Drives one query: its readers, its automaton and its residual filters.
 
     Args:
@@ -192,7 +192,7 @@ cdef class NativeStep(Readers):
                 self.assigned[i - 1]
             )
         self.views = Views(views, aggregates)
-        self.list_readers(readers, [
+        self.dispatch = Dispatch(core, self.graph, window, readers, [
             None if self.manners[<uint32_t>gpm] else matcher
             for gpm, matcher in enumerate(self.matchers)
         ])
@@ -358,7 +358,7 @@ cdef class NativeStep(Readers):
             self.come(0)
         self._turn_to(batch, stream)
         try:
-            self.event(index, stream, file, ANY, False)
+            self.event(self.dispatch, index, stream, file, ANY, False)
         finally:
             self._turn_away()
 
@@ -371,19 +371,21 @@ cdef class NativeStep(Readers):
     cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1:
         """Select a batch and a stream; the run is exclusive to the caller until `_turn_away`."""
         self.at_rest()
-        self.batch, self.stream, self.here = batch, stream, self.streams[stream]
+        self.batch, self.stream = batch, stream
+        self.dispatch.select(stream)
         batch.window = &self.window.store
         return 0
 
     cdef int _turn_away(self) except -1:
-        self.settle()
-        self.attentive = False
+        self.dispatch.settle()
+        self.dispatch.attentive = False
         self.batch.window = NULL
         self.batch = self.idle
         return 0
 
     cdef int event(
-        self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present, bint again
+        self, Dispatch dispatch, uint32_t index, uint32_t stream, uint32_t file, uint64_t present,
+        bint again,
     ) except -1 nogil:
         """Match an event against the awaited patterns, and feed its rows.
 
@@ -402,11 +404,14 @@ cdef class NativeStep(Readers):
             self.core.window.count_event()
         while True:
             presented = False
-            last = self.here.first
-            if self.core.instant.changed_places or self.core.lazy_join.lazy or not self.attentive:
-                self.attend()
-            while last < self.here.end:
-                first, last = last, last + min(WORD, self.here.end - last)
+            last = dispatch.here.first
+            if (
+                self.core.instant.changed_places or self.core.lazy_join.lazy
+                or not dispatch.attentive
+            ):
+                dispatch.attend()
+            while last < dispatch.here.end:
+                first, last = last, last + min(WORD, dispatch.here.end - last)
                 readers = wanted(first, last, present)
                 if readers and not presented:
                     self.core.begin_event(self.batch, index, stream, file)
@@ -415,11 +420,11 @@ cdef class NativeStep(Readers):
                     reader = first + lowest_bit(readers)
                     reader.read += not again
                     if single and reader.lone:
-                        feed_lone(self, reader, <NativeMatcher>reader.matcher)
+                        self.feed_lone(reader, <NativeMatcher>reader.matcher)
                     else:
                         self.feed_loaded(reader)
                     readers &= readers - 1
-            self.unsettled += not again
+            dispatch.unsettled[0] += not again
             if not presented or not self.core.event.out_of_steps:
                 return 0
             self.core.undo_event()
@@ -427,7 +432,7 @@ cdef class NativeStep(Readers):
 
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil:
         """Feed the rows of a pattern, from the summary graph of the current event."""
-        cdef uint32_t gpm = self.gpms[reader.first]
+        cdef uint32_t gpm = self.dispatch.gpms[reader.first]
         self.graph.load(self.batch, self.index)
         if reader.matcher == NULL and self.feed_in_python(gpm, reader):
             return 0
@@ -442,9 +447,24 @@ cdef class NativeStep(Readers):
             row = row_at(matcher.result, i)
             if self.core.tables.tracked:
                 for j in range(reader.first, reader.end):
-                    self.core.partitions.record_event(self.batch, self.gpms[j], row)
+                    self.core.partitions.record_event(self.batch, self.dispatch.gpms[j], row)
             if matcher.passed[i] and reader.audience.count:
                 self.core.feed_row(&reader.audience, row, matcher.columns)
+        return 0
+
+    cdef int _read_lone(
+        self, Dispatch dispatch, uint32_t index, uint32_t file, uint64_t readers
+    ) except -1 nogil:
+        """Feed the rows of an event of one triple, for readers that `are_lone`."""
+        cdef Reader* reader
+        self.index = index
+        self.core.begin_event(self.batch, index, self.stream, file)
+        while readers:
+            reader = dispatch.here.first + lowest_bit(readers)
+            reader.read += 1
+            self.feed_lone(reader, <NativeMatcher>reader.matcher)
+            readers &= readers - 1
+        dispatch.unsettled[0] += 1
         return 0
 
     cdef int come(self, int64_t position) except -1 nogil:
@@ -484,12 +504,13 @@ cdef class NativeStep(Readers):
     ) except? 0xFFFFFFFF nogil:
         """As `run`, for the selected batch."""
         return self._advance(
-            self.core, self.core.window, self.core.instant, first, stream, file, position
+            self.core, self.dispatch, self.core.window, self.core.instant, first, stream, file,
+            position,
         )
 
     cdef uint32_t _advance(
-        self, AutomatonCore core, Window window, OpenInstant instant, uint32_t first,
-        uint32_t stream, uint32_t file, int64_t position,
+        self, AutomatonCore core, Dispatch dispatch, Window window, OpenInstant instant,
+        uint32_t first, uint32_t stream, uint32_t file, int64_t position,
     ) except? 0xFFFFFFFF nogil:
         """As `_run`, with the parts of the automaton as arguments, which stay in registers."""
         cdef uint32_t index = first
@@ -505,12 +526,12 @@ cdef class NativeStep(Readers):
         while index < self.batch.event_count:
             present, readers = ANY, 0
             if steady and window.awaited_count == 0:
-                index = pass_by(self, index, domain, &present, &readers)
+                index = pass_by(dispatch, self.batch, index, domain, &present, &readers)
                 self.reached = index
                 if index == self.batch.event_count:
                     return index
             event = &self.batch.events[index]
-            lone = are_lone(self, readers, event)
+            lone = are_lone(dispatch, readers, event)
             if not lone and not self._follows(event, domain):
                 return index
             if window.counted:
@@ -520,14 +541,14 @@ cdef class NativeStep(Readers):
                 self.window.advance_to(event.micros)
             core.begin_instant(event.micros)
             if lone:
-                read_lone(self, index, file, readers)
+                self._read_lone(dispatch, index, file, readers)
                 if core.event.out_of_steps:
                     core.undo_event()
-                    self.event(index, stream, file, present, True)
+                    self.event(dispatch, index, stream, file, present, True)
             else:
                 if known and present == ANY:
                     present = present_in(self.graph, self.batch, event)
-                self.event(index, stream, file, present, False)
+                self.event(dispatch, index, stream, file, present, False)
             core.end_instant()
             index += 1
             self.reached = index

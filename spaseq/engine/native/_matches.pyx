@@ -59,6 +59,42 @@ cdef class FoundMatch(Match):
         return 0
 
 
+@cython.no_gc  # as its base
+@cython.final
+cdef class CopiedMatch(Match):
+    """A match of a query that equals another one but for its name."""
+
+    cdef Match original
+
+    cdef int decode(self) except -1:
+        self.found_start = self.original.start
+        self.found_end = self.original.end
+        self.found_bindings = self.original.bindings
+        self.found_events = self.original.events
+        return 0
+
+
+cpdef list copies(list matches, str query):
+    """Some matches as those of another query; they are decoded on first access."""
+    cdef list found = []
+    add_copies(matches, query, found)
+    return found
+
+
+cdef int add_copies(list matches, str query, list found) except -1:
+    """Append some matches as those of another query."""
+    cdef Match match
+    cdef CopiedMatch copied
+    for match in matches:
+        copied = CopiedMatch.__new__(CopiedMatch)
+        copied.original = match
+        copied.query = query
+        copied.variables, copied.graph = match.variables, match.graph
+        copied.boolean, copied.kb_version = match.boolean, match.kb_version
+        found.append(copied)
+    return 0
+
+
 cdef class MatchMaker:
     """The matches of one run.
 
@@ -241,22 +277,6 @@ cdef class MatchMaker:
 
 cdef class Matches:
     """An iterator over matches; `after` is the index of the next event of the batch."""
-
-    cdef MatchMaker maker
-    cdef EventBatch batch       # None: no further events
-    cdef uint32_t first, stream, file
-    cdef readonly uint32_t after
-    cdef int64_t position
-    cdef bint skip
-    cdef object kb
-    cdef object version
-    cdef uint32_t count, at     # number and index of the nodes that end matches of the last event
-    cdef bint walking           # the walk from node `at` has begun
-    cdef instant_t since
-    cdef list apart             # `since` per node, if each partition skips on its own
-    cdef list ready             # the ordered matches, if `earliest` does not order them
-    cdef uint64_t turn          # `turn` of the core at the last advance of this iterator
-    cdef readonly bint failed   # an event or a match is unfinished after an error
 
     cdef int collect(self) except -1:
         """Begin with the matches that are complete now."""

@@ -60,8 +60,9 @@ def native_run(
     occurrences: Sequence[LinkedOccurrence],
     matchers: Matchers,
     limits: Limits = NO_LIMITS,
+    files: dict[str, int] | None = None,
 ) -> NativeRun:
-    """The compiled run of a query."""
+    """The compiled run of a query; `files` has the numbers of files, which queries may share."""
     plan = compiled.plan
     slots = registers.slots()
     filters = [
@@ -105,7 +106,9 @@ def native_run(
         recalled,
         window,
     )
-    return NativeRun(compiled, registers, matchers, step, tables, recalled)
+    return NativeRun(
+        compiled, registers, matchers, step, tables, recalled, {} if files is None else files
+    )
 
 
 def _views(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[tuple[int, int, str]]]:
@@ -133,6 +136,7 @@ class NativeRun:
         step: NativeStep,
         tables: CoreTables,
         recalled: Sequence[bool],
+        files: dict[str, int],
     ):
         self.compiled = compiled
         self.matchers = matchers
@@ -143,7 +147,7 @@ class NativeRun:
         """The links to the closing places, in which matches wait for the end of their window."""
         self._plan = compiled.plan
         self.streams = {iri: number for number, iri in enumerate(self._plan.streams)}
-        self._files: dict[str, int] = {}
+        self._files = files
         self._events: dict[tuple[int, int], Event] = {}
         """By instant and stream."""
         self._labels: dict[Key, int] = {}
