@@ -84,6 +84,7 @@ class ReadOptions:
             `spaseq.io.rows.formats.ROW_FORMATS`, instead of the file extension.
         clock: microseconds since 1970-01-01T00:00:00Z.
         time_precision: what is done with a time finer than a microsecond.
+        time_column: the column of times, of tables whose mapping leaves `?_time` unbound.
 
     Raises:
         SpaseqError: for an unknown syntax.
@@ -98,6 +99,7 @@ class ReadOptions:
     syntax: str | None = None
     clock: Callable[[], int] = clock_micros
     time_precision: TimePrecision = "error"
+    time_column: str | None = None
 
     def __post_init__(self) -> None:
         if self.syntax is not None and self.syntax not in ROW_FORMATS:

@@ -79,7 +79,8 @@ def bind_mapping(
     """
     named: dict[str, list[Column]] = {}
     for column in columns:
-        named.setdefault(column.variable, []).append(column)
+        if column.variable != ROW:
+            named.setdefault(column.variable, []).append(column)
     findings = list(_findings(mapping, named))
     if findings:
         raise mapping.fail(findings)
@@ -149,7 +150,7 @@ def _unknown(part: ast.Var, named: dict[str, list[Column]]) -> Diagnostic:
     return Diagnostic(
         f"?{part.name} is no column, and no BIND assigns it",
         part.span,
-        question_or(question, others + "; a column that may be absent is named in COALESCE")
+        question_or(question, others + "; COALESCE or BOUND around it allows that it is absent")
         if named
         else "the table has no columns",
     )

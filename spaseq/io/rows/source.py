@@ -40,12 +40,11 @@ EVENTS_AT_ONCE = 1024
 class RowSource(Source):
     """A stream read from tables, one after the other: paths, or tables in memory.
 
-    `mapping` makes events of rows; `time_column` names the column of times.
+    `mapping` makes events of the rows.
     """
 
     files: Sequence[Any]
     mapping: RowMapping | None = None
-    time_column: str | None = None
 
     def _read(
         self, relevance: Relevance, troubles: Troubles, minter: Minter | None
@@ -107,7 +106,7 @@ class RowSource(Source):
             plan = bind_mapping(
                 self.mapping,
                 columns,
-                self.time_column,
+                self.options.time_column,
                 lambda predicate, value: is_of_use(relevance, predicate, value),
             )
         except LookupError as error:
