@@ -58,7 +58,9 @@ def suggest(path: str, format_: str | None = None) -> str:
     try:
         columns = columns_of(table.schema or ())
         names = list(dict.fromkeys(column.path[0] for column in columns))
-        _, sample = next(table.batches(names), (1, None))
+        sample = None
+        if names:
+            _, sample = next(table.batches(names), (1, None))
         values = {
             column: []
             if sample is None or column.unsupported

@@ -228,13 +228,11 @@ class _Csv(_Text):
         self.schema = None if names is None else [pa.field(each, pa.string()) for each in names]
 
     def _header(self) -> list[str] | None:
-        try:
-            text = self._ahead.decode(
-                "utf-8-sig", "ignore" if len(self._ahead) == BLOCK else "strict"
-            )
-        except UnicodeDecodeError as error:
-            raise InputError(f"not UTF-8: {error.reason}", self.name, 1, "row") from error
-        for cells in csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter):
+        text = self._ahead.decode("utf-8-sig", "surrogateescape")
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
+        for cells in lines:
+            if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
+                raise InputError("the header is not UTF-8", self.name)
             if cells:
                 return cells
         return None
