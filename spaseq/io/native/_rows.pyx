@@ -17,7 +17,7 @@ object for a row, unless an expression has no native form.
 """
 
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from spaseq.gpm.native._bytecode cimport Expression
@@ -97,6 +97,7 @@ _list_endings()
 # The values of a column in the batch of Arrow at hand.
 cdef struct Values:
     int kind
+    bint computed               # whether the plan uses its terms
     int64_t offset              # of its first row in the buffers
     const uint8_t* validity     # a bit for each row; NULL: no value is null
     const char* values
@@ -301,6 +302,8 @@ cdef class RowReader:
         self.steps = <StepPlan*>_zeros(len(plan.steps), sizeof(StepPlan))
         self.triples = <Template*>_zeros(len(plan.triples), sizeof(Template))
         self.evaluators = []
+        for i in range(self.column_count):
+            self.columns[i].computed = plan.computed[i]
         for step in plan.steps:
             self._add_step(step, dictionary)
         for i, (subject, predicate, value) in enumerate(plan.triples):
@@ -379,7 +382,8 @@ cdef class RowReader:
         memset(self.dropped, 0, count)
         with nogil:
             for i in range(self.column_count):
-                self._fill(&self.columns[i], i, start, count)
+                if self.columns[i].computed:
+                    self._fill(&self.columns[i], i, start, count)
             if self.row_slot >= 0:
                 for row in range(<int64_t>count):
                     self.matrix[row * self.width + self.row_slot] = self._integer(
@@ -394,9 +398,7 @@ cdef class RowReader:
         with nogil:
             for row in range(<int64_t>count):
                 if not self.dropped[row]:
-                    self._emit(
-                        self.matrix + row * self.width, self.first + <uint64_t>(start + row)
-                    )
+                    self._emit(self.matrix + row * self.width, start + row)
 
     # ---------------------------------------------------------------- columns
 
@@ -405,10 +407,8 @@ cdef class RowReader:
         cdef size_t i
         cdef int64_t at = column.offset + start
         cdef term_t* to = self.matrix + slot
-        if column.kind == Kind.NOTHING:
-            return 0
         for i in range(count):
-            if column.validity == NULL or column.validity[at >> 3] >> (at & 7) & 1:
+            if _is_valid(column, at):
                 to[0] = self._term(column, at)
             to += self.width
             at += 1
@@ -617,21 +617,30 @@ cdef class RowReader:
 
     # ---------------------------------------------------------------- events
 
-    cdef int _emit(self, const term_t* row, uint64_t number) except -1 nogil:
-        """Add the event of a row."""
+    cdef int _emit(self, const term_t* row, int64_t place) except -1 nogil:
+        """Add the event of a row of the batch of Arrow."""
+        cdef uint64_t number = self.first + <uint64_t>place
         cdef uint32_t i
         cdef term_t stamp = 0, name = 0
+        cdef int64_t micros = 0
+        cdef bint direct = False
+        cdef int slot = self.time_slot
         cdef Stamp time
-        if self.time_slot >= 0:
-            stamp = row[self.time_slot]
-        if stamp == 0 and self.column_time_slot >= 0:
-            stamp = row[self.column_time_slot]
         if self.events.timed:
-            if stamp == 0:
-                with gil:
-                    self.questions.untimed_row(number)
-                return 0
-            stamp = self._stamp(self.events.batch, stamp)
+            if not self._has_time(slot, row, place):
+                slot = self.column_time_slot
+                if not self._has_time(slot, row, place):
+                    with gil:
+                        self.questions.untimed_row(number)
+                    return 0
+            direct = self._instant(slot, place, &micros)
+            if not direct:
+                stamp = row[slot]
+                if stamp == 0:
+                    stamp = self._term(
+                        &self.columns[slot], self.columns[slot].offset + place
+                    )
+                stamp = self._stamp(stamp)
         if self.graph_slot >= 0:
             name = row[self.graph_slot]
             if name and _initial(self.events.batch, name) != c"<":
@@ -642,11 +651,39 @@ cdef class RowReader:
         for i in range(self.triple_count):
             self._add(&self.triples[i], row, number)
         self.events.is_open = False
+        if direct:
+            return self.events.emit_at(micros, 1, 0, True)
         time.term = stamp
         time.strange = 0
         time.rank = 0
         time.line = number
         return self.events.emit(&time, 1)
+
+    cdef bint _has_time(self, int slot, const term_t* row, int64_t place) noexcept nogil:
+        """Whether a slot has a value, of a column also if its term is not computed."""
+        if slot < 0:
+            return False
+        if slot < <int>self.column_count:
+            return _is_valid(&self.columns[slot], self.columns[slot].offset + place)
+        return row[slot] != 0
+
+    cdef bint _instant(self, int slot, int64_t place, int64_t* micros) noexcept nogil:
+        """Set the time of a column of timestamps, where it is a whole number of microseconds."""
+        cdef Values* column
+        cdef int64_t ticks, factor
+        if slot >= <int>self.column_count or self.columns[slot].kind != Kind.DATE_TIME:
+            return False
+        column = &self.columns[slot]
+        ticks = (<const int64_t*>column.values)[column.offset + place]
+        if column.scale > 1000000:
+            factor = column.scale // 1000000
+            micros[0] = ticks // factor
+            return ticks % factor == 0
+        factor = 1000000 // column.scale
+        if factor > 1 and not -(INT64_MAX // factor) <= ticks <= INT64_MAX // factor:
+            return False
+        micros[0] = ticks * factor
+        return True
 
     cdef int _add(self, const Template* triple, const term_t* row, uint64_t number) except -1 nogil:
         """Add a triple of the template, unless a term is unbound or out of place."""
@@ -677,14 +714,14 @@ cdef class RowReader:
         )
         return self.events.add(&quad)
 
-    cdef term_t _stamp(self, EventBatch batch, term_t term) except 0 nogil:
+    cdef term_t _stamp(self, term_t term) except 0 nogil:
         """A time as a typed literal: a text is a number if it has no date's form."""
         cdef const TermRecord* record
         cdef Kind kind = Kind.INTEGER
         cdef uint32_t i, size
         if is_numeral(term):
             return term
-        record = record_of(batch, term)
+        record = record_of(self.events.batch, term)
         if record.kind != ValueKind.STRING:
             return term
         size = record.lexical
@@ -705,6 +742,13 @@ cdef class RowReader:
 
 
 cdef object _TRUE = ox.Literal(True)
+
+
+cdef inline bint _is_valid(const Values* column, int64_t at) noexcept nogil:
+    """Whether a value is not null."""
+    return column.kind != Kind.NOTHING and (
+        column.validity == NULL or column.validity[at >> 3] >> (at & 7) & 1
+    )
 
 
 cdef inline term_t _at(const Term* term, const term_t* row) noexcept nogil:

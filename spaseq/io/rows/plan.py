@@ -55,6 +55,8 @@ class RowPlan:
 
     columns: tuple[Column, ...]
     """The columns that are read, in the order of their slots."""
+    computed: tuple[bool, ...]
+    """Per column whether its terms are computed; a column may be read for its times alone."""
     width: int
     row_slot: int
     """The slot of `?_row`; -1: it is not used. The same holds for the slots below."""
@@ -183,6 +185,26 @@ class _Binder:
         read = [self._named[name] for name in sorted(needed) if name in self._named]
         if self._time is not None and self._time not in read:
             read.append(self._time)
+        slots, width = self._slots(read, needed)
+        steps = tuple(self._steps(slots))
+        placed = tuple(_placed(triple, slots) for triple in triples)
+        computed = {slot for step in steps for slot in step.inputs}
+        computed.update(place for triple in placed for place in triple if isinstance(place, int))
+        computed.add(slots.get(GRAPH, -1))
+        return RowPlan(
+            tuple(read),
+            tuple(slot in computed for slot in range(len(read))),
+            width,
+            slots.get(ROW, -1),
+            slots.get(TIME, -1),
+            -1 if self._time is None else read.index(self._time),
+            slots.get(GRAPH, -1),
+            steps,
+            placed,
+        )
+
+    def _slots(self, read: list[Column], needed: set[str]) -> tuple[dict[str, int], int]:
+        """The slot of each variable, and their number; `BIND(?x AS ?y)` shares the slot of ?x."""
         slots = {
             column.variable: slot
             for slot, column in enumerate(read)
@@ -191,18 +213,17 @@ class _Binder:
         width = len(read)
         for name in (ROW, *self._binds):
             if name in needed and name not in slots:
-                slots[name] = width
-                width += 1
-        return RowPlan(
-            tuple(read),
-            width,
-            slots.get(ROW, -1),
-            slots.get(TIME, -1),
-            -1 if self._time is None else read.index(self._time),
-            slots.get(GRAPH, -1),
-            tuple(self._steps(slots)),
-            tuple(_placed(triple, slots) for triple in triples),
-        )
+                same = self._alias(name)
+                slots[name] = slots.get(same, width)
+                width += slots[name] == width
+        return slots, width
+
+    def _alias(self, name: str) -> str:
+        """The variable whose value a BIND copies; empty: it computes another value."""
+        bind = self._binds.get(name)
+        if bind is None or not isinstance(bind.expression, ast.Var):
+            return ""
+        return bind.expression.name
 
     # ---------------------------------------------------------------- what is needed
 
@@ -250,10 +271,12 @@ class _Binder:
     def _steps(self, slots: dict[str, int]) -> Iterator[Step]:
         """The BINDs in text order; each filter as soon as its variables are bound."""
         filters = list(self._filters)
-        waiting = [name for name in self._binds if name in slots]
+        waiting = [name for name in self._binds if name in slots and self._alias(name) not in slots]
         while filters or waiting:
+            unbound = {slots[name] for name in waiting}
             for each in list(filters):
-                if not expression_variables(each.condition) & set(waiting):
+                names = expression_variables(each.condition) & slots.keys()
+                if unbound.isdisjoint(slots[name] for name in names):
                     filters.remove(each)
                     yield _step(each.condition, slots, -1)
             if waiting:

@@ -324,6 +324,55 @@ def test_times_of_texts(text: str, unit: str, expected: str) -> None:
     assert read(table, unit=unit) == [f'{expected}: "x" "1"']
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("bound", [False, True])
+def test_columns_of_timestamps(unit: str, bound: bool) -> None:
+    """A time that is read from the buffer is the time of the term of its column."""
+    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    ticks = [None, -(10**9) * per_second, -per_second, 0, 1_767_603_600 * per_second]
+    if unit != "s":
+        ticks.append(1_767_603_600 * per_second + per_second // 1000)
+    times = pa.array([None, *ticks], pa.int64()).slice(1).cast(pa.timestamp(unit, "UTC"))
+    table = pa.table({"t": times, "a": times, "b": range(len(ticks))})
+    mapping = "CONSTRUCT { :s :a ?a } WHERE { BIND(?t AS ?_time) }"
+    if not bound:
+        mapping = "CONSTRUCT { :s :a ?a } WHERE { }"
+    direct = read(table, mapping=PREFIXES + mapping, on_error="skip")
+    assert len(direct) == len(ticks) - 1
+    for text in direct:
+        found, _, value = text.partition(": ")
+        assert value == f'"{found}"'
+
+
+@pytest.mark.parametrize(
+    ("ticks", "unit", "precision", "message"),
+    [
+        (1_000_001, "ns", "error", "is finer than a microsecond"),
+        (1_000_001, "ns", "truncate", ""),
+        (2**62, "s", "error", "out of range"),
+        (-(2**62), "ms", "error", "out of range"),
+    ],
+)
+def test_timestamps_that_are_no_microseconds(
+    ticks: int, unit: str, precision: str, message: str
+) -> None:
+    times = pa.array([ticks], pa.int64()).cast(pa.timestamp(unit))
+    table = pa.table({"t": times, "a": ["x"], "b": [1]})
+    if not message:
+        assert read(table, time_precision=precision) == ['1970-01-01T00:00:00.001Z: "x" "1"']
+        return
+    with pytest.raises(InputError, match=message):
+        read(table, time_precision=precision)
+
+
+def test_a_copy_of_a_value_is_the_value() -> None:
+    mapping = PREFIXES + (
+        "CONSTRUCT { :s :a ?z } WHERE { FILTER(?z > 2) BIND(?b + 1 AS ?x) BIND(?x AS ?y) "
+        "BIND(?y AS ?z) BIND(?z AS ?_time) }"
+    )
+    assert read(TABLE, mapping=mapping, time_column=None) == ['4: "4"']
+
+
 def test_units() -> None:
     table = pa.table({"t": [1500]})
     source = RowSource(
