@@ -715,7 +715,7 @@ cdef class RowReader:
         return self.events.add(&quad)
 
     cdef term_t _stamp(self, term_t term) except 0 nogil:
-        """A time as a typed literal: a text is a number if it has no date's form."""
+        """A time as a typed literal, also where it is a text with the form of one."""
         cdef const TermRecord* record
         cdef Kind kind = Kind.INTEGER
         cdef uint32_t i, size
@@ -737,6 +737,8 @@ cdef class RowReader:
                     kind = Kind.DECIMAL
                 elif record.text[i] | 0x20 == c"e":
                     kind = Kind.DOUBLE
+                elif not (c"0" <= record.text[i] <= c"9" or c"+" <= record.text[i] <= c"."):
+                    return term
         memcpy(self.text + size + 1, ENDINGS[<int>kind].text, ENDINGS[<int>kind].size)
         return self._enter(self.text, size + 1 + ENDINGS[<int>kind].size)
 
