@@ -372,8 +372,10 @@ class _Binary:
                 batch = next(batches, None)
             if batch is None:
                 return
-            yield self._row, batch
-            self._row += batch.num_rows
+            for start in range(0, batch.num_rows, ROWS_AT_ONCE):
+                part = batch.slice(start, ROWS_AT_ONCE)
+                yield self._row, part
+                self._row += part.num_rows
 
 
 def _seekable(path: str, file: IO[bytes]) -> IO[bytes]:
@@ -430,7 +432,7 @@ class _Frame(_Binary):
         super().__init__(f"<{type(content).__name__}>")
         with _failures(self.name):
             if isinstance(content, pa.Table):
-                self._reader = content.to_reader(max_chunksize=ROWS_AT_ONCE)
+                self._reader = content.to_reader()
             elif isinstance(content, pa.RecordBatchReader):
                 self._reader = content
             elif hasattr(content, "__arrow_c_stream__"):

@@ -453,6 +453,26 @@ def test_order_and_lateness() -> None:
     ]
 
 
+def test_nodes_of_late_events() -> None:
+    table = pa.table({"t": [2, 1, 3]})
+    mapping = PREFIXES + "CONSTRUCT { _:n :a [ :r ?_row ] } WHERE { }"
+    source = RowSource(
+        EX,
+        [table],
+        ReadOptions(time_column="t", lateness=10**6),
+        mapping=parsed(mapping),
+    )
+    facts = [[" ".join(map(str, fact)) for fact in event.facts] for event in source]
+    number = '"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    assert facts == [
+        [
+            f'_:s0e{event}b0 <{EX}r> "{row}{number}',
+            f"_:s0e{event}b1 <{EX}a> _:s0e{event}b0",
+        ]
+        for event, row in ((1, 2), (2, 1), (3, 3))
+    ]
+
+
 def test_times_of_arrival() -> None:
     found = read(TABLE, time_column=None, arrival_time=True, clock=lambda: 0)
     assert found[0] == '1970-01-01T00:00:00Z: "x" "1"'
