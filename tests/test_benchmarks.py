@@ -73,7 +73,7 @@ def test_read_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         check=True,
     )
     rows = result.stdout.splitlines()[2:]
-    assert len(rows) == 23
+    assert len(rows) == 22
     assert {row.split()[-2] for row in rows} == {"20,000"}
     found = {row.split()[-1] for row in rows if ": matched" in row}
     assert len(found) == 1

@@ -402,7 +402,9 @@ cdef class RowReader:
 
     # ---------------------------------------------------------------- columns
 
-    cdef int _fill(self, Values* column, uint32_t slot, int64_t start, size_t count) except -1 nogil:
+    cdef int _fill(
+        self, Values* column, uint32_t slot, int64_t start, size_t count
+    ) except -1 nogil:
         """Write the terms of a column into its slot."""
         cdef size_t i
         cdef int64_t at = column.offset + start
