@@ -7,6 +7,7 @@ before the error is raised, and the run is not finished, since its input is inco
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -17,7 +18,7 @@ import pyoxigraph as ox
 
 from spaseq.engine.limit_errors import OnLimit
 from spaseq.engine.python_graphs import facts_of
-from spaseq.errors import EventError, SpaseqError
+from spaseq.errors import EventError, QueryWarning, SpaseqError
 from spaseq.io.formats import Shape
 from spaseq.io.merge import merge
 from spaseq.io.read_options import ReadOptions, TimeDomain, log_warning
@@ -244,6 +245,9 @@ def run(
     if time_column is not None:
         options = replace(options, time_column=time_column)
     maps = mappings_by_iri(program, map or {})
+    for mapping in maps.values():
+        for warning in mapping.shown_warnings():
+            warnings.warn(warning, QueryWarning, stacklevel=2)
     started = program.start(
         kb=kb,
         entail=entail,

@@ -131,7 +131,6 @@ def check_file(path: str, option: str) -> None:
 
 def mappings(given: Iterable[str], program: Program) -> dict[str, RowMapping]:
     """Stream IRI → its mapping."""
-    from spaseq.io.rows.mapping import read_mapping
     from spaseq.pipeline import stream_iri
 
     known = {*program.streams, *program.stream_names}
@@ -141,8 +140,19 @@ def mappings(given: Iterable[str], program: Program) -> dict[str, RowMapping]:
         iri = stream_iri(program, name)
         if iri in found:
             raise click.UsageError(f"the stream <{iri}> has two mappings")
-        found[iri] = read_mapping(Path(path))
+        found[iri] = mapping_file(path)
     return found
+
+
+def mapping_file(path: str) -> RowMapping:
+    """The mapping of a file; its warnings are printed."""
+    from spaseq.cli.reports import say
+    from spaseq.io.rows.mapping import read_mapping
+
+    mapping = read_mapping(Path(path))
+    for warning in mapping.shown_warnings():
+        say(warning, prefix="")
+    return mapping
 
 
 def kb_files(given: Iterable[str], program: Program) -> dict[str, str]:

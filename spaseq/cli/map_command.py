@@ -93,13 +93,10 @@ def map_command(
         raise click.UsageError("name a mapping and a file, or use --suggest FILE")
     if time_column is not None and arrival_time:
         raise click.UsageError("--time-column and --arrival-time exclude each other")
-    from pathlib import Path
-
     from spaseq.io.read_options import ReadOptions
-    from spaseq.io.rows.mapping import read_mapping
     from spaseq.io.rows.source import RowSource
 
-    mapping = read_mapping(Path(files[0]))
+    mapping = arguments.mapping_file(files[0])
     for path in files[1:]:
         arguments.check_file(path, "MAPPING.rq FILE")
     options = ReadOptions(

@@ -118,6 +118,15 @@ def test_events_before_an_error_are_printed(shell: Shell) -> None:
     assert "1 error skipped" in shell.err
 
 
+def test_warnings_are_printed(shell: Shell) -> None:
+    shell.file("trades.rq", MAPPING.replace("xsd:decimal(?price)", 'xsd:decimal("x")'))
+    warning = "trades.rq:6:8: warning: this value is not a valid `xsd:decimal`"
+    assert shell("map", "trades.rq", "trades.csv", "--time-column", "time") == 0
+    assert shell.err.startswith(warning)
+    assert shell(*RUN, "--map", "trades=trades.rq", "--time-column", "time") == 0
+    assert shell.err.startswith(warning)
+
+
 SUGGESTED = """PREFIX : <http://example.org/>
 PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 CONSTRUCT {

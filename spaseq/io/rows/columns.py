@@ -129,13 +129,12 @@ def buffers_of(array: pa.Array) -> Buffers:
     """The buffers of an array of a supported type.
 
     Raises:
-        ValueError: if the array is malformed, or a number does not fit.
+        ValueError: if a number does not fit.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     is_ = pa.types
-    array.validate(full=True)
     while True:
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
@@ -198,10 +197,15 @@ def is_string_view(type_: pa.DataType) -> bool:
 
 
 def array_at(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array:
-    """The array of a column, null where a struct around it is null."""
+    """The array of a column, null where a struct around it is null.
+
+    Raises:
+        ValueError: if the array is malformed.
+    """
     import pyarrow as pa
 
     array = batch.column(batch.schema.get_field_index(path[0]))
+    array.validate(full=True)
     for name in path[1:]:
         while isinstance(array, pa.ExtensionArray):
             array = array.storage

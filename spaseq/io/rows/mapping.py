@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import TypeAlias
 
-from spaseq.errors import Diagnostic, QuerySemanticError, SpaseqError
+from spaseq.errors import Diagnostic, QuerySemanticError, SpaseqError, render
 from spaseq.parser import ast, parse_mapping
 from spaseq.plan.check_functions import check_functions
 
@@ -32,6 +32,11 @@ class RowMapping:
 
     tree: ast.Mapping
     name: str
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def shown_warnings(self) -> list[str]:
+        """The warnings as texts, each with its position."""
+        return [render([each], self.tree.text, self.name) for each in self.warnings]
 
     def fail(self, findings: list[Diagnostic]) -> QuerySemanticError:
         """The error with these findings."""
@@ -67,10 +72,12 @@ def parsed(text: str, name: str = "mapping") -> RowMapping:
     Raises:
         QueryError: for a text that is not a mapping.
     """
-    mapping = RowMapping(parse_mapping(text, name), name)
-    findings = [each for each in _findings(mapping.tree) if each.severity == "error"]
-    if findings:
-        raise mapping.fail(sorted(findings, key=lambda each: each.span.start))
+    tree = parse_mapping(text, name)
+    findings = sorted(_findings(tree), key=lambda each: each.span.start)
+    warnings = tuple(each for each in findings if each.severity == "warning")
+    mapping = RowMapping(tree, name, warnings)
+    if len(warnings) < len(findings):
+        raise mapping.fail([each for each in findings if each.severity == "error"])
     return mapping
 
 

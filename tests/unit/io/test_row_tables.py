@@ -542,6 +542,49 @@ def test_mappings_that_are_none(mapping: str, message: str) -> None:
     assert str(caught.value).startswith("m.rq:1:")
 
 
+WARNED = PREFIXES + 'CONSTRUCT { :s :a ?x } WHERE { BIND(xsd:integer("x") AS ?x) }'
+
+
+def test_warnings_of_a_mapping() -> None:
+    (text,) = parsed(WARNED).shown_warnings()
+    assert text.startswith("mapping:1:")
+    assert "warning: this value is not a valid `xsd:integer`" in text
+    with pytest.warns(spaseq.QueryWarning, match="is not a valid `xsd:integer`"):
+        found(streams={"s": TABLE}, map={"s": WARNED}, time_column="t")
+
+
+@pytest.mark.parametrize(
+    ("array", "objects"),
+    [
+        (pa.array([b"\xab", None], pa.binary(1)), ['"AB"']),
+        (pa.array([b"\xab", b""], pa.large_binary()), ['"AB"', '""']),
+        (pa.array([b"\xab"], pa.binary_view()), ['"AB"']),
+        (pa.array([bytes(15) + b"\5"], pa.uuid()), [f'"{5:032X}"']),
+        (pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"]), ['"a"', '"a"', '"b"']),
+        (pa.array([1.5, None], pa.float16()), ['"1.5"']),
+        (pa.array([86_400_000], pa.date64()), ['"1970-01-02"']),
+        (pa.array([7, 7]).dictionary_encode(), ['"7"', '"7"']),
+        (pa.ExtensionArray.from_storage(pa.json_(), pa.array(["[]"])), ['"[]"']),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
+)
+def test_rare_types_of_columns(array: pa.Array, objects: list[str]) -> None:
+    table = pa.table({"v": array, "t": range(len(array))})
+    texts = read(table, mapping="CONSTRUCT { <e:s> <e:p> ?v } WHERE { }")
+    assert [text.partition(": ")[2] for text in texts if not text.endswith(":")] == objects
+
+
+def test_arrays_that_are_malformed() -> None:
+    data = pa.py_buffer(b"\xff\xff")
+    offsets = pa.py_buffer(b"\0\0\0\0\2\0\0\0")
+    array = pa.Array.from_buffers(pa.string(), 1, [None, offsets, data])
+    with pytest.raises(InputError, match=r"row 1: the column v cannot be read: .*UTF8"):
+        read(
+            pa.record_batch({"v": array, "t": pa.array([1])}),
+            mapping="CONSTRUCT { <e:s> <e:p> ?v } WHERE { }",
+        )
+
+
 def test_the_number_of_a_row_is_no_column() -> None:
     table = pa.table({"_row": [7], "t": [1]})
     assert read(table, mapping=PREFIXES + "CONSTRUCT { :s :r ?_row } WHERE { }") == ['1: "1"']
