@@ -267,7 +267,6 @@ cdef class RowReader:
     cdef object questions
     cdef list owners            # what keeps the buffers of the columns alive
     cdef list evaluators        # per step an Expression, or a function of Python
-    cdef list codes
     cdef uint32_t width         # slots of a row
     cdef uint32_t column_count
     cdef Values* columns

@@ -9,7 +9,7 @@ Source: SPARQL 1.1 sections 10.1 (BIND), 16.2 (CONSTRUCT); TARQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import TypeAlias
@@ -150,8 +150,3 @@ def optional_variables(tree: ast.Mapping) -> frozenset[str]:
         for argument in part.arguments
         if isinstance(argument, ast.Var)
     )
-
-
-def read_mappings(given: Mapping[str, MappingLike]) -> dict[str, RowMapping]:
-    """The mappings by the name of their stream."""
-    return {name: read_mapping(mapping) for name, mapping in given.items()}

@@ -102,7 +102,7 @@ def open_table(content: Any, format_: str | None, invalid: InvalidRow) -> Table:
 
 
 @contextmanager
-def _failures(name: str, row: Callable[[], int] | None = None) -> Iterator[None]:
+def _failures(name: str, row: Callable[[], int] | None = None, hint: str = "") -> Iterator[None]:
     """Turn the failures of pyarrow and of the system into an `InputError`."""
     try:
         yield
@@ -112,7 +112,7 @@ def _failures(name: str, row: Callable[[], int] | None = None) -> Iterator[None]
         reason = getattr(error, "strerror", None) or str(error).strip()
         begun = row() if row is not None else 0
         where = f"cannot be read after row {begun - 1:,}: " if begun > 1 else "cannot be read: "
-        raise InputError(where + reason, name) from error
+        raise InputError(where + reason + hint, name) from error
 
 
 def _opened(path: str) -> io.BufferedReader:
@@ -136,7 +136,8 @@ class _Packed(io.BufferedReader):
 
 
 def _peeked(file: io.BufferedReader) -> bytes:
-    return file.peek(16)[:16]
+    """The first bytes of a file, at least 16 unless it is shorter."""
+    return file.peek(16)
 
 
 def _format_of(head: bytes) -> str:
@@ -145,7 +146,10 @@ def _format_of(head: bytes) -> str:
         return "parquet"
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow"
-    return "jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else "csv"
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return "jsonl"
+    header = head.partition(b"\n")[0]
+    return "tsv" if header.count(b"\t") > header.count(b",") else "csv"
 
 
 def _place(file: IO[bytes]) -> int:
@@ -181,6 +185,9 @@ class _Joined(io.RawIOBase):
 class _Text:
     """A table in a text file."""
 
+    hint = ""
+    """The end of the message about an error in the middle of the file."""
+
     def __init__(self, name: str, path: str, file: IO[bytes]):
         self.name = name
         self._path = path
@@ -204,7 +211,7 @@ class _Text:
 
     def _read(self, reader: Any) -> Iterator[pa.RecordBatch]:
         while True:
-            with _failures(self.name, lambda: self._row):
+            with _failures(self.name, lambda: self._row, self.hint):
                 try:
                     batch = reader.read_next_batch()
                 except StopIteration:
@@ -296,6 +303,8 @@ def _tsv(name: str, path: str, file: IO[bytes], invalid: InvalidRow) -> _Csv:
 
 class _JsonLines(_Text):
     """One JSON object per line."""
+
+    hint = f" (the types of the columns are those of the first {JSON_HEAD >> 20} MiB)"
 
     def __init__(self, name: str, path: str, file: IO[bytes], invalid: InvalidRow):
         import pyarrow.json as pj
