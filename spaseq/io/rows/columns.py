@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NO_NAME = re.compile(r"\W")
+MAX_SCALE = 76
+"""Digits by which the point of a decimal may be moved; the compiled reader has room for them."""
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -156,6 +158,8 @@ def buffers_of(array: pa.Array) -> Buffers:
         kind, array = Kind.INTEGER, array.cast(pa.int64())
     elif is_.is_decimal(type_):
         kind, scale = Kind.DECIMAL, type_.scale
+        if not -MAX_SCALE <= scale <= MAX_SCALE:
+            raise ValueError(f"decimals of scale {scale} are not supported")
         if not is_.is_decimal128(type_):
             array = array.cast(pa.decimal128(38, scale))
     elif is_.is_floating(type_):

@@ -575,6 +575,29 @@ def test_rare_types_of_columns(array: pa.Array, objects: list[str]) -> None:
     assert [text.partition(": ")[2] for text in texts if not text.endswith(":")] == objects
 
 
+@pytest.mark.parametrize("scale", [77, -77, 2000, -2000])
+def test_decimals_of_absurd_scale(scale: int) -> None:
+    array = pa.nulls(1, pa.decimal128(5, scale))
+    with pytest.raises(InputError, match=f"decimals of scale {scale} are not supported"):
+        read(
+            pa.record_batch({"v": array, "t": pa.array([1])}),
+            mapping="CONSTRUCT { <e:s> <e:p> ?v } WHERE { }",
+        )
+
+
+@pytest.mark.parametrize("scale", [76, -76])
+def test_decimals_of_great_scale(scale: int) -> None:
+    number = (10**38 - 1).to_bytes(16, "little")
+    array = pa.Array.from_buffers(pa.decimal128(38, scale), 1, [None, pa.py_buffer(number)])
+    (text,) = read(
+        pa.record_batch({"v": array, "t": pa.array([1])}),
+        mapping="CONSTRUCT { <e:s> <e:p> ?v } WHERE { }",
+    )
+    digits = "9" * 38
+    shown = digits + "0" * 76 if scale < 0 else "0." + "0" * 38 + digits
+    assert text == f'1: "{shown}"'
+
+
 def test_arrays_that_are_malformed() -> None:
     data = pa.py_buffer(b"\xff\xff")
     offsets = pa.py_buffer(b"\0\0\0\0\2\0\0\0")
