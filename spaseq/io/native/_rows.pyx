@@ -26,7 +26,7 @@ from spaseq.io.native._framing cimport EventReader, Quad, Stamp
 from spaseq.rdf._batch cimport EventBatch, known_term, record_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._literals cimport SECOND, Form, civil
-from spaseq.rdf._memory cimport Arena, arena_free, arena_reset, give_back, resized, take
+from spaseq.rdf._memory cimport Arena, arena_free, arena_reset, mem_free, mem_realloc, mem_alloc
 from spaseq.rdf._numerals cimport is_numeral
 from spaseq.rdf._relevance cimport Keep, Relevance, keep_of, keeps_object
 from spaseq.rdf._terms cimport NO_ZONE, TermRecord, hash_of, int128, term_t
@@ -311,21 +311,21 @@ cdef class RowReader:
             self.triples[i].object = _placed(value, dictionary)
         self.triple_count = len(plan.triples)
         self.text_room = 1024
-        self.text = <char*>take(self.text_room)
+        self.text = <char*>mem_alloc(self.text_room)
         if self.text == NULL:
             raise MemoryError
 
     def __dealloc__(self):
         cdef uint32_t i
         for i in range(self.step_count):
-            give_back(self.steps[i].inputs)
-            give_back(self.steps[i].memos)
-        give_back(self.columns)
-        give_back(self.steps)
-        give_back(self.triples)
-        give_back(self.matrix)
-        give_back(self.dropped)
-        give_back(self.text)
+            mem_free(self.steps[i].inputs)
+            mem_free(self.steps[i].memos)
+        mem_free(self.columns)
+        mem_free(self.steps)
+        mem_free(self.triples)
+        mem_free(self.matrix)
+        mem_free(self.dropped)
+        mem_free(self.text)
         arena_free(&self.scratch)
 
     cdef int _add_step(self, object step, Dictionary dictionary) except -1:
@@ -775,14 +775,14 @@ cdef Term _placed(object place, Dictionary dictionary) except *:
 
 
 cdef void* _grown(void* block, size_t size) except NULL:
-    block = resized(block, size)
+    block = mem_realloc(block, size)
     if block == NULL:
         raise MemoryError("no room for the rows of a table")
     return block
 
 
 cdef void* _zeros(size_t count, size_t size) except NULL:
-    cdef void* block = take((count + 1) * size)
+    cdef void* block = mem_alloc((count + 1) * size)
     if block == NULL:
         raise MemoryError
     memset(block, 0, (count + 1) * size)
