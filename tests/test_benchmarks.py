@@ -63,6 +63,23 @@ def test_read_nquads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row.endswith("4,000      500") for row in rows)
 
 
+def test_read_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [sys.executable, str(MICRO / "read_rows.py"), "--rows", "20000", "--repeats", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = result.stdout.splitlines()[2:]
+    assert len(rows) == 22
+    assert {row.split()[-2] for row in rows} == {"20,000"}
+    found = {row.split()[-1] for row in rows if ": matched" in row}
+    assert len(found) == 1
+    assert int(found.pop()) > 0
+
+
 def test_match_events(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(MICRO))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

@@ -13,6 +13,7 @@ import click
 
 from spaseq.cli.commands import check, completion, explain, generate, run
 from spaseq.cli.groups import QuietGroup
+from spaseq.cli.map_command import map_command
 from spaseq.cli.reports import discard_output, log
 from spaseq.cli.stopping import Stopped, stoppable
 from spaseq.errors import EventError, InputError, LimitExceeded, QueryError, SpaseqError
@@ -53,7 +54,7 @@ def command_line(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (run, check, explain, generate, completion):
+for _command in (run, check, explain, map_command, generate, completion):
     command_line.add_command(_command)
 
 

@@ -15,6 +15,7 @@ from spaseq.cli import arguments, reports
 from spaseq.cli.arguments import QueryFile
 from spaseq.cli.groups import CommandWithExamples
 from spaseq.io.formats import SINKS, STREAM_SYNTAXES
+from spaseq.io.rows.formats import ROW_FORMATS
 
 if TYPE_CHECKING:
     from spaseq.errors import QueryError
@@ -49,6 +50,7 @@ class RunOptions:
   spaseq run query.rq --stream trades=monday.nq.gz --stream trades=tuesday.nq.gz --format csv
   spaseq run query.rq --stream trades=- --lateness 5s < trades.nq
   spaseq run a.rq b.rq --stream main=data.nt --events triples:2 --kb http://example.org/kb=kb.ttl
+  spaseq run query.rq --stream trades=trades.csv --map trades=trades.rq --time-column time
   spaseq run query.rq --stream main=data.trig --bind threshold=20 --output matches.jsonl --stats
 """,
 )
@@ -60,6 +62,19 @@ class RunOptions:
     metavar="IRI=FILE",
     help="A file of a stream, given by its IRI or by its NAME in the query; repeat for more "
     "files. - is standard input. Required for every stream that the queries read.",
+)
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="NAME=MAPPING.rq",
+    help="The mapping of a stream of rows (CSV, TSV, JSON lines, Parquet, Arrow): a SPARQL "
+    "CONSTRUCT over the columns; see spaseq map.",
+)
+@click.option(
+    "--time-column",
+    metavar="NAME",
+    help="The column of times, of rows whose mapping leaves ?_time unbound.",
 )
 @click.option(
     "--kb",
@@ -109,7 +124,7 @@ class RunOptions:
 )
 @click.option(
     "--input-format",
-    type=click.Choice(tuple(STREAM_SYNTAXES)),
+    type=click.Choice((*STREAM_SYNTAXES, *ROW_FORMATS)),
     help="The syntax of all streams; default: by file extension.",
 )
 @click.option(
@@ -164,6 +179,7 @@ class RunOptions:
 def run(
     queries: Sequence[str],
     streams: Sequence[str],
+    maps: Sequence[str],
     kbs: Sequence[str],
     entail: str | None,
     bound: Sequence[str],
@@ -186,11 +202,15 @@ def run(
     read = arguments.read_queries(queries)
     program = compiled(read, arguments.bound_values(bound, read))
     files = arguments.stream_files(streams, program)
+    mappings = arguments.mappings(maps, program)
+    if options.time_column is not None and not mappings:
+        raise click.UsageError("--time-column names a column of rows: add --map NAME=MAPPING.rq")
     graphs = arguments.kb_files(kbs, program)
     needs_schema(entail, graphs)
     if output not in (None, arguments.STDIN):
         inputs = [path for paths in files.values() for path in paths]
-        arguments.check_output(output, [*inputs, *graphs.values(), *queries])
+        read_files = [mapping.name for mapping in mappings.values()]
+        arguments.check_output(output, [*inputs, *read_files, *graphs.values(), *queries])
     elif sys.stdout is None:
         raise click.UsageError("standard output is closed; name a file with --output")
     from spaseq.kb.coverage import kb_warnings
@@ -198,7 +218,7 @@ def run(
 
     for warning in kb_warnings(read, program.sources, graphs, entail is not None):
         reports.log(warning, prefix="")
-    sources = file_sources(files, options, log=reports.log)
+    sources = file_sources(files, options, reports.log, mappings)
     limits = {
         "max_groups": max_groups,
         "max_steps": max_steps,
@@ -245,6 +265,7 @@ def read_options(
     input_format: str | None,
     on_error: str,
     lateness: str | None,
+    time_column: str | None,
 ) -> ReadOptions:
     """Check the options of the readers."""
     from spaseq.errors import EventError
@@ -253,6 +274,8 @@ def read_options(
 
     if time_predicate is not None and arrival_time:
         raise click.UsageError("--time-predicate and --arrival-time exclude each other")
+    if time_column is not None and arrival_time:
+        raise click.UsageError("--time-column and --arrival-time exclude each other")
     if time_predicate is not None:
         time_predicate = arguments.predicate_iri(time_predicate)
     try:
@@ -271,6 +294,7 @@ def read_options(
         on_error=on_error,  # type: ignore[arg-type]
         lateness=late,
         syntax=input_format,
+        time_column=time_column,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.errors import InputError, InputUnit
 from spaseq.io.formats import stream_syntax
+from spaseq.io.rows.formats import ROW_FORMATS
 from spaseq.rdf.event import DATE_TIME, NUMBER
 from spaseq.rdf.time import TimePrecision, TimeUnit
 
@@ -79,9 +80,11 @@ class ReadOptions:
         on_error: whether a malformed statement or event ends the run or is skipped.
         lateness: how many microseconds an event may be late and still be put in order; None:
             sources are in order, and an event that is not is an error.
-        syntax: a name in `spaseq.io.formats.STREAM_SYNTAXES`, instead of the file extension.
+        syntax: a name in `spaseq.io.formats.STREAM_SYNTAXES` or, for streams with a mapping, in
+            `spaseq.io.rows.formats.ROW_FORMATS`, instead of the file extension.
         clock: microseconds since 1970-01-01T00:00:00Z.
         time_precision: what is done with a time finer than a microsecond.
+        time_column: the column of times, of tables whose mapping leaves `?_time` unbound.
 
     Raises:
         SpaseqError: for an unknown syntax.
@@ -96,9 +99,10 @@ class ReadOptions:
     syntax: str | None = None
     clock: Callable[[], int] = clock_micros
     time_precision: TimePrecision = "error"
+    time_column: str | None = None
 
     def __post_init__(self) -> None:
-        if self.syntax is not None:
+        if self.syntax is not None and self.syntax not in ROW_FORMATS:
             stream_syntax(self.syntax)
 
     def time_predicates(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from spaseq.errors import InputError
 from spaseq.io.formats import StreamSyntax, stream_syntax
@@ -53,6 +54,14 @@ STATEMENTS_AT_ONCE = 4096
 """Statements after which such a batch is yielded or refreshed, with or without events."""
 
 
+class OpenFile(Protocol):
+    """A file that is being read; `position` is the number of bytes read so far."""
+
+    name: str
+
+    def position(self) -> int: ...
+
+
 @dataclass(slots=True)
 class Source:
     """A stream read from files, one after the other. `number` is its position in the run.
@@ -67,7 +76,7 @@ class Source:
     domain: TimeDomain = field(default_factory=TimeDomain)
     log: Callable[[str], None] = log_warning
     counters: Counters = field(default_factory=Counters)
-    lines: Lines | None = None
+    lines: OpenFile | None = None
     """The file that is being read: progress is measured on it."""
     relevance: Relevance | None = None
     open_lines: Callable[[str], Lines] = Lines
@@ -97,9 +106,14 @@ class Source:
         troubles = Troubles(self.options.on_error, self.counters, self.log)
         minter = Minter(self.number)
         if self.options.lateness is None:
-            return _Reading(self, relevance, troubles, minter).batches()
-        unsorted = _Reading(self, relevance, troubles, None).batches()
+            return self._read(relevance, troubles, minter)
+        unsorted = self._read(relevance, troubles, None)
         return _reordered(unsorted, self.options.lateness, troubles, minter)
+
+    def _read(
+        self, relevance: Relevance, troubles: Troubles, minter: Minter | None
+    ) -> Iterator[EventBatch]:
+        return _Reading(self, relevance, troubles, minter).batches()
 
     @property
     def live(self) -> bool:
@@ -136,7 +150,8 @@ class _Reading:
         named = self._options.syntax
         for path in self._source.files:
             syntax = syntax_of(path) if named is None else stream_syntax(named)
-            file = self._source.lines = self._source.open_lines(path)
+            file = self._source.open_lines(path)
+            self._source.lines = file
             try:
                 yield from self._file_batches(file, syntax or syntax_of_content(file.head()))
             finally:

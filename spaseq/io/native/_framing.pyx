@@ -587,7 +587,6 @@ cdef class EventReader:
 
     cdef int emit(self, Stamp* stamps, uint32_t count) except -1 nogil:
         """Add the closed event to the batch, unless it is malformed."""
-        cdef EventRecord* event
         cdef int64_t micros = 0
         cdef uint8_t domain = 0
         cdef term_t stamp = stamps[count - 1].term if self.timed and count else 0
@@ -595,6 +594,13 @@ cdef class EventReader:
         self.filled |= self.statements != 0
         usable = self.when(stamps, count, &micros, &domain)
         self.place += 1
+        return self.emit_at(micros, domain, stamp, usable)
+
+    cdef int emit_at(
+        self, int64_t micros, uint8_t domain, term_t stamp, bint usable
+    ) except -1 nogil:
+        """The same for an event whose time is known; `usable`: whether it has a valid one."""
+        cdef EventRecord* event
         if usable and (
             domain != self.known_domain or self.is_strange
             or self.sorted and self.begun and micros < self.last_micros
