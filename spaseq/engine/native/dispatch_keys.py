@@ -67,6 +67,15 @@ def _of_node(node: algebra.Node) -> Iterator[Requirement]:
         case algebra.Alternatives(left, chains):
             yield from _of_node(left)
             yield from _of_parts([_of_steps(chain) for chain in chains])
+        case algebra.Reach(left):
+            # The ends of its steps are those of the path, not of its links.
+            yield from _of_node(left)
+            for step in node.ahead.required:
+                if not isinstance(step.predicate, int) and step.view is None:
+                    yield frozenset({(step.predicate, BY_PREDICATE, None)})
+        case algebra.Group(child, keys):
+            if keys:    # without keys, it has a row for an event without rows
+                yield from _of_node(child)
         case algebra.Join(left, right):
             yield from _of_node(left)
             yield from _of_node(right)

@@ -1,9 +1,9 @@
 """SPARQL's regular expressions → tests of texts, in time linear in the text.
 
 A pattern has the meaning of XPath, in detail the meaning of pyoxigraph's engine. That engine does
-not backtrack, but each call costs a query. Therefore RE2, which does not backtrack either, compiles the
-syntax that both share, and pyoxigraph matches all other patterns. Python's engine is the fastest
-for short texts, but backtracks: it compiles only patterns that it matches in linear time.
+not backtrack, but each call costs a query. Therefore RE2, which does not backtrack either, compiles
+the syntax that both share, and pyoxigraph matches all other patterns. Python's engine is the
+fastest for short texts, but backtracks: it compiles only patterns that it matches in linear time.
 
 Invariant: no test takes longer than text times pattern, whether the query or the data supplied the
 pattern, and no compiled pattern occupies more than `MAX_PATTERN_BYTES`. RE2 and pyoxigraph refuse
