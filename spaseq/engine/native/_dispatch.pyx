@@ -119,7 +119,7 @@ cdef class Dispatch:
                 self.here.open = self.here.open & ~bit | bit * <uint64_t>reader.open
             bit <<= 1
             reader += 1
-        self.changed_places |= self.core.instant.changed_places
+        self.turned |= self.core.instant.changed_places
         self.core.instant.changed_places, self.attentive = 0, True
         return 0
 

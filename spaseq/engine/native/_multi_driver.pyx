@@ -284,7 +284,7 @@ cdef class MultiDriver:
         cdef Member* member = &self.members[query]
         step.at_rest()
         dispatch.settle_all()
-        dispatch.changed_places = 0
+        dispatch.turned = 0
         member.selected = NO_STREAM
         for i in range(self.stream_count):
             self.seen[query * <size_t>self.stream_count + i] = self.states[i].events
@@ -473,7 +473,7 @@ cdef class MultiDriver:
             if self.ready_count:
                 return Outcome.CLOSED
         self.begun = True
-        self.window.reach(position if self.counted else event.micros)
+        self.window.advance_to(position if self.counted else event.micros)
         state.begun, state.micros, state.next = True, event.micros, event.ordinal + 1
         state.events += 1
         present = mark_event(self.index, stream, batch, event)
@@ -607,8 +607,8 @@ cdef class MultiDriver:
         self, uint32_t query, Dispatch dispatch, AutomatonCore core
     ) except -1 nogil:
         """Update the entries of a query if its awaited patterns may have changed."""
-        core.instant.changed_places |= dispatch.changed_places
-        dispatch.changed_places = 0
+        core.instant.changed_places |= dispatch.turned
+        dispatch.turned = 0
         if core.instant.changed_places and self.members[query].steady:
             self._attend(query, dispatch, core, False)
         return 0
