@@ -22,6 +22,7 @@ from spaseq.io.native._framing import EventReader
 from spaseq.io.native._turtle import DocumentReader
 from spaseq.io.read_options import Counters, Troubles
 from spaseq.io.statements import Document, Statement, directives
+from spaseq.rdf.event import Term
 from spaseq.rdf.formats import RdfSyntax
 from spaseq.rdf.turtle_strings import TOKEN, long_string_end
 
@@ -88,16 +89,17 @@ class DocumentFile:
         lines = _Unread(
             self._reader.begin_line, self._text(), chain(self._ahead, pieces), self._file
         )
-        preamble, opened = self._context()
-        base, name = self._reader.base_iri, self._file.name
+        reader, name, syntax = self._reader, self._file.name, self._syntax
+        base, troubles = reader.base_iri, self._troubles
+        graph = reader.open_block()
+        state = (self._preamble(graph), reader.block_line if graph is not False else 0)
+        in_graph = graph is not False and (graph is not None or not reader.block_begun)
         if self._messages:
             yield from statements_of(
-                lines, Context(self._syntax, name, base, self._troubles, preamble, opened)
+                lines, Context(syntax, name, base, troubles, *state, in_graph)
             )
         else:
-            document = Document(
-                lines, name, self._syntax, base, self._troubles, preamble, opened
-            )
+            document = Document(lines, name, syntax, base, troubles, *state, in_graph)
             yield from document.statements()
 
     # ------------------------------------------------------------ pieces
@@ -124,7 +126,7 @@ class DocumentFile:
             if length < 0 and len(text) <= _MAX_SEARCHED_BYTES:
                 self._sought = True
                 return
-            if length < 0 or not self._is_read_by_parser(text[:length]):
+            if length <= column or not self._is_read_by_parser(text[:length]):
                 self._refused = True
                 return
             self._sought = False
@@ -150,20 +152,19 @@ class DocumentFile:
 
     # ------------------------------------------------------------ pyoxigraph
 
-    def _context(self) -> tuple[bytes, int]:
-        """The preamble of what pyoxigraph reads, and the line on which the open block begins."""
+    def _preamble(self, graph: Term | bool | None) -> bytes:
+        """What pyoxigraph reads before a statement in the block of a graph, on one line."""
         preamble = directives(self._reader.prefixes())
-        graph = self._reader.open_block()
         if graph is False:
-            return preamble, 0
+            return preamble
         opening = "{" if graph is None else f"{graph} {{"
-        return preamble.rstrip(b"\n") + b" " + opening.encode() + b"\n", self._reader.block_line
+        return preamble.rstrip(b"\n") + b" " + opening.encode() + b"\n"
 
     def _is_read_by_parser(self, text: bytes) -> bool:
         """Read a statement with pyoxigraph; False if it has an error."""
         reader = self._reader
-        preamble, opened = self._context()
-        closing = b" }" if opened else b""
+        graph = reader.open_block()
+        closing = b"" if graph is False else b" }"
         lines = _Unread(reader.begin_line, text + closing, iter(()))
         document = Document(
             lines,
@@ -171,7 +172,7 @@ class DocumentFile:
             self._syntax,
             reader.base_iri,
             Troubles("stop", Counters()),
-            preamble,
+            self._preamble(graph),
         )
         try:
             statements = list(document.statements())

@@ -121,7 +121,7 @@ class Context:
     """The prefixes and the base IRI declared so far, which hold for later messages too.
 
     Args:
-        preamble, opened: What the first message depends on, as for `Document`.
+        preamble, opened, in_graph: What the first message depends on, as for `Document`.
     """
 
     def __init__(
@@ -132,6 +132,7 @@ class Context:
         troubles: Troubles,
         preamble: bytes = b"",
         opened: int = 0,
+        in_graph: bool = False,
     ):
         self._syntax = syntax
         self._file = file
@@ -139,6 +140,7 @@ class Context:
         self._troubles = troubles
         self._preamble = preamble
         self._opened = opened
+        self._in_graph = in_graph
 
     def report(self, message: str, line: int) -> None:
         self._troubles.report(message, self._file, line)
@@ -152,6 +154,8 @@ class Context:
             self._troubles,
             self._preamble,
             self._opened,
+            self._in_graph,
         )
         yield from document.statements()
-        self._base, self._preamble, self._opened = document.base, document.preamble, 0
+        self._base, self._preamble = document.base, document.preamble
+        self._opened, self._in_graph = 0, False

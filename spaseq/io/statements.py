@@ -148,6 +148,7 @@ class Document:
         preamble: What the lines depend on, on one line that is not counted: prefixes, and possibly
             the beginning of the block of a graph.
         opened: The line on which that block begins.
+        in_graph: Whether its statements are of a named graph, or are the first of the block.
     """
 
     def __init__(
@@ -159,6 +160,7 @@ class Document:
         troubles: Troubles,
         preamble: bytes = b"",
         opened: int = 0,
+        in_graph: bool = False,
     ):
         self._lines = lines
         self._file = file
@@ -167,6 +169,7 @@ class Document:
         self._feed = LineFeed(lines)
         self._in_block = False
         self._opened = opened
+        self._in_graph = in_graph
         self.base = base
         self.prefixes: dict[str, str] = {}
         """The prefixes at the end."""
@@ -218,7 +221,8 @@ class Document:
         lines, feed = self._lines, self._feed
         before = lines.number - bool(self.preamble)
         failed_at = (-1, -1)
-        in_graph = False
+        in_graph, preamble = self._in_graph, self.preamble
+        self._in_graph = False
         while True:
             try:
                 for quad in parser:
@@ -237,6 +241,7 @@ class Document:
                 found = feed.torn(line)
                 if found is not None:
                     front, torn, behind = found
+                    front = front.removeprefix(preamble)
                     opened, closed = front.rfind(b"{"), front.rfind(b"}")
                     in_block = in_graph if opened == closed else opened > closed
                     self._in_block = in_block and b"{" not in torn and line != self._opened
@@ -268,10 +273,10 @@ class _Resumed:
             preamble, self._preamble = self._preamble, b""
             return preamble
         line = self._next()
-        while self._is_passing and line:
+        if self._is_passing and line:
             text = line.strip()
             self._is_passing = not (text.startswith(b"}") or text.endswith(b"}"))
-            line = self._next()
+            return b"\n"  # the parser counts the line
         return line
 
     def _next(self) -> bytes:

@@ -123,6 +123,7 @@ cdef class DocumentReader(TermReader):
     cdef readonly uint64_t begin_line
     cdef readonly uint64_t block_line   # where the open block of a graph begins
     cdef bint in_block
+    cdef readonly bint block_begun      # a statement in it is complete
     cdef Node graph             # of the open block; the default graph has no form and no term
     cdef Node subject
     cdef Node last_subject      # of an earlier statement
@@ -184,7 +185,8 @@ cdef class DocumentReader(TermReader):
     cdef const char* version(self, const char* at, const char* end) except? NULL nogil
     cdef int declare(self, bytes name, bytes iri) except -1
     cdef Prefix* prefix_of(self, const char* text, size_t size) noexcept nogil
-    cdef const char* end_of_list(self, const char* at) except? NULL nogil
+    cdef const char* end_of_list(self, const char* at, const char* end) except? NULL nogil
+    cdef bint begins_number(self, const char* at, const char* end) noexcept nogil
     cdef int commit(self) except -1 nogil
     cdef int complete(self) except -1 nogil
     cdef int emit(self) except -1 nogil

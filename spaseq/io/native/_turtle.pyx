@@ -192,6 +192,7 @@ cdef class DocumentReader(TermReader):
     def resume(self, uint64_t line):
         """Continue behind a statement that the caller has read, on a line."""
         self.unsure = False
+        self.block_begun = True
         self.state = State.START
         self.depth = self.settled = self.count = self.first = 0
         memset(&self.subject, 0, sizeof(Node))
@@ -374,7 +375,7 @@ cdef class DocumentReader(TermReader):
                     self.state = State.OBJECT
                     at += 1
                 else:
-                    next = self.end_of_list(at)
+                    next = self.end_of_list(at, end)
                     if next == NULL:
                         break
                     at = next
@@ -382,7 +383,7 @@ cdef class DocumentReader(TermReader):
                 if c == c";":
                     at += 1
                 elif c == c"." or c == c"]" or c == c"}":
-                    next = self.end_of_list(at)
+                    next = self.end_of_list(at, end)
                     if next == NULL:
                         break
                     at = next
@@ -438,6 +439,7 @@ cdef class DocumentReader(TermReader):
             if self.named_graphs and not self.in_block:
                 self.state = State.BLOCK_OR_VERB
             return next
+        memset(&self.subject, 0, sizeof(Node))
         return self.keyword(at, end)
 
     cdef const char* block(self, const char* at) except? NULL nogil:
@@ -445,6 +447,7 @@ cdef class DocumentReader(TermReader):
         self.graph = self.subject
         memset(&self.subject, 0, sizeof(Node))
         self.in_block = True
+        self.block_begun = False
         self.state = State.START
         self.begin, self.begin_line = at + 1, self.line
         self.block_line = self.line
@@ -570,7 +573,7 @@ cdef class DocumentReader(TermReader):
             self.state = State.VERB
         elif state == State.AFTER_PROPERTIES:
             if c == c"." or c == c"}":
-                return self.end_of_list(at)
+                return self.end_of_list(at, end)
             self.state = State.VERB
         elif state == State.SUFFIX or state == State.DATATYPE:
             return self.suffix(at, end)
@@ -602,7 +605,7 @@ cdef class DocumentReader(TermReader):
         elif state == State.VERSION:
             return self.version(at, end)
         elif state == State.DIRECTIVE_DOT:
-            if c != c".":
+            if c != c"." or self.begins_number(at, end):
                 return NULL
             next = self.directive_end(at + 1)
         elif state == State.MESSAGE_DOT:
@@ -726,13 +729,13 @@ cdef class DocumentReader(TermReader):
 
     # ------------------------------------------------------------ statements
 
-    cdef const char* end_of_list(self, const char* at) except? NULL nogil:
+    cdef const char* end_of_list(self, const char* at, const char* end) except? NULL nogil:
         """The token after the objects of the last predicate; NULL: not certainly right."""
         if at[0] == c"]":
             return self.close_brackets(at)
         if self.depth:
             return NULL
-        if at[0] == c".":
+        if at[0] == c"." and not self.begins_number(at, end):
             self.commit()
             self.begin, self.begin_line = at + 1, self.line
             return at + 1
@@ -740,6 +743,10 @@ cdef class DocumentReader(TermReader):
             self.commit()
             return at           # the end of the block, in the state START
         return NULL
+
+    cdef inline bint begins_number(self, const char* at, const char* end) noexcept nogil:
+        """Whether the dot at `at` is a part of a number."""
+        return end - at >= 2 and c"0" <= at[1] <= c"9"
 
     cdef int commit(self) except -1 nogil:
         """Pass on the triples of a complete statement."""
@@ -758,6 +765,7 @@ cdef class DocumentReader(TermReader):
             self.last_subject = self.subject
         memset(&self.subject, 0, sizeof(Node))
         self.state = State.START
+        self.block_begun = True
         return 0
 
     cdef inline int complete(self) except -1 nogil:
