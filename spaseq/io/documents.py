@@ -95,9 +95,7 @@ class DocumentFile:
         state = (self._preamble(graph), reader.block_line if graph is not False else 0)
         in_graph = graph is not False and (graph is not None or not reader.block_begun)
         if self._messages:
-            yield from statements_of(
-                lines, Context(syntax, name, base, troubles, *state, in_graph)
-            )
+            yield from statements_of(lines, Context(syntax, name, base, troubles, *state, in_graph))
         else:
             document = Document(lines, name, syntax, base, troubles, *state, in_graph)
             yield from document.statements()
@@ -198,9 +196,7 @@ class _Unread:
         file: The file whose `number` is set.
     """
 
-    def __init__(
-        self, line: int, text: bytes, pieces: Iterator[Piece], file: Lines | None = None
-    ):
+    def __init__(self, line: int, text: bytes, pieces: Iterator[Piece], file: Lines | None = None):
         self.number = line - 1
         self._lines = deque(text.splitlines(keepends=True))
         self._pieces = pieces

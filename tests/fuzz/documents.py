@@ -171,7 +171,9 @@ def mutated(draw: random.Random, data: bytes, other: bytes) -> bytes:
         if change == 0:
             del text[place : place + draw.choice([1, 1, 2, 10])]
         elif change == 1:
-            text[place:place] = bytes([draw.choice(b"<>\"'\\_:.@^# \t\n\r\0\xff\xc3abc%[](){}|;,~")])
+            text[place:place] = bytes(
+                [draw.choice(b"<>\"'\\_:.@^# \t\n\r\0\xff\xc3abc%[](){}|;,~")]
+            )
         elif change == 2:
             text[place : place + 1] = bytes([draw.randrange(256)])
         elif change == 3:
@@ -215,7 +217,8 @@ def check(folder: Path, name: str, data: bytes, way: dict[str, object], block: i
         # The plain reader counts the lines of a string of several lines before its statement, and
         # recovers from an error beside one at another line.
         if way.get("on_error") == "skip" and model.log:
-            assert bool(read.log) and _PLACE.sub("", read.log[0]) == _PLACE.sub("", model.log[0])
+            assert read.log
+            assert _PLACE.sub("", read.log[0]) == _PLACE.sub("", model.log[0])
             return model
         _without_lines(read)
         _without_lines(model)

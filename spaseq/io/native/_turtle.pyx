@@ -353,6 +353,12 @@ cdef class DocumentReader(TermReader):
                     break
                 at = next
                 self.state = State.OBJECT
+                if self.column.timing and self.graph.term == 0:
+                    # Mostly the next event's graph: its entry is prefetched by the end.
+                    self.subject.term = self.term_of(&self.subject)
+                    self.events.closed.expect(
+                        record_of(self.events.batch, self.subject.term).hash
+                    )
                 if at == end or <uint8_t>at[0] <= c" " or at[0] == c"#":
                     continue
             if self.state == State.OBJECT:
