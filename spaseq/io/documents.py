@@ -62,6 +62,8 @@ class DocumentFile:
         """Whether the open statement is one that pyoxigraph has to read."""
         self._refused = False
         """Whether pyoxigraph has to read the rest."""
+        self._line = 0
+        """The line where the rest begins."""
 
     def steps(self) -> Iterator[bool]:
         """Read the file; True after each read of it."""
@@ -77,7 +79,9 @@ class DocumentFile:
                 self._file.number = reader.line - 1
                 yield True
             self._file.number = reader.line - self._ends_line()
-            self._refused = self._sought or reader.is_open or reader.open_block() is not False
+            is_open = self._sought or reader.is_open
+            self._refused = is_open or reader.open_block() is not False
+            self._line = reader.begin_line if is_open else reader.line
         finally:
             self._events.follower = None
 
@@ -86,9 +90,7 @@ class DocumentFile:
         if not self._refused:
             return
         pieces = (piece for pieces in self._pieces for piece in pieces)
-        lines = _Unread(
-            self._reader.begin_line, self._text(), chain(self._ahead, pieces), self._file
-        )
+        lines = _Unread(self._line, self._text(), chain(self._ahead, pieces), self._file)
         reader, name, syntax = self._reader, self._file.name, self._syntax
         base, troubles = reader.base_iri, self._troubles
         graph = reader.open_block()
@@ -126,6 +128,7 @@ class DocumentFile:
                 return
             if length <= column or not self._is_read_by_parser(text[:length]):
                 self._refused = True
+                self._line = reader.begin_line
                 return
             self._sought = False
             if len(text) - length <= end - at:
@@ -230,6 +233,6 @@ def _statement_end(text: bytes, start: int, in_block: bool) -> int:
                 return -1
         elif token.lastgroup == "word" and token[0].endswith(b"."):
             return position
-        elif token[0] == b"}" and in_block:
+        elif token[0] == b"}" and in_block and text[token.start() - 1 : token.start()] != b"|":
             return token.start()
     return -1

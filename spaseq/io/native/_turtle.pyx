@@ -44,6 +44,7 @@ from spaseq.io.native._turtle_tokens cimport (
     is_relative,
     is_simple_path,
     is_word,
+    label_ends,
     line_count,
     line_stop,
     local_end,
@@ -976,7 +977,7 @@ cdef class DocumentReader(TermReader):
                 return NULL
             node.form = Form.LABEL
             close = label_end(at, end)
-            if close == NULL or not name_ends(close, end):
+            if close == NULL or not label_ends(close, end):
                 return NULL
         else:
             node.form = Form.NAME
@@ -1140,7 +1141,7 @@ cdef class DocumentReader(TermReader):
             if end - at < 3 or at[1] != c":":
                 return NULL
             close = label_end(at, end)
-            if close == NULL or close - at > MOST_TOKEN or not name_ends(close, end):
+            if close == NULL or close - at > MOST_TOKEN or not label_ends(close, end):
                 return NULL
             self.blank_value = True
             if self.is_wanted():

@@ -132,6 +132,11 @@ cdef inline bint name_ends(const char* at, const char* end) noexcept nogil:
     return at == end or separates(<unsigned char>at[0]) or at[0] == c"."
 
 
+cdef inline bint label_ends(const char* at, const char* end) noexcept nogil:
+    """The same for labels, which contain no colon."""
+    return name_ends(at, end) or at[0] == c":"
+
+
 cdef inline bint word_ends(const char* at, const char* end) noexcept nogil:
     """The same for numbers and keywords, which a dot and a name may not follow."""
     return at == end or separates(<unsigned char>at[0]) or (
