@@ -33,7 +33,8 @@ from spaseq.rdf._relevance import Relevance
 
 PROV = "http://www.w3.org/ns/prov#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
-_PLACE = re.compile(r":\d+\b(?=: )|\bline \d+|, which began at \S+|, column \d+|  \S+:\d+;")
+_BRACES = re.compile(rb"#[^\n]*[{}]")
+_PLACE = re.compile(r":\d+\b(?=: )|\bline \d+|, which began at (?:line )?\S+|, column \d+|  \S+:\d+;")
 LARGEST_FILE = 200_000
 """Bytes of a real file."""
 
@@ -217,13 +218,15 @@ def check(folder: Path, name: str, data: bytes, way: dict[str, object], block: i
         read = Outcome(path, False, Relevance(Dictionary()) if len(data) % 2 else None, **way)
     finally:
         spaseq.io.lines._FILE_BLOCK = usual
-    if b'"""' in data or b"'''" in data:
-        # The plain reader counts the lines of a string of several lines before its statement, and
-        # recovers from an error beside one at another line.
-        if way.get("on_error") == "skip" and model.log:
-            assert read.log
-            assert _PLACE.sub("", read.log[0]) == _PLACE.sub("", model.log[0])
-            return model
+    is_long = b'"""' in data or b"'''" in data
+    if (is_long or _BRACES.search(data)) and way.get("on_error") == "skip" and model.log:
+        # The plain reader recovers from an error at another line if a string of several lines is
+        # beside it, or a brace in a comment before it.
+        assert read.log
+        assert _PLACE.sub("", read.log[0]) == _PLACE.sub("", model.log[0])
+        return model
+    if is_long:
+        # It counts the lines of such a string before its statement.
         _without_lines(read)
         _without_lines(model)
     assert_same(read, model, data)

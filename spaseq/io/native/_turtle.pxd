@@ -173,7 +173,7 @@ cdef class DocumentReader(TermReader):
     cdef const char* run(self, const char* at, const char* end) except NULL nogil
     cdef void end_token(self) noexcept nogil
     cdef const char* begun(self, const char* at, const char* end) except? NULL nogil
-    cdef const char* block(self, const char* at) except? NULL nogil
+    cdef const char* block(self, const char* at, const char* end) except? NULL nogil
     cdef const char* keyword(self, const char* at, const char* end) except? NULL nogil
     cdef bint is_delimited(
         self, const char* at, const char* close, const char* end

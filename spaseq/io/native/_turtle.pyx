@@ -437,7 +437,7 @@ cdef class DocumentReader(TermReader):
             self.state = State.LIST_SUBJECT
             return at + 1
         if c == c"{" and self.named_graphs and not self.in_block:
-            return self.block(at)
+            return self.block(at, end)
         if c == c"@":
             return self.directive(at, end)
         next = self.node_at(at, end, &self.subject)
@@ -449,8 +449,10 @@ cdef class DocumentReader(TermReader):
         memset(&self.subject, 0, sizeof(Node))
         return self.keyword(at, end)
 
-    cdef const char* block(self, const char* at) except? NULL nogil:
+    cdef const char* block(self, const char* at, const char* end) except? NULL nogil:
         """The brace that opens the block of a graph, whose name is `subject`."""
+        if at + 1 == end or at[1] == c"|":
+            return NULL         # the end of the file, or an annotation
         self.graph = self.subject
         memset(&self.subject, 0, sizeof(Node))
         self.in_block = True
@@ -527,7 +529,7 @@ cdef class DocumentReader(TermReader):
         if state == State.BLOCK_OR_VERB:
             if c == c"{":
                 self.subject.term = self.term_of(&self.subject)
-                return self.block(at)
+                return self.block(at, end)
             self.state = State.VERB
         elif state == State.LIST_NEXT:
             if c == c")":
@@ -598,7 +600,7 @@ cdef class DocumentReader(TermReader):
             if c != c"{":
                 return NULL
             self.subject.term = self.term_of(&self.subject)
-            return self.block(at)
+            return self.block(at, end)
         elif state == State.PREFIX_NAME:
             next = prefix_end(at, end)
             if next == NULL or not (next + 1 == end or separates(<uint8_t>next[1])):
