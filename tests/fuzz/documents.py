@@ -34,7 +34,9 @@ from spaseq.rdf._relevance import Relevance
 PROV = "http://www.w3.org/ns/prov#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 _BRACES = re.compile(rb"#[^\n]*[{}]")
-_PLACE = re.compile(r":\d+\b(?=: )|\bline \d+|, which began at (?:line )?\S+|, column \d+|  \S+:\d+;")
+_PLACE = re.compile(
+    r":\d+\b(?=: )|\bline \d+|, which began at (?:line )?\S+|, column \d+|  \S+:\d+;"
+)
 LARGEST_FILE = 200_000
 """Bytes of a real file."""
 

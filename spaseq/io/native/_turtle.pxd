@@ -5,7 +5,8 @@ from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from spaseq.io.native._framing cimport Quad
-from spaseq.io.native._nquads_terms cimport TermReader, Token
+from spaseq.io.native._nquads_terms cimport Token
+from spaseq.io.native._turtle_names cimport NameReader
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 
@@ -86,30 +87,13 @@ cdef struct Frame:
     bint timing
     uint8_t kind        # an Enclosing: of the brackets inside it
 
-cdef struct Prefix:
-    char* name
-    size_t size
-    char* iri
-    size_t iri_size
-    size_t root         # bytes of the scheme and the authority with its slash; 0: no path
-    int before          # the prefix declared before it with the same hash; -1: none
-
-# The last term of a spelling.
-cdef struct Spelling:
-    uint64_t hash
-    const char* text
-    size_t size
-    term_t term         # 0: valid and not entered
-
 cdef enum:
     COLUMNS = 64        # slots for predicates
     TRIED = 8           # slots probed from that of the hash on, before one is reused
-    SPELLINGS = 1024
-    PREFIX_CHAINS = 64
 
 
 @cython.final
-cdef class DocumentReader(TermReader):
+cdef class DocumentReader(NameReader):
     cdef bint named_graphs      # TriG, not Turtle
     cdef bint messages          # message delimiters may occur
     cdef readonly uint64_t line     # the number of the line that is being read
@@ -145,18 +129,9 @@ cdef class DocumentReader(TermReader):
     cdef size_t text_size, text_room
     cdef char mark              # the quotes of the open long string
 
-    # Names and predicates.
-    cdef Prefix* declared
-    cdef uint32_t prefix_count, prefix_room
-    cdef int chains[PREFIX_CHAINS]
     cdef bytes prefix_name      # of the directive that is being read
-    cdef str base
-    cdef bytes folder, document     # what a simple path and a fragment are appended to, or None
-    cdef const char* folder_text
-    cdef const char* document_text
-    cdef size_t folder_size, document_size
-    cdef dict resolved          # unusual references against the base
-    cdef Spelling spellings[SPELLINGS]
+
+    # Predicates.
     cdef Predicate columns[COLUMNS]
     cdef Predicate detached     # the predicate at hand if it is in no slot
     cdef Predicate items_first, items_rest      # rdf:first and rdf:rest
@@ -168,7 +143,6 @@ cdef class DocumentReader(TermReader):
 
     cdef void detach(self, term_t predicate, uint8_t keep, bint timing) noexcept nogil
     cdef int attach(self, block) except -1
-    cdef int forget(self) except -1
     cdef int settle(self) except -1
     cdef const char* run(self, const char* at, const char* end) except NULL nogil
     cdef void end_token(self) noexcept nogil
@@ -183,8 +157,6 @@ cdef class DocumentReader(TermReader):
     cdef const char* directive_end(self, const char* at) noexcept nogil
     cdef const char* declaration(self, const char* at, const char* end) except? NULL nogil
     cdef const char* version(self, const char* at, const char* end) except? NULL nogil
-    cdef int declare(self, bytes name, bytes iri) except -1
-    cdef Prefix* prefix_of(self, const char* text, size_t size) noexcept nogil
     cdef const char* end_of_list(self, const char* at, const char* end) except? NULL nogil
     cdef bint begins_number(self, const char* at, const char* end) noexcept nogil
     cdef int commit(self) except -1 nogil
@@ -210,7 +182,6 @@ cdef class DocumentReader(TermReader):
     ) except? NULL nogil
     cdef term_t term_of(self, Node* node) except 0 nogil
     cdef term_t wanted_node(self, Node* node) except? 0 nogil
-    cdef term_t entered(self, const char* text, size_t size) except 0 nogil
     cdef term_t token_term(self, const char* text, size_t size) except 0 nogil
     cdef const char* verb(self, const char* at, const char* end) except? NULL nogil
     cdef Predicate* predicate_column(
@@ -232,11 +203,3 @@ cdef class DocumentReader(TermReader):
     cdef bint stash(self, const char* start, const char* stop, bint escaped) except -1 nogil
     cdef const char* suffix(self, const char* at, const char* end) except? NULL nogil
     cdef const char* datatype_at(self, const char* at, const char* end) except? NULL nogil
-    cdef bint iri(
-        self, const char* text, size_t size, bint wanted, term_t* term
-    ) except -1 nogil
-    cdef bint relative(self, const char* text, size_t size, term_t* term) except -1 nogil
-    cdef bint asked_reference(self, const char* text, size_t size, term_t* term) except -1 nogil
-    cdef bint name(
-        self, const char* text, size_t size, bint escaped, bint wanted, term_t* term
-    ) except -1 nogil

@@ -15,20 +15,17 @@ Spellings are compared with predictions first: a predicate with the one that fol
 predicate last time, an object and a datatype with those of the last triple of the predicate. Terms
 of triples that no query can use are validated and not entered into the batch.
 
-Cost: linear in the bytes. Source: RDF 1.2 Turtle and TriG (grammars), RFC 3986 section 5.2.
+Cost: linear in the bytes. Source: RDF 1.2 Turtle and TriG (grammars).
 """
 
 import os
 
-import pyoxigraph as ox
-
 cimport cython
 from libc.stdio cimport snprintf
-from libc.string cimport memchr, memcmp, memcpy, memmove, memset
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 from spaseq.io.native._framing cimport Cut, EventReader, moved
 from spaseq.io.native._nquads_terms cimport (
-    Beginning,
     behind_space,
     iri_close,
     iri_end,
@@ -39,10 +36,9 @@ from spaseq.io.native._nquads_terms cimport (
     same,
     unescaped,
 )
+from spaseq.io.native._turtle_names cimport MOST_TOKEN, NameReader
 from spaseq.io.native._turtle_tokens cimport (
     NumberKind,
-    is_relative,
-    is_simple_path,
     is_word,
     label_ends,
     line_count,
@@ -58,14 +54,12 @@ from spaseq.io.native._turtle_tokens cimport (
     word_ends,
 )
 from spaseq.rdf._batch cimport known_term, record_of
-from spaseq.rdf._memory cimport give_back, resized, take
+from spaseq.rdf._memory cimport give_back, resized
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
 from spaseq.rdf._terms cimport TermRecord, hash_of
 
 cdef enum:
-    MOST_TOKEN = 1 << 23        # bytes of an IRI, a name or a label; pyoxigraph judges longer ones
-    MOST_STRING = (1 << 28) - (1 << 16)     # bytes of a string; the same
-    MOST_REFERENCES = 10000     # unusual references whose IRIs are remembered
+    MOST_STRING = (1 << 28) - (1 << 16)     # bytes of a string; pyoxigraph judges longer ones
 
 cdef const char* RDF_TYPE = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 cdef const char* RDF_FIRST = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#first>"
@@ -102,17 +96,8 @@ cdef inline bint _is_blank(const Node* node) noexcept nogil:
     return node.form == Form.LABEL or node.number != 0
 
 
-cdef inline int _chain(const char* name, size_t size) noexcept nogil:
-    """The chain of prefixes with such a name."""
-    if size == 0:
-        return 0
-    return <int>(
-        (<uint8_t>name[0] * 7 + <uint8_t>name[size - 1] * 13 + size) & (PREFIX_CHAINS - 1)
-    )
-
-
 @cython.final
-cdef class DocumentReader(TermReader):
+cdef class DocumentReader(NameReader):
     """Reads one document; `line` is the number of the line that is being read.
 
     Args:
@@ -133,15 +118,9 @@ cdef class DocumentReader(TermReader):
         self.seed = int.from_bytes(os.urandom(8), "little")
         self.after = State.AFTER_OBJECT
         self.column = self.columns
-        memset(self.chains, 0xFF, sizeof(self.chains))
         self.set_base(base)
 
     def __dealloc__(self):
-        cdef uint32_t i
-        for i in range(self.prefix_count):
-            give_back(self.declared[i].name)
-            give_back(self.declared[i].iri)
-        give_back(self.declared)
         give_back(self.frames)
         give_back(self.quads)
         give_back(self.text)
@@ -206,45 +185,6 @@ cdef class DocumentReader(TermReader):
             return False
         return self.events.batch.term(self.graph.term) if self.graph.term else None
 
-    def prefixes(self) -> list:
-        """The name and the IRI of each prefix."""
-        cdef list found = []
-        cdef uint32_t i
-        for i in range(self.prefix_count):
-            found.append((
-                self.declared[i].name[:self.declared[i].size].decode(),
-                self.declared[i].iri[:self.declared[i].iri_size].decode(),
-            ))
-        return found
-
-    def set_prefix(self, str name not None, str iri not None):
-        """Declare a prefix."""
-        self.declare(name.encode(), iri.encode())
-
-    @property
-    def base_iri(self):
-        """The base IRI, or None."""
-        return self.base
-
-    def set_base(self, str base):
-        """Set the base IRI, or None.
-
-        References without a path, and simple paths, are appended to a part of it.
-        """
-        self.base = base
-        self.resolved = {}
-        self.folder = self.document = None
-        if base is not None and base.startswith(("http://", "https://", "file://")):
-            folder, document = self._against_base(b"x"), self._against_base(b"#x")
-            if folder is not None and document is not None:
-                self.folder = folder[:len(folder) - 2]
-                self.document = document[:len(document) - 3]
-        self.folder_text = self.document_text = NULL
-        if self.folder is not None:
-            self.folder_text, self.folder_size = self.folder, len(self.folder)
-            self.document_text, self.document_size = self.document, len(self.document)
-        self.forget()
-
     def move(self, EventBatch source not None, EventBatch target not None):
         """Continue the open statement and the open block in another batch."""
         cdef uint32_t i
@@ -294,9 +234,8 @@ cdef class DocumentReader(TermReader):
             self.detach(self.column.term, self.column.keep, self.column.timing)
         else:
             self.column = self.columns
-        self.beginning.size = 0
+        NameReader.forget(self)
         self.last_subject.text = NULL
-        memset(self.spellings, 0, sizeof(self.spellings))
         memset(self.columns, 0, sizeof(self.columns))
         memset(&self.items_first, 0, sizeof(Predicate))
         memset(&self.items_rest, 0, sizeof(Predicate))
@@ -671,71 +610,6 @@ cdef class DocumentReader(TermReader):
             return close + 1
         return self.directive_end(close + 1)
 
-    cdef int declare(self, bytes name, bytes iri) except -1:
-        """Declare a prefix, or declare it anew."""
-        cdef Py_ssize_t size = len(name), length = len(iri)
-        cdef const char* text = iri
-        cdef Prefix* prefix = self.prefix_of(name, size)
-        cdef Prefix* grown
-        cdef char* copied
-        cdef size_t at
-        cdef int chain = _chain(name, size)
-        if prefix != NULL and _is(prefix.iri, prefix.iri_size, text, length):
-            return 0
-        copied = <char*>take(length + 1)
-        if copied == NULL:
-            raise MemoryError
-        memcpy(copied, text, length)
-        if prefix == NULL:
-            if self.prefix_count == self.prefix_room:
-                grown = <Prefix*>resized(
-                    self.declared, (2 * <size_t>self.prefix_room + 8) * sizeof(Prefix)
-                )
-                if grown != NULL:
-                    self.declared = grown
-                    self.prefix_room = 2 * self.prefix_room + 8
-            else:
-                grown = self.declared
-            prefix = &self.declared[self.prefix_count]
-            if grown != NULL:
-                prefix.name = <char*>take(size + 1)
-            if grown == NULL or prefix.name == NULL:
-                give_back(copied)
-                raise MemoryError
-            memcpy(prefix.name, <const char*>name, size)
-            prefix.size = size
-            prefix.before = self.chains[chain]
-            self.chains[chain] = <int>self.prefix_count
-            self.prefix_count += 1
-        else:
-            give_back(prefix.iri)
-            self.forget()
-        prefix.iri = copied
-        prefix.iri_size = length
-        # The scheme and the authority, if a path follows it.
-        prefix.root = 0
-        at = 0
-        while at < <size_t>length and text[at] != c":":
-            at += 1
-        if length >= 3 and at + 3 <= <size_t>length and text[at + 1] == c"/" and text[at + 2] == c"/":
-            at += 3
-            while at < <size_t>length and text[at] != c"/" and text[at] != c"?" and text[at] != c"#":
-                at += 1
-            if at < <size_t>length and text[at] == c"/":
-                prefix.root = at + 1
-        return 0
-
-    cdef Prefix* prefix_of(self, const char* text, size_t size) noexcept nogil:
-        """The prefix of a name; NULL: it has not been declared."""
-        cdef int at = self.chains[_chain(text, size)]
-        cdef Prefix* prefix
-        while at >= 0:
-            prefix = &self.declared[at]
-            if prefix.size == size and memcmp(prefix.name, text, size) == 0:
-                return prefix
-            at = prefix.before
-        return NULL
-
     # ------------------------------------------------------------ statements
 
     cdef const char* end_of_list(self, const char* at, const char* end) except? NULL nogil:
@@ -763,8 +637,9 @@ cdef class DocumentReader(TermReader):
         cdef Quad* quad
         for i in range(self.count):
             quad = &self.quads[i]
-            if not quad.kept and not quad.timing and quad.graph and self.events.cut == Cut.GRAPHS and (
-                self.events.is_open and quad.graph == self.events.name
+            if not quad.kept and not quad.timing and quad.graph and (
+                quad.graph == self.events.name and self.events.is_open
+                and self.events.cut == Cut.GRAPHS
             ):
                 self.events.statements += 1
             else:
@@ -1023,14 +898,6 @@ cdef class DocumentReader(TermReader):
     cdef term_t wanted_node(self, Node* node) except? 0 nogil:
         """The number of a node that is an object; 0 if no query can use it."""
         return self.term_of(node) if self.is_wanted() else 0
-
-    cdef term_t entered(self, const char* text, size_t size) except 0 nogil:
-        """The number of a term whose text is in no buffer."""
-        cdef uint64_t hash = hash_of(text, size)
-        cdef term_t term = known_term(self.events.batch, hash, text, <uint32_t>size)
-        if term == 0:
-            term = self.events.batch.enter(hash, text, <uint32_t>size, True)
-        return term
 
     cdef inline const char* verb(self, const char* at, const char* end) except? NULL nogil:
         """The end of the predicate at `at`; NULL if it is not certainly right."""
@@ -1358,7 +1225,8 @@ cdef class DocumentReader(TermReader):
         if not self.is_wanted() and not escaped:
             return close
         if not gathered and column.value.text != NULL and (
-            column.value.size == <size_t>(close - text) and same(column.value.text, text, close - text)
+            column.value.size == <size_t>(close - text)
+            and same(column.value.text, text, column.value.size)
         ):
             self.value = column.value.term
             return close
@@ -1475,115 +1343,3 @@ cdef class DocumentReader(TermReader):
         column.datatype = at
         column.datatype_size = close - at
         return close
-
-    # ------------------------------------------------------------ IRIs
-
-    cdef bint iri(
-        self, const char* text, size_t size, bint wanted, term_t* term
-    ) except -1 nogil:
-        """Whether `<...>` is certainly valid; its number if it is `wanted`."""
-        if size > MOST_TOKEN:
-            return False
-        if is_relative(text + 1, size - 2):
-            return self.relative(text, size, term)
-        return self.name_or_label(text, size, wanted, term)
-
-    cdef bint relative(self, const char* text, size_t size, term_t* term) except -1 nogil:
-        """Resolve a reference without a scheme against the base; False if it is not valid."""
-        cdef const char* part = NULL
-        cdef size_t part_size = 0
-        cdef Beginning none
-        if self.document_text != NULL and (size == 2 or text[1] == c"#"):
-            part, part_size = self.document_text, self.document_size
-        elif self.folder_text != NULL and is_simple_path(text + 1, size - 2):
-            part, part_size = self.folder_text, self.folder_size
-        if part != NULL:
-            self.reserve(part_size + size)
-            memcpy(self.scratch, part, part_size)
-            memcpy(self.scratch + part_size, text + 1, size - 1)
-            none.text = NULL
-            none.size = 0
-            if is_iri(self.scratch + 1, part_size + size - 3, &none):
-                term[0] = self.entered(self.scratch, part_size + size - 1)
-                return True
-        return self.asked_reference(text, size, term)
-
-    cdef bint asked_reference(self, const char* text, size_t size, term_t* term) except -1 nogil:
-        """The same for an unusual reference, which pyoxigraph resolves."""
-        with gil:
-            known = self._resolved(text[1:size - 1])
-            if known is None:
-                return False
-            term[0] = self.entered(known, len(known))
-            return True
-
-    def _resolved(self, bytes reference):
-        """The same as the text of a term, which is remembered; None: not valid."""
-        if reference not in self.resolved:
-            if len(self.resolved) == MOST_REFERENCES:
-                self.resolved.clear()
-            self.resolved[reference] = self._against_base(reference)
-        return self.resolved[reference]
-
-    def _against_base(self, bytes reference):
-        """A reference resolved against the base, as the text of a term; None: not valid."""
-        statement = b"<" + reference + b"> <x:x> <x:x> ."
-        try:
-            (quad,) = ox.parse(statement, format=ox.RdfFormat.TURTLE, base_iri=self.base)
-        except (SyntaxError, ValueError):
-            return None
-        return b"<" + quad.subject.value.encode() + b">"
-
-    cdef bint name(
-        self, const char* text, size_t size, bint escaped, bint wanted, term_t* term
-    ) except -1 nogil:
-        """Whether a prefixed name is certainly valid; its number if it is `wanted`."""
-        cdef const char* colon = <const char*>memchr(text, c":", size)
-        cdef const Prefix* prefix = self.prefix_of(text, colon - text)
-        cdef const char* at = colon + 1
-        cdef const char* end = text + size
-        cdef char* out
-        cdef Beginning root
-        cdef Spelling* known
-        cdef uint64_t hash
-        if prefix == NULL or size > MOST_TOKEN:
-            return False
-        if not wanted and not escaped and prefix.root:
-            return True
-        hash = hash_of(text, size)
-        known = &self.spellings[hash & (SPELLINGS - 1)]
-        if known.hash == hash and known.size == size and same(known.text, text, size) and (
-            known.term or not wanted
-        ):
-            term[0] = known.term
-            return True
-        self.reserve(prefix.iri_size + size + 2)
-        out = self.scratch
-        out[0] = c"<"
-        memcpy(out + 1, prefix.iri, prefix.iri_size)
-        out += 1 + prefix.iri_size
-        if escaped:
-            while at < end:
-                if at[0] == c"\\":
-                    at += 1
-                out[0] = at[0]
-                out += 1
-                at += 1
-        else:
-            memcpy(out, at, end - at)
-            out += end - at
-        out[0] = c">"
-        out += 1
-        root.text = self.scratch + 1
-        root.size = prefix.root
-        if (escaped or prefix.root == 0) and not is_iri(
-            self.scratch + 1, out - self.scratch - 2, &root
-        ):
-            if not self.asked_iri(self.scratch + 1, out - self.scratch - 2):
-                return False
-        term[0] = self.entered(self.scratch, out - self.scratch) if wanted else 0
-        known.hash = hash
-        known.text = text
-        known.size = size
-        known.term = term[0]
-        return True
