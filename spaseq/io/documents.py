@@ -165,7 +165,8 @@ class DocumentFile:
         """Read a statement with pyoxigraph; False if it has an error."""
         reader = self._reader
         graph = reader.open_block()
-        closing = b"" if graph is False else b" }"
+        # The parser reads some tokens differently at the end of its input.
+        closing = b"\n" if graph is False else b" }\n"
         lines = _Unread(reader.begin_line, text + closing, iter(()))
         document = Document(
             lines,
@@ -232,7 +233,8 @@ def _statement_end(text: bytes, start: int, in_block: bool) -> int:
             if position < 0:
                 return -1
         elif token.lastgroup == "word" and token[0].endswith(b"."):
-            return position
+            if not token[0].endswith(b"\\."):
+                return position
         elif token[0] == b"}" and in_block and text[token.start() - 1 : token.start()] != b"|":
             return token.start()
     return -1
