@@ -26,6 +26,8 @@ from spaseq.rdf.event import Term
 from spaseq.rdf.formats import RdfSyntax
 from spaseq.rdf.turtle_strings import TOKEN, long_string_end
 
+_MAX_BLOCK_BYTES = 1 << 18
+"""Bytes read at once: the terms of the events in so many bytes stay in the processor's cache."""
 _MAX_SEARCHED_BYTES = 1 << 16
 """The longest beginning of a statement whose end is sought again with each piece of the file."""
 
@@ -53,7 +55,7 @@ class DocumentFile:
         self._reader = DocumentReader(
             events, syntax.named_graphs, messages, file.number + 1, file.base()
         )
-        self._pieces = file.pieces()
+        self._pieces = file.pieces(_MAX_BLOCK_BYTES)
         self._ahead: deque[Piece] = deque()
         """Pieces that one read of the file returned together and that are not read yet."""
         self._held: list[Piece] = []

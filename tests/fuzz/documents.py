@@ -33,6 +33,7 @@ from spaseq.rdf._relevance import Relevance
 
 PROV = "http://www.w3.org/ns/prov#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
+_ADJACENT = re.compile(rb"\.@?message", re.IGNORECASE)
 _BRACES = re.compile(rb"#[^\n]*[{}]")
 _PLACE = re.compile(
     r":\d+\b(?=: )|\bline \d+|, which began at (?:line )?\S+|, column \d+|  \S+:\d+;"
@@ -220,6 +221,8 @@ def check(folder: Path, name: str, data: bytes, way: dict[str, object], block: i
         read = Outcome(path, False, Relevance(Dictionary()) if len(data) % 2 else None, **way)
     finally:
         spaseq.io.lines._FILE_BLOCK = usual
+    if _ADJACENT.search(data):
+        return model  # the plain reader wants space before a delimiter
     is_long = b'"""' in data or b"'''" in data
     if (is_long or _BRACES.search(data)) and way.get("on_error") == "skip" and model.log:
         # The plain reader recovers from an error at another line if a string of several lines is

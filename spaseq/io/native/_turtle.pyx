@@ -864,7 +864,8 @@ cdef class DocumentReader(NameReader):
             close = local_end(close + 1, end, &escaped)
             if close == NULL or not name_ends(close, end):
                 return NULL
-            if not self.name(at, close - at, escaped, False, &node.term):
+            # A name with escapes is built to be validated, so it is entered at once.
+            if not self.name(at, close - at, escaped, escaped, &node.term):
                 return NULL
         node.size = close - at
         return close if node.size <= MOST_TOKEN else NULL
