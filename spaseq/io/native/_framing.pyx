@@ -29,7 +29,7 @@ from libc.string cimport memset
 
 from spaseq.rdf._batch cimport Triple, known_term, record_of, written_record
 from spaseq.rdf._literals cimport timestamp_of
-from spaseq.rdf._memory cimport give_back, resized, take
+from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc
 from spaseq.rdf._numerals cimport Numeral, is_numeral
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
 from spaseq.rdf._terms cimport LOCAL, TermRecord, hash_of
@@ -50,7 +50,7 @@ cdef int push(
     """Append a timestamp: the object of `quad`."""
     cdef Stamp* grown
     if count[0] == room[0]:
-        grown = <Stamp*>resized(stamps[0], (2 * <size_t>room[0] + 4) * sizeof(Stamp))
+        grown = <Stamp*>mem_realloc(stamps[0], (2 * <size_t>room[0] + 4) * sizeof(Stamp))
         if grown == NULL:
             with gil:
                 raise MemoryError
@@ -91,14 +91,14 @@ cdef class Minter:
     def __cinit__(self, uint32_t number):
         self.number = number
         self.mask = 15
-        self.owns = <Own*>take(16 * sizeof(Own))
+        self.owns = <Own*>mem_alloc(16 * sizeof(Own))
         if self.owns == NULL:
             raise MemoryError
         self.known = 1
         self.forget()
 
     def __dealloc__(self):
-        give_back(self.owns)
+        mem_free(self.owns)
 
     cdef void forget(self) noexcept nogil:
         """Prepare for another event."""
@@ -135,7 +135,7 @@ cdef class Minter:
     cdef int _widen(self) except -1 nogil:
         cdef Own* old = self.owns
         cdef uint32_t i, place, count = self.mask + 1
-        cdef Own* owns = <Own*>take(2 * <size_t>count * sizeof(Own))
+        cdef Own* owns = <Own*>mem_alloc(2 * <size_t>count * sizeof(Own))
         if owns == NULL:
             with gil:
                 raise MemoryError
@@ -148,7 +148,7 @@ cdef class Minter:
                 while owns[place].label:
                     place = (place + 1) & self.mask
                 owns[place] = old[i]
-        give_back(old)
+        mem_free(old)
         return 0
 
     cdef int move(self, EventBatch source, EventBatch target) except -1 nogil:
@@ -158,7 +158,7 @@ cdef class Minter:
         cdef Own own
         if self.known == 0:
             return 0
-        self.owns = <Own*>take(<size_t>count * sizeof(Own))
+        self.owns = <Own*>mem_alloc(<size_t>count * sizeof(Own))
         if self.owns == NULL:
             self.owns = old
             with gil:
@@ -175,7 +175,7 @@ cdef class Minter:
                     place = (place + 1) & self.mask
                 self.owns[place] = own
         finally:
-            give_back(old)
+            mem_free(old)
         return 0
 
     cdef void number_event(self, EventRecord* event) noexcept nogil:
@@ -241,8 +241,8 @@ cdef class EventReader:
         self.begin(EventBatch(relevance.dictionary, stream, ""))
 
     def __dealloc__(self):
-        give_back(self.stamps)
-        give_back(self.inner)
+        mem_free(self.stamps)
+        mem_free(self.inner)
 
     # ------------------------------------------------------------ files and batches
 

@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from libc.string cimport memcmp, memcpy
 
 from spaseq.rdf._batch cimport known_term
-from spaseq.rdf._memory cimport give_back, resized
+from spaseq.rdf._memory cimport mem_free, mem_realloc
 from spaseq.rdf._terms cimport hash_of
 
 cdef object NamedNode = ox.NamedNode
@@ -239,7 +239,7 @@ cdef class TermReader:
         self.tags = {}
 
     def __dealloc__(self):
-        give_back(self.scratch)
+        mem_free(self.scratch)
 
     cdef bint name_or_label(
         self, const char* text, size_t size, bint wanted, term_t* term
@@ -478,7 +478,7 @@ cdef class TermReader:
         """Grow `scratch` to at least `size` bytes."""
         cdef char* grown
         if size > self.scratch_room:
-            grown = <char*>resized(self.scratch, 2 * size)
+            grown = <char*>mem_realloc(self.scratch, 2 * size)
             if grown == NULL:
                 with gil:
                     raise MemoryError

@@ -54,7 +54,7 @@ from spaseq.io.native._turtle_tokens cimport (
     word_ends,
 )
 from spaseq.rdf._batch cimport known_term, record_of
-from spaseq.rdf._memory cimport give_back, resized
+from spaseq.rdf._memory cimport mem_free, mem_realloc
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
 from spaseq.rdf._terms cimport TermRecord, hash_of
 
@@ -121,9 +121,9 @@ cdef class DocumentReader(NameReader):
         self.set_base(base)
 
     def __dealloc__(self):
-        give_back(self.frames)
-        give_back(self.quads)
-        give_back(self.text)
+        mem_free(self.frames)
+        mem_free(self.quads)
+        mem_free(self.text)
 
     # ------------------------------------------------------------ pieces
 
@@ -686,7 +686,7 @@ cdef class DocumentReader(NameReader):
 
     cdef int make_room(self) except -1 nogil:
         """Make room for more triples of a statement."""
-        cdef Quad* grown = <Quad*>resized(
+        cdef Quad* grown = <Quad*>mem_realloc(
             self.quads, (2 * <size_t>self.room + 16) * sizeof(Quad)
         )
         if grown == NULL:
@@ -775,7 +775,7 @@ cdef class DocumentReader(NameReader):
         cdef Frame* grown
         cdef Frame* frame
         if self.depth == self.frame_room:
-            grown = <Frame*>resized(
+            grown = <Frame*>mem_realloc(
                 self.frames, (2 * <size_t>self.frame_room + 8) * sizeof(Frame)
             )
             if grown == NULL:
@@ -1158,7 +1158,7 @@ cdef class DocumentReader(NameReader):
         """Append to the string of a literal that is not complete."""
         cdef char* grown
         if self.text_size + size + 2 > self.text_room:
-            grown = <char*>resized(self.text, 2 * (self.text_size + size) + 64)
+            grown = <char*>mem_realloc(self.text, 2 * (self.text_size + size) + 64)
             if grown == NULL:
                 with gil:
                     raise MemoryError

@@ -18,7 +18,7 @@ from libc.string cimport memchr, memcmp, memcpy, memset
 from spaseq.io.native._nquads_terms cimport Beginning, is_iri, same
 from spaseq.io.native._turtle_tokens cimport is_relative, is_simple_path
 from spaseq.rdf._batch cimport known_term
-from spaseq.rdf._memory cimport give_back, resized, take
+from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc
 from spaseq.rdf._terms cimport hash_of
 
 cdef enum:
@@ -55,9 +55,9 @@ cdef class NameReader(TermReader):
     def __dealloc__(self):
         cdef uint32_t i
         for i in range(self.prefix_count):
-            give_back(self.declared[i].name)
-            give_back(self.declared[i].iri)
-        give_back(self.declared)
+            mem_free(self.declared[i].name)
+            mem_free(self.declared[i].iri)
+        mem_free(self.declared)
 
     cdef int forget(self) except -1:
         """Drop all spellings and what they mean."""
@@ -118,13 +118,13 @@ cdef class NameReader(TermReader):
             prefix.iri_size == <size_t>length and memcmp(prefix.iri, text, length) == 0
         ):
             return 0
-        copied = <char*>take(length + 1)
+        copied = <char*>mem_alloc(length + 1)
         if copied == NULL:
             raise MemoryError
         memcpy(copied, text, length)
         if prefix == NULL:
             if self.prefix_count == self.prefix_room:
-                grown = <Prefix*>resized(
+                grown = <Prefix*>mem_realloc(
                     self.declared, (2 * <size_t>self.prefix_room + 8) * sizeof(Prefix)
                 )
                 if grown != NULL:
@@ -134,9 +134,9 @@ cdef class NameReader(TermReader):
                 grown = self.declared
             prefix = &self.declared[self.prefix_count]
             if grown != NULL:
-                prefix.name = <char*>take(size + 1)
+                prefix.name = <char*>mem_alloc(size + 1)
             if grown == NULL or prefix.name == NULL:
-                give_back(copied)
+                mem_free(copied)
                 raise MemoryError
             memcpy(prefix.name, <const char*>name, size)
             prefix.size = size
@@ -144,7 +144,7 @@ cdef class NameReader(TermReader):
             self.chains[chain] = <int>self.prefix_count
             self.prefix_count += 1
         else:
-            give_back(prefix.iri)
+            mem_free(prefix.iri)
             self.forget()
         prefix.iri = copied
         prefix.iri_size = length
