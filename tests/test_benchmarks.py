@@ -80,6 +80,22 @@ def test_read_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert int(found.pop()) > 0
 
 
+def test_read_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It compares the events and the matches of all files itself."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [sys.executable, str(MICRO / "read_documents.py"), "--events", "3000", "--repeats", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, _, *rows = result.stdout.splitlines()
+    assert first.startswith("3,000 events of 7 quads")
+    assert len(rows) == 6
+    assert {row.split()[-2] for row in rows} == {"3,000"}
+    assert int(rows[0].split()[-1]) > 0
+
+
 def test_match_events(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(MICRO))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

@@ -37,20 +37,12 @@ class StreamSyntax:
 
     syntax: RdfSyntax
     read: StatementReader | None
-    """None: by the compiled reader of lines, spaseq/io/native/_nquads.pyx."""
+    """None: by a compiled reader, of lines (spaseq/io/native/_nquads.pyx) or of documents
+    (spaseq/io/documents.py)."""
     unit: InputUnit = "line"
     """What error messages count."""
     has_messages: bool = False
     """Whether every file is cut into messages; a file in another syntax announces them."""
-
-
-def _documents(
-    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
-) -> Iterator[Statement]:
-    from spaseq.io.messages import message_statements
-    from spaseq.io.statements import document_statements
-
-    return (message_statements if messages else document_statements)(file, syntax, troubles)
 
 
 def _jelly(
@@ -72,8 +64,8 @@ STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
     for known in (
         StreamSyntax(N_QUADS, None),
         StreamSyntax(N_TRIPLES, None),
-        StreamSyntax(TRIG, _documents),
-        StreamSyntax(TURTLE, _documents),
+        StreamSyntax(TRIG, None),
+        StreamSyntax(TURTLE, None),
         StreamSyntax(JELLY, _jelly, "frame", has_messages=True),
     )
 }

@@ -5,7 +5,7 @@ same timestamp, facts are distinct, and no two events of a run share a blank nod
 from the numbers of the source and of the event). Memory: one block of lines and one event, or the
 events within the allowed lateness.
 
-Events are read in batches (spaseq/rdf/_batch.pyx): line-based syntaxes by a compiled reader, the
+Events are read in batches (spaseq/rdf/_batch.pyx): RDF's text syntaxes by compiled readers, the
 others statement by statement. The reader yields a batch before a read that may block, so a live
 source is not delayed.
 """
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from spaseq.errors import InputError
+from spaseq.io.documents import DocumentFile
 from spaseq.io.formats import StreamSyntax, stream_syntax
 from spaseq.io.framing_errors import Questions
 from spaseq.io.lines import (
@@ -228,15 +229,21 @@ class _Reading:
 
     def _steps(self, file: Lines, syntax: StreamSyntax, kind: str) -> Iterator[bool]:
         """Read the file into events; True each time that a batch may be yielded."""
-        if syntax.read is None:
+        is_messages = kind == "message"
+        if syntax.read is None and syntax.syntax.line_based:
             lines = LineReader(self._events, syntax.syntax.named_graphs, file.number + 1)
             for pieces in file.pieces():
                 self._read_pieces(pieces, lines, file, syntax.syntax)
                 yield True
             return
+        if syntax.read is None:
+            document = DocumentFile(self._events, file, syntax.syntax, self._troubles, is_messages)
+            yield from document.steps()
+            statements = document.rest()
+        else:
+            statements = syntax.read(file, syntax.syntax, self._troubles, is_messages)
         most = 1 if file.is_live else EVENTS_AT_ONCE
         count = 0
-        statements = syntax.read(file, syntax.syntax, self._troubles, kind == "message")
         for quad, line in statements:
             self._events.statement(quad, line)
             count += 1

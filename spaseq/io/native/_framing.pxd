@@ -38,6 +38,9 @@ cdef struct Own:
     term_t node         # the blank node of the event
 
 
+cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 nogil
+
+
 @cython.final
 cdef class Minter:
     cdef uint32_t number        # of the source in its run
@@ -75,6 +78,7 @@ cdef class EventReader:
     cdef list strange           # the triple terms that are the event's timestamps
     cdef uint32_t generation    # counts the batches
     cdef uint32_t patience      # buffers a batch without events may hold
+    cdef public object follower     # `move(old, new)` is called when a batch replaces another
 
     # The open event.
     cdef bint is_open

@@ -305,6 +305,8 @@ cdef class EventReader:
                 self.inner[i].term = moved(old, self.inner[i].term, new)
             if self.minter is not None:
                 self.minter.move(old, new)
+        if self.follower is not None:
+            self.follower.move(old, new)
         self.begin(new)
         self.patience = PATIENCE + 2 * new.local.bytes.used // (1 << 16)
         return old
