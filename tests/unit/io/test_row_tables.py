@@ -714,6 +714,43 @@ def test_runs_over_several_tables_and_other_streams(tmp_path: Path) -> None:
     assert given == [("x", "y"), ("x", "y")]
 
 
+TWO = """PREFIX : <http://example.org/>
+SELECT ?a ?c WITHIN 10 SECONDS FROM STREAM s :s FROM STREAM u :u WHERE {
+  SEQ(A; B)
+  DEFINE GPM A ON s { [] :a ?a }
+  DEFINE GPM B ON u { [] :a ?c }
+}"""
+QUADS = """<e:1> <http://www.w3.org/ns/prov#generatedAtTime> 2 .
+<e:1> { <e:s> <http://example.org/a> "p" }
+<e:2> <http://www.w3.org/ns/prov#generatedAtTime> 3 .
+<e:2> { <e:s> <http://example.org/a> "q" }
+"""
+
+
+def test_rows_are_merged_with_other_streams(tmp_path: Path) -> None:
+    """The streams are in order together, also where each has many events."""
+    quads = file(tmp_path, "u.trig", QUADS)
+    given = spaseq.run(TWO, streams={"s": TABLE, "u": quads}, map={"s": MAPPING}, time_column="t")
+    pairs = [(match.bindings["a"].value, match.bindings["c"].value) for match in given]
+    assert pairs == [("x", "p"), ("y", "q")]
+    rows = 5000
+    odd, even = (
+        pa.table(
+            {
+                "t": range(start, start + 2 * rows, 2),
+                "a": [str(i) for i in range(rows)],
+                "b": [1] * rows,
+            }
+        )
+        for start in (1, 2)
+    )
+    given = spaseq.run(
+        TWO, streams={"s": odd, "u": even}, map={"s": MAPPING, "u": MAPPING}, time_column="t"
+    )
+    pairs = [(match.bindings["a"].value, match.bindings["c"].value) for match in given]
+    assert pairs == [(str(i), str(i)) for i in range(rows)]
+
+
 @pytest.mark.parametrize(
     ("content", "maps", "message"),
     [
