@@ -34,7 +34,7 @@ _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 class Kind(IntEnum):
-    """How the values of a buffer are written; the enum of _rows.pyx has the same members."""
+    """How the values of a buffer are written; the enum of _row_events.pyx has the same members."""
 
     NOTHING = 0
     TEXT = 1

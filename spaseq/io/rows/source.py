@@ -16,7 +16,7 @@ from spaseq.errors import InputError
 from spaseq.io.framing_errors import Questions
 from spaseq.io.lines import STDIN
 from spaseq.io.native._framing import EventReader, Minter
-from spaseq.io.native._rows import RowReader, is_of_use
+from spaseq.io.native._row_events import RowReader, is_of_use
 from spaseq.io.read_options import Troubles
 from spaseq.io.rows.columns import array_at, buffers_of, columns_of
 from spaseq.io.rows.formats import ROW_FORMATS

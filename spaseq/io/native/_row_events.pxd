@@ -1,4 +1,4 @@
-"""Rows of tables → events; see _rows.pyx."""
+"""Rows of tables → events; see _row_events.pyx."""
 
 # As spaseq.io.rows.columns.Kind; the two are compared when the module is imported.
 cpdef enum Kind:
