@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeAlias, runtime_checkable
 
 from spaseq.errors import InputError, InputUnit, SpaseqError
 from spaseq.rdf.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, RdfSyntax, entry, one_of
@@ -111,17 +111,26 @@ class Writer(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Joining(Protocol):
+    """A writer whose rows depend on whether there are rows before them."""
+
+    def joined(self, block: bytes, rows: int) -> bytes: ...
+
+
 @dataclass(frozen=True, slots=True)
 class SinkFormat:
     """How results are written in one format."""
 
     name: str
-    open: Callable[[TextIO, Sequence[Shape]], Writer]
-    """Makes the writer; a header is written at once."""
+    open: Callable[[Any, Sequence[Shape]], Writer]
+    """Makes the writer over an open file of text, or of bytes if `binary`; a header is written at
+    once."""
     forms: tuple[Form, ...] = _ALL_FORMS
     """The forms of queries whose results can be written."""
     one_query: bool = False
     """Whether a document holds the results of one query only."""
+    binary: bool = False
 
 
 def _json_lines(out: TextIO, shapes: Sequence[Shape]) -> Writer:

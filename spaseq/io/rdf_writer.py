@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import TextIO
-from urllib.parse import quote
 
 import pyoxigraph as ox
 
+from spaseq.io.native._match_blocks import Names, NQuadsMaker, TriGMaker
 from spaseq.rdf.event import Fact, Term, Timestamp, fact_of
 from spaseq.rdf.time import canonical_literal
 from spaseq.results import Match, triples_text
@@ -28,8 +28,8 @@ from spaseq.results import Match, triples_text
 VOCABULARY = "http://w3id.org/spaseq/ontology#"
 _PROV = "http://www.w3.org/ns/prov#"
 _XSD = "http://www.w3.org/2001/XMLSchema#"
-_GENERATED_AT = ox.NamedNode(_PROV + "generatedAtTime")
-_TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+GENERATED_AT = ox.NamedNode(_PROV + "generatedAtTime")
+TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 _INTEGER = ox.NamedNode(_XSD + "integer")
 _BOOLEAN = ox.NamedNode(_XSD + "boolean")
 
@@ -45,33 +45,19 @@ _STREAM, _TIME, _ORDINAL, _GRAPH = _term("stream"), _term("time"), _term("ordina
 _BINDING, _VARIABLE, _VALUE = _term("binding"), _term("variable"), _term("value")
 
 
-class _Names:
-    """Mints the names of graphs and blank nodes."""
-
-    def __init__(self) -> None:
-        self._matches: dict[str, int] = {}
-        self._blanks = 0
-
-    def graph(self, match: Match) -> ox.NamedNode:
-        number = self._matches[match.query] = self._matches.get(match.query, 0) + 1
-        return ox.NamedNode(f"urn:spaseq:{quote(match.query, safe='')}:{number}")
-
-    def blank(self) -> ox.BlankNode:
-        self._blanks += 1
-        return ox.BlankNode(f"spaseq{self._blanks}")
-
-
 class NQuads:
     """One line per quad."""
 
+    maker = NQuadsMaker
+
     def __init__(self, out: TextIO):
         self._out = out
-        self._names = _Names()
+        self.names = Names()
 
     def write(self, match: Match) -> None:
-        graph = self._names.graph(match)
-        stamp = triples_text([(graph, _GENERATED_AT, _time(match.end))])
-        self._out.write(stamp + triples_text(_facts(match, graph, self._names), graph))
+        graph = self.names.graph(match.query)
+        stamp = triples_text([(graph, GENERATED_AT, _time(match.end))])
+        self._out.write(stamp + triples_text(_facts(match, graph, self.names), graph))
 
     def close(self) -> None:
         """Nothing follows the last quad."""
@@ -80,24 +66,28 @@ class NQuads:
 class TriG:
     """One block per match."""
 
+    maker = TriGMaker
+
     def __init__(self, out: TextIO):
         self._out = out
-        self._names = _Names()
+        self.names = Names()
         out.write(
             f"@prefix prov: <{_PROV}> .\n@prefix spaseq: <{VOCABULARY}> .\n"
             f"@prefix xsd: <{_XSD}> .\n"
         )
 
     def write(self, match: Match) -> None:
-        graph = self._names.graph(match)
-        lines = [f"\n{graph} prov:generatedAtTime {_short(_time(match.end))} .\n{graph} {{\n"]
+        graph = self.names.graph(match.query)
+        lines = [f"\n{graph} prov:generatedAtTime {short(_time(match.end))} .\n{graph} {{\n"]
         subject: Term | None = None
-        for fact in _facts(match, graph, self._names):
+        for fact in _facts(match, graph, self.names):
             if fact[0] == subject:
-                lines.append(f" ;\n        {_short(fact[1])} {_short(fact[2])}")
+                lines.append(f" ;\n        {short_predicate(fact[1])} {short(fact[2])}")
             else:
                 end = "" if subject is None else " .\n"
-                lines.append(f"{end}    {_short(fact[0])} {_short(fact[1])} {_short(fact[2])}")
+                lines.append(
+                    f"{end}    {short(fact[0])} {short_predicate(fact[1])} {short(fact[2])}"
+                )
             subject = fact[0]
         lines.append("}\n" if subject is None else " .\n}\n")
         self._out.write("".join(lines))
@@ -106,26 +96,33 @@ class TriG:
         """Nothing follows the last block."""
 
 
-def _short(term: Term) -> str:
-    """A term in TriG with `a`, and prefixes for the spaseq vocabulary and XSD datatypes."""
+def short_predicate(term: Term) -> str:
+    """A predicate in TriG: as `short`, or `a`."""
+    return "a" if term == TYPE else short(term)
+
+
+def short(term: Term) -> str:
+    """A term in TriG with prefixes for the spaseq vocabulary and XSD datatypes."""
     if isinstance(term, ox.NamedNode):
-        if term == _TYPE:
-            return "a"
         name = term.value.removeprefix(VOCABULARY)
-        return f"spaseq:{name}" if name.isalpha() and name != term.value else str(term)
+        return f"spaseq:{name}" if _is_local(name) and name != term.value else str(term)
     if isinstance(term, ox.Literal) and not term.language:
         name = term.datatype.value.removeprefix(_XSD)
-        if name.isalpha() and name not in ("string", term.datatype.value):
+        if _is_local(name) and name not in ("string", term.datatype.value):
             return f"{ox.Literal(term.value)}^^xsd:{name}"
     return str(term)
 
 
-def _facts(match: Match, graph: ox.NamedNode, names: _Names) -> Iterator[Fact]:
+def _is_local(name: str) -> bool:
+    return name.isascii() and name.isalpha()
+
+
+def _facts(match: Match, graph: ox.NamedNode, names: Names) -> Iterator[Fact]:
     if match.graph is not None:
         yield from map(fact_of, match.graph)
         return
     blanks: list[Fact] = []
-    yield graph, _TYPE, _MATCH
+    yield graph, TYPE, _MATCH
     yield graph, _QUERY, ox.Literal(match.query)
     yield graph, _START, _time(match.start)
     yield graph, _END, _time(match.end)
@@ -138,7 +135,7 @@ def _facts(match: Match, graph: ox.NamedNode, names: _Names) -> Iterator[Fact]:
         yield graph, _HAS_EVENT, node
     yield from blanks
     for position, (node, witness) in enumerate(zip(witnesses, match.events, strict=True)):
-        yield node, _TYPE, _EVENT_MATCH
+        yield node, TYPE, _EVENT_MATCH
         yield node, _POSITION, _number(position)
         yield node, _GPM, ox.Literal(witness.gpm)
         yield node, _STREAM, ox.NamedNode(witness.stream)
@@ -152,7 +149,7 @@ def _facts(match: Match, graph: ox.NamedNode, names: _Names) -> Iterator[Fact]:
 
 
 def _bindings(
-    subject: Term, bindings: Mapping[str, Term], names: _Names, rest: list[Fact]
+    subject: Term, bindings: Mapping[str, Term], names: Names, rest: list[Fact]
 ) -> Iterator[Fact]:
     """The links to the bindings; the triples about the bindings are appended to `rest`."""
     for variable, value in bindings.items():

@@ -14,12 +14,15 @@ from typing import TextIO
 
 import pyoxigraph as ox
 
+from spaseq.io.native._match_blocks import CsvMaker, ResultsJsonMaker, TsvMaker
 from spaseq.rdf.event import Term
 from spaseq.results import Match, solution_to_json
 
 
 class Csv:
     """Plain values: this format does not record the kinds of terms."""
+
+    maker = CsvMaker
 
     def __init__(self, out: TextIO, columns: Sequence[str]):
         self._out = out
@@ -37,6 +40,8 @@ class Csv:
 class Tsv:
     """Terms in the syntax of Turtle, without abbreviations."""
 
+    maker = TsvMaker
+
     def __init__(self, out: TextIO, columns: Sequence[str]):
         self._out = out
         self._columns = columns
@@ -53,6 +58,8 @@ class Tsv:
 class ResultsJson:
     """One JSON document: the solutions of a SELECT, or whether an ASK had a match."""
 
+    maker = ResultsJsonMaker
+
     def __init__(self, out: TextIO, columns: Sequence[str], ask: bool):
         self._out = out
         self._ask = ask
@@ -66,6 +73,12 @@ class ResultsJson:
             row = json.dumps(solution_to_json(match.bindings), ensure_ascii=False)
             self._out.write(",\n" + row if self._rows else "\n" + row)
         self._rows += 1
+
+    def joined(self, block: bytes, rows: int) -> bytes:
+        """A block of rows, each behind a comma, as it follows the rows before it."""
+        first = self._rows == 0
+        self._rows += rows
+        return block[1:] if first else block
 
     def close(self) -> None:
         """Complete the document."""

@@ -1,16 +1,109 @@
-"""Texts of terms and times → JSON; see _json.pyx."""
+"""Growing texts, and texts of terms and times → JSON; see _json.pyx."""
 
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #ifdef __SSE2__
+    #include <emmintrin.h>
+    #endif
+
+    /* What must be escaped: by JSON, by N-Triples, by XML, and what CSV must quote. */
+    enum { SPASEQ_JSON, SPASEQ_N_TRIPLES, SPASEQ_CSV, SPASEQ_XML };
+
+    static inline int spaseq_is_special(unsigned char letter, int syntax) {
+        if (syntax == SPASEQ_CSV)
+            return letter == '"' || letter == ',' || letter == 13 || letter == 10;
+        if (syntax == SPASEQ_XML)
+            return letter < 0x20 || letter == '&' || letter == '<' || letter == '>'
+                || letter == '"' || letter == 0xEF;
+        return letter < 0x20 || letter == '"' || letter == 92
+            || (syntax == SPASEQ_N_TRIPLES && (letter == 0x7F || letter == 0xEF));
+    }
+
+    /* The number of bytes before the first special one. */
+    static inline size_t spaseq_plain_bytes(const char *text, size_t size, int syntax) {
+        size_t at = 0;
+    #ifdef __SSE2__
+        const __m128i quote = _mm_set1_epi8('"'), controls = _mm_set1_epi8(0x1F);
+        for (; at + 16 <= size; at += 16) {
+            const __m128i some = _mm_loadu_si128((const __m128i *)(text + at));
+            __m128i hits = _mm_cmpeq_epi8(some, quote);
+            unsigned found;
+    #define SPASEQ_OR(letter) \
+            hits = _mm_or_si128(hits, _mm_cmpeq_epi8(some, _mm_set1_epi8((char)(letter))))
+            if (syntax == SPASEQ_CSV) {
+                SPASEQ_OR(',');
+                SPASEQ_OR(13);
+                SPASEQ_OR(10);
+            } else {
+                hits = _mm_or_si128(hits, _mm_cmpeq_epi8(_mm_min_epu8(some, controls), some));
+                if (syntax == SPASEQ_XML) {
+                    SPASEQ_OR('&');
+                    SPASEQ_OR('<');
+                    SPASEQ_OR('>');
+                    SPASEQ_OR(0xEF);
+                } else {
+                    SPASEQ_OR(92);
+                }
+                if (syntax == SPASEQ_N_TRIPLES) {
+                    SPASEQ_OR(0x7F);
+                    SPASEQ_OR(0xEF);
+                }
+            }
+    #undef SPASEQ_OR
+            found = (unsigned)_mm_movemask_epi8(hits);
+            if (found)
+                return at + (size_t)__builtin_ctz(found);
+        }
+    #endif
+        while (at < size && !spaseq_is_special((unsigned char)text[at], syntax))
+            at++;
+        return at;
+    }
+    """
+    enum:
+        JSON "SPASEQ_JSON"
+        N_TRIPLES "SPASEQ_N_TRIPLES"
+        CSV "SPASEQ_CSV"
+        XML "SPASEQ_XML"
+    size_t plain_bytes "spaseq_plain_bytes"(
+        const char* text, size_t size, int syntax
+    ) noexcept nogil
 
 cdef struct Text:
     char* begin
     size_t size
     size_t room
 
-cdef int put(Text* text, const char* what, size_t size) except -1
-cdef int put_bytes(Text* text, bytes what) except -1
+cdef char* widen(Text* text, size_t size) except NULL
+
+
+cdef inline char* room_for(Text* text, size_t size) except NULL:
+    """Make room for `size` more bytes and return their address."""
+    if text.size + size <= text.room:
+        return text.begin + text.size
+    return widen(text, size)
+
+
+cdef inline int put(Text* text, const char* what, size_t size) except -1:
+    """Append bytes unchanged."""
+    if size == 0:
+        return 0
+    memcpy(room_for(text, size), what, size)
+    text.size += size
+    return 0
+
+
+cdef inline int put_bytes(Text* text, bytes what) except -1:
+    return put(text, what, len(what))
+
+
 cdef int put_number(Text* text, int64_t number) except -1
 cdef int put_string(Text* text, const char* what, size_t size) except -1
 cdef int put_name(Text* text, const char* term, size_t size) except -1
 cdef int put_term(Text* text, const char* term, size_t size) except -1
 cdef int put_time(Text* text, int64_t micros, bint dated) except -1
+cdef int put_date(Text* text, int64_t micros) except -1

@@ -22,29 +22,14 @@ cdef int64_t DAY = 86400 * SECOND
 cdef int64_t FIRST_DAY = EPOCH_DAY
 
 
-cdef char* _more(Text* text, size_t size) except NULL:
-    """Make room for `size` more bytes and return their address."""
-    cdef char* moved
-    if text.size + size > text.room:
-        moved = <char*>resized(text.begin, 2 * (text.size + size))
-        if moved == NULL:
-            raise MemoryError
-        text.begin = moved
-        text.room = 2 * (text.size + size)
+cdef char* widen(Text* text, size_t size) except NULL:
+    """Allocate room for `size` more bytes and return their address."""
+    cdef char* moved = <char*>resized(text.begin, 2 * (text.size + size))
+    if moved == NULL:
+        raise MemoryError
+    text.begin = moved
+    text.room = 2 * (text.size + size)
     return text.begin + text.size
-
-
-cdef int put(Text* text, const char* what, size_t size) except -1:
-    """Append bytes unchanged."""
-    if size == 0:
-        return 0
-    memcpy(_more(text, size), what, size)
-    text.size += size
-    return 0
-
-
-cdef int put_bytes(Text* text, bytes what) except -1:
-    return put(text, what, len(what))
 
 
 cdef int put_number(Text* text, int64_t number) except -1:
@@ -66,18 +51,21 @@ cdef int put_number(Text* text, int64_t number) except -1:
 cdef int put_string(Text* text, const char* what, size_t size) except -1:
     """Append a JSON string with its quotes."""
     # An escaped byte has at most six characters.
-    cdef char* begin = _more(text, 6 * size + 2)
+    cdef char* begin = room_for(text, 6 * size + 2)
     cdef char* out = begin
     cdef unsigned char letter
-    cdef size_t i
+    cdef size_t plain
     out[0] = c'"'
     out += 1
-    for i in range(size):
-        letter = <unsigned char>what[i]
-        if letter >= 0x20 and letter != c'"' and letter != c"\\":
-            out[0] = <char>letter
-            out += 1
-            continue
+    while True:
+        plain = plain_bytes(what, size, JSON)
+        memcpy(out, what, plain)
+        out += plain
+        if plain == size:
+            break
+        letter = <unsigned char>what[plain]
+        what += plain + 1
+        size -= plain + 1
         out[0] = c"\\"
         out[1] = (
             c"n" if letter == c"\n" else c"r" if letter == c"\r" else c"t" if letter == c"\t"
@@ -134,29 +122,50 @@ cdef int put_term(Text* text, const char* term, size_t size) except -1:
 
 cdef int put_time(Text* text, int64_t micros, bint dated) except -1:
     """Append a date as a string, or a numeric timestamp as a number of seconds."""
-    cdef int64_t days = micros // DAY, rest = micros % DAY, year
-    cdef int month, day, length, fraction
+    if dated:
+        put(text, b'"', 1)
+        put_date(text, micros)
+        return put(text, b'"', 1)
+    if micros % SECOND == 0:
+        return put_number(text, micros // SECOND)
+    # Python's division rounds correctly beyond the range in which doubles are exact.
+    return put_bytes(text, repr(<object>micros / 1_000_000).encode())
+
+
+cdef int put_date(Text* text, int64_t micros) except -1:
+    """Append the canonical UTC form of a time since the epoch, as `date_time_text` writes it."""
+    cdef int64_t days = micros // DAY, year
+    cdef int seconds = <int>((micros - days * DAY) // SECOND), month, day, length = 20
+    cdef int fraction = <int>(micros - days * DAY - <int64_t>seconds * SECOND)
     cdef char* out
-    if not dated:
-        if micros % SECOND == 0:
-            return put_number(text, micros // SECOND)
-        # Python's division rounds correctly beyond the range in which doubles are exact.
-        return put_bytes(text, repr(<object>micros / 1_000_000).encode())
     civil(days + FIRST_DAY, &year, &month, &day)
     if not 0 < year <= 9999:
-        return put_bytes(text, f'"{date_time_text(micros)}"'.encode())
-    out = _more(text, 40)
-    fraction = <int>(rest % SECOND)
-    rest = rest // SECOND
-    length = snprintf(
-        out, 40, b'"%04d-%02d-%02dT%02d:%02d:%02d.%06d', <int>year, month, day,
-        <int>(rest // 3600), <int>(rest // 60 % 60), <int>(rest % 60), fraction,
-    )
-    while out[length - 1] == c"0" and fraction:
-        length -= 1
-    if not fraction:
-        length -= 7
-    out[length] = c"Z"
-    out[length + 1] = c'"'
-    text.size += length + 2
+        return put_bytes(text, date_time_text(micros).encode())
+    out = room_for(text, 40)
+    _put_two(out, <int>year // 100)
+    _put_two(out + 2, <int>year % 100)
+    _put_two(out + 5, month)
+    _put_two(out + 8, day)
+    _put_two(out + 11, seconds // 3600)
+    _put_two(out + 14, seconds // 60 % 60)
+    _put_two(out + 17, seconds % 60)
+    out[4] = out[7] = c"-"
+    out[10] = c"T"
+    out[13] = out[16] = c":"
+    if fraction:
+        out[19] = c"."
+        _put_two(out + 20, fraction // 10000)
+        _put_two(out + 22, fraction // 100 % 100)
+        _put_two(out + 24, fraction % 100)
+        length = 27
+        while out[length - 2] == c"0":
+            length -= 1
+    out[length - 1] = c"Z"
+    text.size += length
     return 0
+
+
+cdef inline void _put_two(char* out, int number) noexcept:
+    """Write a number below 100 in two digits."""
+    out[0] = <char>(c"0" + number // 10)
+    out[1] = <char>(c"0" + number % 10)

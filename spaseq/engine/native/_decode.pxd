@@ -27,6 +27,7 @@ cdef class MatchDecoder:
     cdef list stream_texts      # in JSON
 
     cdef bytes json(self, tuple steps, object kb_version)
+    cdef int put_json(self, Text* to, tuple steps, object kb_version) except -1
     cdef dict bindings(self, tuple steps)
     cdef int _replay(self, tuple steps) except -1
     cdef int begin(self) noexcept

@@ -79,11 +79,20 @@ cdef class MatchDecoder:
     cdef bytes json(self, tuple steps, object kb_version):
         """A match in JSON, in the form of `spaseq.results.data`."""
         cdef Text text
+        memset(&text, 0, sizeof(Text))
+        try:
+            self.put_json(&text, steps, kb_version)
+            return text.begin[:text.size]
+        finally:
+            give_back(text.begin)
+
+    cdef int put_json(self, Text* to, tuple steps, object kb_version) except -1:
+        """Append a match in JSON."""
+        cdef Text text = to[0]
         cdef DecodedStep taken = <DecodedStep>steps[0]
         cdef DecodedStep last = <DecodedStep>steps[len(steps) - 1]
         cdef uint32_t i
         cdef bint several = False
-        memset(&text, 0, sizeof(Text))
         try:
             put_bytes(&text, self.opening)
             put_time(&text, taken.micros, taken.domain)
@@ -109,9 +118,9 @@ cdef class MatchDecoder:
                 put(&text, b', "kb": ', 8)
                 put_number(&text, kb_version)
             put(&text, b"}", 1)
-            return text.begin[:text.size]
+            return 0
         finally:
-            give_back(text.begin)
+            to[0] = text
 
     cdef dict bindings(self, tuple steps):
         """The solution of a match."""
