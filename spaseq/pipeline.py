@@ -58,11 +58,13 @@ Observer: TypeAlias = Callable[[Progress], None]
 
 def shapes(program: Program) -> list[Shape]:
     """The result format of each query."""
+    prefixes = tuple(pair for query in program.sources for pair in query.prologue.prefixes)
     return [
         Shape(
             query.plan.name,
             query.plan.output.form,
             tuple(column.name for column in query.plan.output.columns),
+            prefixes,
         )
         for query in program.queries
     ]

@@ -1,7 +1,8 @@
 """Matches as RDF: each a named graph with its time, so that the output is a stream again.
 
 Each graph follows `<graph> prov:generatedAtTime <end>` in the default graph, as the `graph` framing
-of the readers requires. Numeric times are written in seconds.
+of the readers requires. Numeric times are written in seconds. Turtle has no named graphs: it has
+the triples of the matches alone.
 
 * A CONSTRUCT's graph contains the constructed triples only.
 * A SELECT's or ASK's graph describes the match in the vocabulary of
@@ -15,15 +16,17 @@ A graph is named after its query and the number of the match in that query: `urn
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TextIO
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TextIO
 
 import pyoxigraph as ox
 
-from spaseq.io.native._match_blocks import Names, NQuadsMaker, TriGMaker
+from spaseq.io.native._match_blocks import MessagesMaker, Names, NQuadsMaker, TriGMaker
 from spaseq.rdf.event import Fact, Term, Timestamp, fact_of
 from spaseq.rdf.time import canonical_literal
 from spaseq.results import Match, triples_text
+from spaseq.results.data import XSD_STRING
 
 VOCABULARY = "http://w3id.org/spaseq/ontology#"
 _PROV = "http://www.w3.org/ns/prov#"
@@ -78,22 +81,114 @@ class TriG:
 
     def write(self, match: Match) -> None:
         graph = self.names.graph(match.query)
-        lines = [f"\n{graph} prov:generatedAtTime {short(_time(match.end))} .\n{graph} {{\n"]
-        subject: Term | None = None
-        for fact in _facts(match, graph, self.names):
-            if fact[0] == subject:
-                lines.append(f" ;\n        {short_predicate(fact[1])} {short(fact[2])}")
-            else:
-                end = "" if subject is None else " .\n"
-                lines.append(
-                    f"{end}    {short(fact[0])} {short_predicate(fact[1])} {short(fact[2])}"
-                )
-            subject = fact[0]
-        lines.append("}\n" if subject is None else " .\n}\n")
-        self._out.write("".join(lines))
+        stamp = f"\n{graph} prov:generatedAtTime {short(_time(match.end))} .\n"
+        lines = _statements(_facts(match, graph, self.names), "    ")
+        self._out.write(
+            f"{stamp}{graph} {{\n{lines} .\n}}\n" if lines else f"{stamp}{graph} {{\n}}\n"
+        )
 
     def close(self) -> None:
         """Nothing follows the last block."""
+
+
+class Messages(NQuads):
+    """One RDF Message per match, in N-Quads with delimiters."""
+
+    maker = MessagesMaker
+
+    def __init__(self, out: TextIO):
+        super().__init__(out)
+        out.write('VERSION "1.1-messages"\n')
+
+    def write(self, match: Match) -> None:
+        super().write(match)
+        self._out.write("MESSAGE\n")
+
+
+class Turtle:
+    """The triples of all matches in one graph."""
+
+    def __init__(self, out: TextIO):
+        self._out = out
+        self.names = Names()
+        out.write(f"@prefix spaseq: <{VOCABULARY}> .\n@prefix xsd: <{_XSD}> .\n")
+
+    def write(self, match: Match) -> None:
+        facts = _facts(match, self.names.graph(match.query), self.names)
+        if lines := _statements(facts, ""):
+            self._out.write(f"\n{lines} .\n")
+
+    def close(self) -> None:
+        """Nothing follows the last triple."""
+
+
+class JsonLd:
+    """One array of named graphs, in expanded form."""
+
+    def __init__(self, out: TextIO):
+        self._out = out
+        self._names = Names()
+        self._matches = 0
+        out.write("[")
+
+    def write(self, match: Match) -> None:
+        graph = self._names.graph(match.query)
+        named = {
+            "@id": graph.value,
+            GENERATED_AT.value: [_json_ld_value(_time(match.end))],
+            "@graph": _nodes(_facts(match, graph, self._names)),
+        }
+        self._out.write(",\n" if self._matches else "\n")
+        self._out.write(json.dumps(named, ensure_ascii=False))
+        self._matches += 1
+
+    def close(self) -> None:
+        """End the array."""
+        self._out.write("\n]\n")
+
+
+def _nodes(facts: Iterable[Fact]) -> list[dict[str, Any]]:
+    """Triples as node objects of JSON-LD, in the order of their subjects."""
+    nodes: dict[Term, dict[str, Any]] = {}
+    for subject, predicate, value in facts:
+        node = nodes.setdefault(subject, {"@id": _json_ld_id(subject)})
+        if predicate == TYPE and not isinstance(value, ox.Literal):
+            node.setdefault("@type", []).append(_json_ld_id(value))
+        else:
+            node.setdefault(predicate.value, []).append(_json_ld_value(value))
+    return list(nodes.values())
+
+
+def _json_ld_id(term: Term) -> str:
+    return str(term) if isinstance(term, ox.BlankNode) else term.value
+
+
+def _json_ld_value(term: Term) -> dict[str, str]:
+    if not isinstance(term, ox.Literal):
+        return {"@id": _json_ld_id(term)}
+    value = {"@value": term.value}
+    if term.language:
+        value["@language"] = term.language
+        if term.direction is not None:
+            value["@direction"] = term.direction.value
+    elif term.datatype.value != XSD_STRING:
+        value["@type"] = term.datatype.value
+    return value
+
+
+def _statements(facts: Iterable[Fact], indent: str) -> str:
+    """Triples in Turtle, grouped by subject, without the last dot; empty if there are none."""
+    lines: list[str] = []
+    subject: Term | None = None
+    for fact in facts:
+        pair = f"{short_predicate(fact[1])} {short(fact[2])}"
+        if fact[0] == subject:
+            lines.append(f" ;\n{indent}    {pair}")
+        else:
+            end = "" if subject is None else " .\n"
+            lines.append(f"{end}{indent}{short(fact[0])} {pair}")
+        subject = fact[0]
+    return "".join(lines)
 
 
 def short_predicate(term: Term) -> str:
@@ -115,6 +210,14 @@ def short(term: Term) -> str:
 
 def _is_local(name: str) -> bool:
     return name.isascii() and name.isalpha()
+
+
+def dataset(match: Match, names: Names) -> Iterator[ox.Quad]:
+    """The quads of a match: the time of its graph, then the graph."""
+    graph = names.graph(match.query)
+    yield ox.Quad(graph, GENERATED_AT, _time(match.end))
+    for fact in _facts(match, graph, names):
+        yield ox.Quad(*fact, graph)  # type: ignore[arg-type]
 
 
 def _facts(match: Match, graph: ox.NamedNode, names: Names) -> Iterator[Fact]:

@@ -1,8 +1,8 @@
 """Matches → a file or standard output, in one of the formats of `spaseq.io.formats.SINKS`.
 
 A sink is opened with the shapes of the results and closed after a failure too, so that documents
-are complete and buffers empty. Under `live` every match is flushed. A failed write raises an
-`OSError` that names the file; a closed pipe raises a `BrokenPipeError`.
+are complete and buffers empty. Under `live` every match is flushed, at the latest by `write_block`.
+A failed write raises an `OSError` that names the file; a closed pipe raises a `BrokenPipeError`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import BinaryIO, TextIO
 
 from spaseq.engine.instants import QueryRun
 from spaseq.errors import SpaseqError
-from spaseq.io.formats import Joining, Shape, Writer, sink_format
+from spaseq.io.formats import Holding, Joining, Shape, Writer, sink_format
 from spaseq.io.native._match_blocks import Block, BlockMaker, JsonLinesMaker
 from spaseq.results import Match
 
@@ -87,7 +87,7 @@ class Sink:
             self._write_formatted()
             self._writer.write(match)
             self.written += 1
-            if self._live:
+            if self._live and not isinstance(self._writer, Holding):
                 self._out.flush()
         except BrokenPipeError:
             raise
@@ -95,13 +95,16 @@ class Sink:
             raise self._named(error) from error
 
     def write_block(self) -> None:
-        """Write the matches that compiled code has formatted."""
-        if self._block is None or not self._block.rows:
+        """Write the matches that compiled code has formatted, or that a live writer holds."""
+        holding = self._live and isinstance(self._writer, Holding)
+        if not holding and (self._block is None or not self._block.rows):
             return
         try:
             self._write_formatted()
+            if isinstance(self._writer, Holding) and holding:
+                self._writer.flush()
             if self._live:
-                self._file.flush()
+                self._out.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -161,7 +164,7 @@ def open_sink(
 ) -> Sink:
     """A sink over a file, or over standard output if there is no path.
 
-    `format` is a name in `spaseq.io.formats.SINKS`. With `live`, every match is flushed.
+    `format` is a name in `spaseq.io.formats.SINKS`. With `live`, matches are flushed at once.
 
     Raises:
         SpaseqError: for an unknown format, one that cannot hold results of these shapes, and a

@@ -10,15 +10,12 @@ cdef extern from *:
     #include <emmintrin.h>
     #endif
 
-    /* What must be escaped: by JSON, by N-Triples, by XML, and what CSV must quote. */
-    enum { SPASEQ_JSON, SPASEQ_N_TRIPLES, SPASEQ_CSV, SPASEQ_XML };
+    /* What must be escaped: by JSON, by N-Triples, and what CSV must quote. */
+    enum { SPASEQ_JSON, SPASEQ_N_TRIPLES, SPASEQ_CSV };
 
     static inline int spaseq_is_special(unsigned char letter, int syntax) {
         if (syntax == SPASEQ_CSV)
             return letter == '"' || letter == ',' || letter == 13 || letter == 10;
-        if (syntax == SPASEQ_XML)
-            return letter < 0x20 || letter == '&' || letter == '<' || letter == '>'
-                || letter == '"' || letter == 0xEF;
         return letter < 0x20 || letter == '"' || letter == 92
             || (syntax == SPASEQ_N_TRIPLES && (letter == 0x7F || letter == 0xEF));
     }
@@ -40,14 +37,7 @@ cdef extern from *:
                 SPASEQ_OR(10);
             } else {
                 hits = _mm_or_si128(hits, _mm_cmpeq_epi8(_mm_min_epu8(some, controls), some));
-                if (syntax == SPASEQ_XML) {
-                    SPASEQ_OR('&');
-                    SPASEQ_OR('<');
-                    SPASEQ_OR('>');
-                    SPASEQ_OR(0xEF);
-                } else {
-                    SPASEQ_OR(92);
-                }
+                SPASEQ_OR(92);
                 if (syntax == SPASEQ_N_TRIPLES) {
                     SPASEQ_OR(0x7F);
                     SPASEQ_OR(0xEF);
@@ -68,7 +58,6 @@ cdef extern from *:
         JSON "SPASEQ_JSON"
         N_TRIPLES "SPASEQ_N_TRIPLES"
         CSV "SPASEQ_CSV"
-        XML "SPASEQ_XML"
     size_t plain_bytes "spaseq_plain_bytes"(
         const char* text, size_t size, int syntax
     ) noexcept nogil

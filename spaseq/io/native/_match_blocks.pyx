@@ -541,6 +541,14 @@ cdef class TriGMaker(NQuadsMaker):
         return True
 
 
+cdef class MessagesMaker(NQuadsMaker):
+    """RDF Messages in N-Quads, each with its delimiter."""
+
+    cdef int put_match(self, Text* text, object version) except -1:
+        NQuadsMaker.put_match(self, text, version)
+        return put(text, b"MESSAGE\n", 8)
+
+
 cdef inline bint is_name(const char* name, uint32_t size) noexcept:
     """Whether a text consists of letters of ASCII, at least one."""
     cdef uint32_t i

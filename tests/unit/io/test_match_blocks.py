@@ -20,7 +20,7 @@ from spaseq.rdf.time import from_micros
 XSD = "http://www.w3.org/2001/XMLSchema#"
 SPASEQ = "http://w3id.org/spaseq/ontology#"
 STREAM = "http://example.org/s"
-FORMATS = ("jsonl", "csv", "tsv", "srj", "nquads", "trig")
+FORMATS = ("jsonl", "csv", "tsv", "srj", "nquads", "trig", "messages")
 PATTERNS = {
     "A": "DEFINE GPM A ON s { ?a :p ?x } ",
     "B": "DEFINE GPM B ON s { ?b :q ?y OPTIONAL { ?b :r ?z } } ",
