@@ -28,6 +28,7 @@ from spaseq.errors import InputError, InputUnit, SpaseqError
 from spaseq.rdf.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, RdfSyntax, entry, one_of
 
 if TYPE_CHECKING:
+    from spaseq.engine.instants import QueryRun
     from spaseq.io.lines import Lines
     from spaseq.io.read_options import Troubles
     from spaseq.io.statements import Statement
@@ -130,6 +131,15 @@ class Holding(Protocol):
 
 
 @runtime_checkable
+class Columnar(Protocol):
+    """A writer for which the core makes rows of columns; see spaseq/io/arrow_writer.py."""
+
+    def attach(self, queries: Sequence[QueryRun]) -> bool: ...
+
+    def write_rows(self, whole: bool) -> int: ...
+
+
+@runtime_checkable
 class Joining(Protocol):
     """A writer whose rows depend on whether there are rows before them."""
 
@@ -211,6 +221,22 @@ def _jelly_frames(out: BinaryIO, shapes: Sequence[Shape]) -> Writer:
     return Jelly(out)
 
 
+def _columnar(name: str) -> Callable[[BinaryIO, Sequence[Shape]], Writer]:
+    """Opens the writer with a name in spaseq/io/arrow_writer.py."""
+
+    def open(out: BinaryIO, shapes: Sequence[Shape]) -> Writer:
+        try:
+            from spaseq.io import arrow_writer
+        except ImportError as error:
+            raise SpaseqError(
+                f"{name} is written with the package pyarrow: pip install 'spaseq[arrow]' ({error})"
+            ) from error
+        writer: Writer = getattr(arrow_writer, name)(out, shapes)
+        return writer
+
+    return open
+
+
 _TABLES: tuple[Form, ...] = ("select",)
 _RESULTS: tuple[Form, ...] = ("select", "ask")
 
@@ -229,6 +255,8 @@ SINKS: Mapping[str, SinkFormat] = {
         SinkFormat("jsonld", _rdf("JsonLd"), extensions=("jsonld",)),
         SinkFormat("jelly", _jelly_frames, binary=True, extensions=("jelly",)),
         SinkFormat("messages", _rdf("Messages")),
+        SinkFormat("arrow", _columnar("Arrow"), binary=True, extensions=("arrow", "arrows")),
+        SinkFormat("parquet", _columnar("Parquet"), binary=True, extensions=("parquet",)),
     )
 }
 AUTO = "auto"

@@ -15,7 +15,7 @@ from typing import BinaryIO, TextIO
 
 from spaseq.engine.instants import QueryRun
 from spaseq.errors import SpaseqError
-from spaseq.io.formats import Holding, Joining, Shape, Writer, sink_format
+from spaseq.io.formats import Columnar, Holding, Joining, Shape, Writer, sink_format
 from spaseq.io.native._match_blocks import Block, BlockMaker, JsonLinesMaker
 from spaseq.results import Match
 
@@ -56,6 +56,8 @@ class Sink:
         self._name = path or STDOUT
         self._failed = False
         self._block: Block | None = None
+        self._has_rows = False
+        """Whether the core makes rows of columns for the writer."""
         self.written = 0
 
     def format_natively(self, queries: Sequence[QueryRun], most: int | None = None) -> None:
@@ -69,6 +71,9 @@ class Sink:
             queries: The queries of the run, whose matches this sink alone writes.
             most: The number of matches to write.
         """
+        if isinstance(self._writer, Columnar):
+            self._has_rows = most is None and self._writer.attach(queries)
+            return
         kind: type[BlockMaker] | None = getattr(self._writer, "maker", None)
         if kind is None or any(query.native.best is not None for query in queries):
             return
@@ -97,10 +102,10 @@ class Sink:
     def write_block(self) -> None:
         """Write the matches that compiled code has formatted, or that a live writer holds."""
         holding = self._live and isinstance(self._writer, Holding)
-        if not holding and (self._block is None or not self._block.rows):
+        if not (holding or self._has_rows) and (self._block is None or not self._block.rows):
             return
         try:
-            self._write_formatted()
+            self._write_formatted(self._live)
             if isinstance(self._writer, Holding) and holding:
                 self._writer.flush()
             if self._live:
@@ -110,8 +115,11 @@ class Sink:
         except OSError as error:
             raise self._named(error) from error
 
-    def _write_formatted(self) -> None:
-        if self._block is not None and self._block.rows:
+    def _write_formatted(self, whole: bool = True) -> None:
+        """Write what compiled code has made; rows of columns only if they are many, or `whole`."""
+        if self._has_rows and isinstance(self._writer, Columnar):
+            self.written += self._writer.write_rows(whole)
+        elif self._block is not None and self._block.rows:
             rows, data = self._block.rows, self._block.take()
             if isinstance(self._writer, Joining):
                 data = self._writer.joined(data, rows)

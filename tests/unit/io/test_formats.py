@@ -36,7 +36,7 @@ from spaseq.results import Match
         (lambda: ReadOptions(syntax="n5"), "'n5' is no syntax of streams; use nq, nt, .* or jelly"),
         (
             lambda: open_sink("xls", [Shape("q", "select")]),
-            "'xls' is no format of results; use table, jsonl, csv, .* or messages",
+            "'xls' is no format of results; use table, jsonl, csv, .* or parquet",
         ),
     ],
 )
@@ -92,9 +92,15 @@ def test_no_two_formats_have_one_extension() -> None:
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "spaseq.io.jelly_writer", None)
-    with pytest.raises(SpaseqError, match=r"pip install 'spaseq\[jelly\]'"):
-        SINKS["jelly"].open(io.BytesIO(), [])
+    for module, name, extra in (
+        ("jelly_writer", "jelly", "jelly"),
+        ("arrow_writer", "arrow", "arrow"),
+        ("arrow_writer", "parquet", "arrow"),
+    ):
+        monkeypatch.setitem(sys.modules, f"spaseq.io.{module}", None)
+        monkeypatch.delattr(f"spaseq.io.{module}", raising=False)
+        with pytest.raises(SpaseqError, match=rf"pip install 'spaseq\[{extra}\]'"):
+            SINKS[name].open(io.BytesIO(), [])
 
 
 def test_a_syntax_is_added_by_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

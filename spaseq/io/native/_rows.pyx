@@ -2,9 +2,9 @@
 """Complete matches of the core → columns of rows, without an object for a match or a term.
 
 What a row says is copied from the records of its terms to where Arrow will have it. What is rare
-goes through objects: labels with blank nodes, and literals that N-Triples writes with escapes.
+goes through objects: labels with blank nodes.
 
-Invariant: the rows are those that `Rows` (spaseq/spark/rows.py) makes of matches that are objects.
+Invariant: the rows are those that `Rows` (spaseq/io/arrow_rows.py) makes of `Match` objects.
 Cost: linear in the bytes of each row.
 """
 
@@ -17,13 +17,13 @@ from libc.string cimport memset
 from spaseq.engine.native._matches cimport MatchMaker
 from spaseq.engine.native._decode cimport Origin
 from spaseq.nfa.native._tecs cimport Label, Walk
-from spaseq.rdf._dictionary cimport term_of
 from spaseq.rdf._memory cimport give_back
 from spaseq.rdf._terms cimport TermRecord
 from spaseq.results._json cimport Text, put, put_bytes, put_number
 from spaseq.results._match cimport Match
-from spaseq.spark._building cimport Numbers, Strings
-from spaseq.spark._arrow cimport key_with, part_of_key
+from spaseq.results._term_text cimport put_n_triples
+from spaseq.io.native._building cimport Numbers, Strings
+from spaseq.io.native._partition_key cimport key_with, part_of_key
 
 cdef enum:
     DIGEST = 12             # bytes of a digest
@@ -45,6 +45,7 @@ cdef class RowMaker(MatchMaker):
     cdef list edge_orders       # the same: their numbers, in the order of their names
     cdef object decode
     cdef int64_t first, behind
+    cdef bint unbounded         # whether rows are made of all matches
     cdef dict columns           # per edge of the core: where the key stands in its rows
     cdef uint32_t parts_there, part
     cdef uint32_t most          # rows at once
@@ -61,7 +62,7 @@ cdef class RowMaker(MatchMaker):
         """Columns without rows, which are to be taken when there are `most`.
 
         `decode` makes of a witness with blank nodes what they show. Of the `columns` (see
-        spaseq/spark/rows.py) those stay empty that are not made.
+        spaseq/io/arrow_rows.py) those stay empty that are not made.
         """
         steps = self.reading.steps
         self.decode, self.most = decode, most
@@ -95,6 +96,10 @@ cdef class RowMaker(MatchMaker):
             for number, (_, names) in enumerate(self.reading.steps):
                 self.columns[number] = [names.index(name) for name in variables if name in names]
 
+    def whole(self):
+        """Make rows of all matches."""
+        self.unbounded = True
+
     def close(self):
         """Columns that say where things begin also say where the last one ends."""
         self.begins.add(self.keys.count)
@@ -106,7 +111,9 @@ cdef class RowMaker(MatchMaker):
         cdef Walk walk = self.core.transitions.walk
         cdef uint32_t i
         cdef int64_t end = walk.path[0].micros
-        if not self.first <= end < self.behind or not self._is_own(walk):
+        if not self.unbounded and (
+            not self.first <= end < self.behind or not self._is_own(walk)
+        ):
             return None
         self.made += 1
         self.spelt.clear()
@@ -197,7 +204,7 @@ cdef class RowMaker(MatchMaker):
             if label.row[i]:
                 variable = <bytes>names[i]
                 self.event_keys.add(variable, len(variable))
-                _put_term(&self.event_items.text, self.record(label, i + 2))
+                put_n_triples(&self.event_items.text, self.record(label, i + 2))
                 self.event_items.close()
         return 0
 
@@ -208,7 +215,7 @@ cdef class RowMaker(MatchMaker):
                 put(&self.digest, b" ", 1)
                 put_bytes(&self.digest, <bytes>names[i])
                 put(&self.digest, b" ", 1)
-                _put_term(&self.digest, self.record(label, i + 2))
+                put_n_triples(&self.digest, self.record(label, i + 2))
         return 0
 
     cdef bint _has_nodes(self, Label* label) noexcept:
@@ -274,10 +281,10 @@ cdef class RowMaker(MatchMaker):
             return 0
         record = self.record(label, origin.column + 2)
         if self.bound:
-            _put_term(&self.items.text, record)
+            put_n_triples(&self.items.text, record)
             self.items.close()
         if self.identified:
-            _put_term(&self.digest, record)
+            put_n_triples(&self.digest, record)
         if shown:
             column.add(record.text + 1, record.lexical)
         return 0
@@ -293,16 +300,3 @@ cdef class RowMaker(MatchMaker):
             text[2 * i] = b"0123456789abcdef"[number[i] >> 4]
             text[2 * i + 1] = b"0123456789abcdef"[number[i] & 15]
         return self.ids.add(text, 2 * DIGEST)
-
-
-cdef int _put_term(Text* text, const TermRecord* record) except -1:
-    """A term in N-Triples."""
-    cdef uint32_t i
-    cdef char letter
-    if record.text[0] == c'"':
-        for i in range(1, record.lexical + 1):
-            letter = record.text[i]
-            if not 32 <= letter < 127 or letter == c"\\" or letter == c'"':
-                term = str(term_of(record.text[:record.size], record.lexical))
-                return put_bytes(text, term.encode())
-    return put(text, record.text, record.size)

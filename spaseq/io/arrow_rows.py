@@ -1,6 +1,6 @@
-"""Matches → rows of a DataFrame, in the columns of spaseq/spark/result_columns.py.
+"""Matches → rows of a DataFrame, in the columns of spaseq/io/arrow_columns.py.
 
-A row says the same whichever task makes it (spaseq/spark/identity.py), so that it can be told
+A row says the same whichever task makes it (spaseq/io/identity.py), so that it can be told
 from others by its `id`. Cost: constant per term of a match.
 """
 
@@ -12,12 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from spaseq.rdf.event import Term
-from spaseq.results import Match, triples_text
-from spaseq.spark import time_column
-from spaseq.spark._building import Numbers, Strings
-from spaseq.spark._rows import RowMaker
-from spaseq.spark.identity import (
+from spaseq.io import time_column
+from spaseq.io.arrow_columns import Columns
+from spaseq.io.identity import (
     Shown,
     decoded,
     match_digest,
@@ -26,8 +23,11 @@ from spaseq.spark.identity import (
     shown_time,
     witness_shown,
 )
-from spaseq.spark.result_columns import Columns
-from spaseq.spark.time_column import TimeKind
+from spaseq.io.native._building import Numbers, Strings
+from spaseq.io.native._rows import RowMaker
+from spaseq.io.time_column import TimeKind
+from spaseq.rdf.event import Term
+from spaseq.results import Match, triples_text
 
 ROWS_AT_ONCE = 1024
 """In the making, of objects."""
@@ -172,6 +172,10 @@ class MadeRows:
         self._columns = columns
         self._maker = maker
         maker.begin(decoded, MADE_AT_ONCE, columns)
+
+    def set_columns(self, columns: Columns) -> None:
+        """The same columns with another kind of time."""
+        self._columns = columns
 
     def __len__(self) -> int:
         return self._maker.starts.count
