@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import click
 
 from spaseq.cli.commands import check, completion, explain, generate, run
+from spaseq.cli.convert import convert
 from spaseq.cli.groups import QuietGroup
 from spaseq.cli.reports import discard_output, say
 from spaseq.cli.stopping import Stopped, stoppable
@@ -53,7 +54,7 @@ def command_line(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (run, check, explain, generate, completion):
+for _command in (run, check, explain, convert, generate, completion):
     command_line.add_command(_command)
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from spaseq.io.lines import Lines
     from spaseq.io.read_options import Troubles
     from spaseq.io.statements import Statement
+    from spaseq.rdf._batch import EventBatch
     from spaseq.results import Match
 
 # ------------------------------------------------------------------ streams
@@ -304,3 +305,70 @@ def sink_format(name: str, shapes: Sequence[Shape]) -> SinkFormat:
                 f"use --format {one_of(general)}"
             )
     return known
+
+
+# ------------------------------------------------------------------ events
+
+
+class EventWriter(Protocol):
+    """One syntax: `write` one event of a batch after the other, then `close` the document once."""
+
+    def write(self, batch: EventBatch, index: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EventFormat:
+    """How events are written in one syntax."""
+
+    name: str
+    writer: str
+    """Its class in spaseq/io/event_writers.py."""
+
+    def open(self, out: BinaryIO) -> EventWriter:
+        """The writer over an open file.
+
+        Raises:
+            SpaseqError: if a package is missing.
+        """
+        from spaseq.io import event_writers
+
+        try:
+            writer: EventWriter = getattr(event_writers, self.writer)(out)
+        except ImportError as error:
+            raise SpaseqError(
+                f"{self.name} is written with the package pyjelly: pip install 'spaseq[jelly]' "
+                f"({error})"
+            ) from error
+        return writer
+
+
+EVENT_FORMATS: Mapping[str, EventFormat] = {
+    known.name: known
+    for known in (
+        EventFormat("nq", "GraphLines"),
+        EventFormat("nt", "MessageTriples"),
+        EventFormat("trig", "GraphBlocks"),
+        EventFormat("ttl", "MessageDocuments"),
+        EventFormat("jsonld", "GraphArray"),
+        EventFormat("jelly", "Frames"),
+        EventFormat("messages", "MessageQuads"),
+    )
+}
+"""By their names, which are the extensions of files; messages are N-Quads."""
+
+
+def event_format(path: str, name: str | None) -> EventFormat:
+    """The entry of `EVENT_FORMATS` with a name, or of the extension of an output file.
+
+    Raises:
+        SpaseqError: if there is none.
+    """
+    if name is not None:
+        return entry(EVENT_FORMATS, name, "syntax of events")
+    extension = path.rpartition(".")[2].lower()
+    if extension not in EVENT_FORMATS:
+        known = one_of([known for known in EVENT_FORMATS if known != "messages"], ".")
+        raise SpaseqError(f"{path}: the extension must be {known}; or name the syntax with --to")
+    return EVENT_FORMATS[extension]

@@ -33,6 +33,8 @@ _PROV = "http://www.w3.org/ns/prov#"
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 GENERATED_AT = ox.NamedNode(_PROV + "generatedAtTime")
 TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+PREFIXES = f"@prefix prov: <{_PROV}> .\n@prefix spaseq: <{VOCABULARY}> .\n@prefix xsd: <{_XSD}> .\n"
+"""The prefixes that `short` uses, and that of the time of a graph."""
 _INTEGER = ox.NamedNode(_XSD + "integer")
 _BOOLEAN = ox.NamedNode(_XSD + "boolean")
 
@@ -74,15 +76,12 @@ class TriG:
     def __init__(self, out: TextIO):
         self._out = out
         self.names = Names()
-        out.write(
-            f"@prefix prov: <{_PROV}> .\n@prefix spaseq: <{VOCABULARY}> .\n"
-            f"@prefix xsd: <{_XSD}> .\n"
-        )
+        out.write(PREFIXES)
 
     def write(self, match: Match) -> None:
         graph = self.names.graph(match.query)
         stamp = f"\n{graph} prov:generatedAtTime {short(_time(match.end))} .\n"
-        lines = _statements(_facts(match, graph, self.names), "    ")
+        lines = statements(_facts(match, graph, self.names), "    ")
         self._out.write(
             f"{stamp}{graph} {{\n{lines} .\n}}\n" if lines else f"{stamp}{graph} {{\n}}\n"
         )
@@ -115,7 +114,7 @@ class Turtle:
 
     def write(self, match: Match) -> None:
         facts = _facts(match, self.names.graph(match.query), self.names)
-        if lines := _statements(facts, ""):
+        if lines := statements(facts, ""):
             self._out.write(f"\n{lines} .\n")
 
     def close(self) -> None:
@@ -133,11 +132,7 @@ class JsonLd:
 
     def write(self, match: Match) -> None:
         graph = self._names.graph(match.query)
-        named = {
-            "@id": graph.value,
-            GENERATED_AT.value: [_json_ld_value(_time(match.end))],
-            "@graph": _nodes(_facts(match, graph, self._names)),
-        }
+        named = json_ld_graph(graph, match.end, _facts(match, graph, self._names))
         self._out.write(",\n" if self._matches else "\n")
         self._out.write(json.dumps(named, ensure_ascii=False))
         self._matches += 1
@@ -145,6 +140,15 @@ class JsonLd:
     def close(self) -> None:
         """End the array."""
         self._out.write("\n]\n")
+
+
+def json_ld_graph(name: Term, time: Timestamp, facts: Iterable[Fact]) -> dict[str, Any]:
+    """A named graph with its time, as an object of JSON-LD."""
+    return {
+        "@id": _json_ld_id(name),
+        GENERATED_AT.value: [_json_ld_value(_time(time))],
+        "@graph": _nodes(facts),
+    }
 
 
 def _nodes(facts: Iterable[Fact]) -> list[dict[str, Any]]:
@@ -176,7 +180,7 @@ def _json_ld_value(term: Term) -> dict[str, str]:
     return value
 
 
-def _statements(facts: Iterable[Fact], indent: str) -> str:
+def statements(facts: Iterable[Fact], indent: str) -> str:
     """Triples in Turtle, grouped by subject, without the last dot; empty if there are none."""
     lines: list[str] = []
     subject: Term | None = None
