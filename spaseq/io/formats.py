@@ -144,7 +144,7 @@ class Columnar(Protocol):
 class Joining(Protocol):
     """A writer whose rows depend on whether there are rows before them."""
 
-    def joined(self, block: bytes, rows: int) -> bytes: ...
+    def joined(self, block: memoryview, rows: int) -> memoryview: ...
 
 
 @dataclass(frozen=True, slots=True)

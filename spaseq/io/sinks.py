@@ -120,10 +120,12 @@ class Sink:
         if self._has_rows and isinstance(self._writer, Columnar):
             self.written += self._writer.write_rows(whole)
         elif self._block is not None and self._block.rows:
-            rows, data = self._block.rows, self._block.take()
+            rows, data = self._block.rows, self._block.view()
             if isinstance(self._writer, Joining):
                 data = self._writer.joined(data, rows)
+            # The file has copied the bytes when `write` returns.
             self._file.write(data)
+            self._block.clear()
             self.written += rows
 
     def close(self) -> None:

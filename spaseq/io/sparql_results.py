@@ -85,7 +85,7 @@ class ResultsJson:
             self._out.write(",\n" + row if self._rows else "\n" + row)
         self._rows += 1
 
-    def joined(self, block: bytes, rows: int) -> bytes:
+    def joined(self, block: memoryview, rows: int) -> memoryview:
         """A block of rows, each behind a comma, as it follows the rows before it."""
         first = self._rows == 0
         self._rows += rows

@@ -1,11 +1,11 @@
 """Growing texts, and texts of terms and times → JSON; see _json.pyx."""
 
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
 
 cdef extern from *:
     """
     #include <stddef.h>
+    #include <string.h>
     #ifdef __SSE2__
     #include <emmintrin.h>
     #endif
@@ -53,7 +53,34 @@ cdef extern from *:
             at++;
         return at;
     }
+
+    /* Copy bytes; most texts are short, and a call would cost more than the copy. */
+    static inline void spaseq_copy(char *to, const char *from, size_t size) {
+    #ifdef __SSE2__
+        if (size >= 16 && size <= 128) {
+            char *end = to + size - 16;
+            const __m128i last = _mm_loadu_si128((const __m128i *)(from + size - 16));
+            for (; to < end; to += 16, from += 16)
+                _mm_storeu_si128((__m128i *)to, _mm_loadu_si128((const __m128i *)from));
+            _mm_storeu_si128((__m128i *)end, last);
+            return;
+        }
+    #endif
+        if (size > 16) {
+            memcpy(to, from, size);
+        } else if (size >= 8) {
+            memcpy(to, from, 8);
+            memcpy(to + size - 8, from + size - 8, 8);
+        } else if (size >= 4) {
+            memcpy(to, from, 4);
+            memcpy(to + size - 4, from + size - 4, 4);
+        } else {
+            while (size--)
+                to[size] = from[size];
+        }
+    }
     """
+    void copy_bytes "spaseq_copy"(char* to, const char* source, size_t size) noexcept nogil
     enum:
         JSON "SPASEQ_JSON"
         N_TRIPLES "SPASEQ_N_TRIPLES"
@@ -79,9 +106,7 @@ cdef inline char* room_for(Text* text, size_t size) except NULL:
 
 cdef inline int put(Text* text, const char* what, size_t size) except -1:
     """Append bytes unchanged."""
-    if size == 0:
-        return 0
-    memcpy(room_for(text, size), what, size)
+    copy_bytes(room_for(text, size), what, size)
     text.size += size
     return 0
 

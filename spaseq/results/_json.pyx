@@ -5,7 +5,7 @@ A `Text` owns its growing buffer, which its creator frees. Texts of terms are th
 (`spaseq.rdf._terms`): N-Quads with escapes resolved, in UTF-8. Cost: linear.
 """
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
@@ -20,6 +20,15 @@ cdef enum:
 cdef int64_t SECOND = 1000000
 cdef int64_t DAY = 86400 * SECOND
 cdef int64_t FIRST_DAY = EPOCH_DAY
+
+# The day that was written last, which most times share.
+cdef struct Day:
+    int64_t number      # since the epoch
+    bint known
+    char[11] date       # with the `T`
+
+cdef Day last
+last.known = False
 
 
 cdef char* widen(Text* text, size_t size) except NULL:
@@ -59,7 +68,7 @@ cdef int put_string(Text* text, const char* what, size_t size) except -1:
     out += 1
     while True:
         plain = plain_bytes(what, size, JSON)
-        memcpy(out, what, plain)
+        copy_bytes(out, what, plain)
         out += plain
         if plain == size:
             break
@@ -134,23 +143,19 @@ cdef int put_time(Text* text, int64_t micros, bint dated) except -1:
 
 cdef int put_date(Text* text, int64_t micros) except -1:
     """Append the canonical UTC form of a time since the epoch, as `date_time_text` writes it."""
-    cdef int64_t days = micros // DAY, year
-    cdef int seconds = <int>((micros - days * DAY) // SECOND), month, day, length = 20
-    cdef int fraction = <int>(micros - days * DAY - <int64_t>seconds * SECOND)
+    cdef int64_t days = micros // DAY
+    cdef uint64_t rest = <uint64_t>(micros - days * DAY)
+    cdef uint32_t seconds = <uint32_t>(rest // 1000000u), length = 20
+    cdef uint32_t fraction = <uint32_t>(rest % 1000000u)
     cdef char* out
-    civil(days + FIRST_DAY, &year, &month, &day)
-    if not 0 < year <= 9999:
-        return put_bytes(text, date_time_text(micros).encode())
+    if not last.known or last.number != days:
+        if not _turn_to_day(days):
+            return put_bytes(text, date_time_text(micros).encode())
     out = room_for(text, 40)
-    _put_two(out, <int>year // 100)
-    _put_two(out + 2, <int>year % 100)
-    _put_two(out + 5, month)
-    _put_two(out + 8, day)
+    memcpy(out, last.date, 11)
     _put_two(out + 11, seconds // 3600)
     _put_two(out + 14, seconds // 60 % 60)
     _put_two(out + 17, seconds % 60)
-    out[4] = out[7] = c"-"
-    out[10] = c"T"
     out[13] = out[16] = c":"
     if fraction:
         out[19] = c"."
@@ -165,7 +170,24 @@ cdef int put_date(Text* text, int64_t micros) except -1:
     return 0
 
 
-cdef inline void _put_two(char* out, int number) noexcept:
+cdef bint _turn_to_day(int64_t days) noexcept:
+    """Spell a day; False for one whose year has not four digits."""
+    cdef int64_t year
+    cdef int month, day
+    civil(days + FIRST_DAY, &year, &month, &day)
+    if not 0 < year <= 9999:
+        return False
+    _put_two(last.date, <uint32_t>year // 100)
+    _put_two(last.date + 2, <uint32_t>year % 100)
+    _put_two(last.date + 5, month)
+    _put_two(last.date + 8, day)
+    last.date[4] = last.date[7] = c"-"
+    last.date[10] = c"T"
+    last.number, last.known = days, True
+    return True
+
+
+cdef inline void _put_two(char* out, uint32_t number) noexcept:
     """Write a number below 100 in two digits."""
     out[0] = <char>(c"0" + number // 10)
     out[1] = <char>(c"0" + number % 10)

@@ -21,7 +21,7 @@ cdef class Names:
 
 cdef class Block:
     cdef Text text
-    cdef readonly uint64_t rows     # formatted since the last `take`
+    cdef readonly uint64_t rows     # formatted since the last `clear`
     cdef uint64_t rest              # rows that are still accepted
 
 

@@ -10,7 +10,8 @@ Invariant: the bytes are those that the writers in `spaseq.io` make of `Match` o
 compare both. A match that cannot be appended as a whole is not appended. Cost: linear in the bytes.
 """
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.buffer cimport PyBUF_READ
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t
@@ -79,11 +80,19 @@ cdef struct Blank:
     uint32_t size
 
 
-cdef int blank_init(Blank* blank, uint64_t number) except -1:
+cdef int blank_init(Blank* blank, uint64_t number) noexcept:
     """Set the label to that of a number."""
-    cdef bytes text = f"_:spaseq{number}".encode()
-    blank.size = <uint32_t>len(text)
-    memcpy(blank.text, <const char*>text, blank.size)
+    cdef char[LABEL_SIZE] digits
+    cdef uint32_t first = LABEL_SIZE
+    while True:
+        first -= 1
+        digits[first] = <char>(c"0" + number % 10u)
+        number //= 10u
+        if number == 0:
+            break
+    blank.size = 8 + LABEL_SIZE - first
+    memcpy(blank.text, b"_:spaseq", 8)
+    memcpy(blank.text + 8, digits + first, LABEL_SIZE - first)
     return 0
 
 
@@ -123,12 +132,14 @@ cdef class Block:
     def __dealloc__(self):
         give_back(self.text.begin)
 
-    def take(self) -> bytes:
-        """The bytes; the block is empty after that."""
-        cdef bytes taken = PyBytes_FromStringAndSize(self.text.begin, self.text.size)
+    def view(self) -> memoryview:
+        """The bytes, which are valid until the next match or `clear`."""
+        return PyMemoryView_FromMemory(self.text.begin, self.text.size, PyBUF_READ)
+
+    def clear(self):
+        """Empty the block after its bytes are written."""
         self.text.size = 0
         self.rows = 0
-        return taken
 
 
 cdef class BlockMaker(MatchMaker):
