@@ -25,6 +25,7 @@ cdef class MatchDecoder:
     cdef bytes opening
     cdef list column_openings, step_openings
     cdef list stream_texts      # in JSON
+    cdef Text scratch           # memory for one witness
 
     cdef bytes json(self, tuple steps, object kb_version)
     cdef int put_json(self, Text* to, tuple steps, object kb_version) except -1

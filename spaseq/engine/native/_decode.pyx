@@ -93,6 +93,7 @@ cdef class MatchDecoder:
     def __dealloc__(self):
         give_back(self.registers)
         give_back(self.origins)
+        give_back(self.scratch.begin)
 
     cdef bytes json(self, tuple steps, object kb_version):
         """A match in JSON, in the form of `spaseq.results.data`."""
@@ -252,7 +253,8 @@ cdef class DecodedStep:
         cdef list openings
         if self.written is not None:
             return self.written
-        memset(&text, 0, sizeof(Text))
+        text = reading.scratch
+        text.size = 0
         opening, openings = reading.step_openings[self.edge]
         try:
             put_bytes(&text, opening)
@@ -275,7 +277,7 @@ cdef class DecodedStep:
             put(&text, b"}}", 2)
             self.written = text.begin[:text.size]
         finally:
-            give_back(text.begin)
+            reading.scratch = text
         return self.written
 
     cdef object witness(self, MatchDecoder reading):
