@@ -11,6 +11,7 @@ from libc.string cimport memcpy
 
 from spaseq.rdf._literals cimport civil
 from spaseq.rdf._memory cimport resized
+from spaseq.rdf._terms cimport last_quote
 
 from spaseq.rdf.time_text import EPOCH_DAY, date_time_text
 
@@ -98,7 +99,7 @@ cdef int put_name(Text* text, const char* term, size_t size) except -1:
 
 cdef int put_term(Text* text, const char* term, size_t size) except -1:
     """Append a term in the format of SPARQL's JSON results."""
-    cdef size_t quote = size - 1, end
+    cdef size_t quote, end
     if term[0] == c"<":
         put(text, b'{"type": "uri", "value": ', 25)
         put_string(text, term + 1, size - 2)
@@ -107,8 +108,7 @@ cdef int put_term(Text* text, const char* term, size_t size) except -1:
         put_string(text, term + 2, size - 2)
     else:
         # The last quote ends the lexical form: IRIs and language tags contain none.
-        while term[quote] != c'"':
-            quote -= 1
+        quote = last_quote(term, <uint32_t>size)
         put(text, b'{"type": "literal", "value": ', 29)
         put_string(text, term + 1, quote - 1)
         if quote + 1 < size and term[quote + 1] == c"^":
