@@ -10,7 +10,7 @@ from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
 from spaseq.rdf._literals cimport civil
-from spaseq.rdf._memory cimport resized
+from spaseq.rdf._memory cimport mem_realloc
 from spaseq.rdf._terms cimport last_quote
 
 from spaseq.rdf.time_text import EPOCH_DAY, date_time_text
@@ -34,7 +34,7 @@ last.known = False
 
 cdef char* widen(Text* text, size_t size) except NULL:
     """Allocate room for `size` more bytes and return their address."""
-    cdef char* moved = <char*>resized(text.begin, 2 * (text.size + size))
+    cdef char* moved = <char*>mem_realloc(text.begin, 2 * (text.size + size))
     if moved == NULL:
         raise MemoryError
     text.begin = moved

@@ -24,7 +24,7 @@ from spaseq.io.native._nquads cimport LineReader
 from spaseq.io.native._partition_key cimport key_with, part_of_key
 from spaseq.rdf._batch cimport EventBatch, EventRecord, Triple, record_of, written_record
 from spaseq.rdf._dictionary cimport text_of
-from spaseq.rdf._memory cimport give_back, resized, take, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc, mem_calloc
 from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport TermRecord, hash_of, term_t
 from spaseq.results._json cimport put
@@ -144,15 +144,15 @@ cdef class PartFinder:
         self.columns = [list(columns) for _, columns in matchers]
         self.unfiltered = unfiltered
         self.parts = parts
-        self.seen = <uint64_t*>zeroed(parts, sizeof(uint64_t))
+        self.seen = <uint64_t*>mem_calloc(parts, sizeof(uint64_t))
         self.room = 1024
-        self.found = <int64_t*>take(2 * self.room * sizeof(int64_t))
+        self.found = <int64_t*>mem_alloc(2 * self.room * sizeof(int64_t))
         if self.seen == NULL or self.found == NULL:
             raise MemoryError
 
     def __dealloc__(self):
-        give_back(self.seen)
-        give_back(self.found)
+        mem_free(self.seen)
+        mem_free(self.found)
 
     def find(self, EventBatch batch not None):
         """Pairs of 64-bit numbers: an event, and a part it belongs to (-1: to all of them)."""
@@ -203,7 +203,7 @@ cdef class PartFinder:
     cdef int _put(self, int64_t event, int64_t part) except -1:
         cdef int64_t* grown
         if self.count == self.room:
-            grown = <int64_t*>resized(self.found, 4 * self.room * sizeof(int64_t))
+            grown = <int64_t*>mem_realloc(self.found, 4 * self.room * sizeof(int64_t))
             if grown == NULL:
                 raise MemoryError
             self.found = grown

@@ -16,7 +16,7 @@ from libc.string cimport memset
 
 from spaseq.nfa.native._program cimport Binding, Change, Edge, Effect, Following, Occurrence, Tables
 from spaseq.rdf._dictionary cimport written_term
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.results._json cimport (
     Text,
     put,
@@ -71,11 +71,11 @@ cdef class MatchDecoder:
         self.tables = Tables(rows)
         self.names = tuple([name for name, _ in columns])
         self.column_count = <uint32_t>len(columns)
-        self.registers = <uint32_t*>zeroed(self.column_count, sizeof(uint32_t))
+        self.registers = <uint32_t*>mem_calloc(self.column_count, sizeof(uint32_t))
         for i, (_, register) in enumerate(columns):
             self.registers[i] = register
         self.cells = rows.cells
-        self.origins = <Origin*>zeroed(self.cells, sizeof(Origin))
+        self.origins = <Origin*>mem_calloc(self.cells, sizeof(Origin))
         self.steps = list(steps)
         self.streams = list(streams)
         self.query = query
@@ -91,9 +91,9 @@ cdef class MatchDecoder:
         ]
 
     def __dealloc__(self):
-        give_back(self.registers)
-        give_back(self.origins)
-        give_back(self.scratch.begin)
+        mem_free(self.registers)
+        mem_free(self.origins)
+        mem_free(self.scratch.begin)
 
     cdef bytes json(self, tuple steps, object kb_version):
         """A match in JSON, in the form of `spaseq.results.data`."""
@@ -103,7 +103,7 @@ cdef class MatchDecoder:
             self.put_json(&text, steps, kb_version)
             return text.begin[:text.size]
         finally:
-            give_back(text.begin)
+            mem_free(text.begin)
 
     cdef int put_json(self, Text* to, tuple steps, object kb_version) except -1:
         """Append a match in JSON."""

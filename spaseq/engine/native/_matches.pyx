@@ -24,7 +24,7 @@ from spaseq.nfa.native._earliest cimport Earliest
 from spaseq.nfa.native._tecs cimport Label, instant_t
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._numerals cimport is_numeral, spell
 from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
 from spaseq.results._match cimport Match
@@ -86,12 +86,12 @@ cdef class MatchMaker:
         self.core = step.core
         self.dictionary = dictionary
         self.reading = reading
-        self.recent = <Recent*>zeroed(RECENT, sizeof(Recent))
+        self.recent = <Recent*>mem_calloc(RECENT, sizeof(Recent))
 
     def __dealloc__(self):
         if self.recent != NULL:
             self.forget()
-        give_back(self.recent)
+        mem_free(self.recent)
 
     def take(self, bint skip, int kb_version):
         """An iterator over the matches that were completed since the last call.
@@ -124,7 +124,7 @@ cdef class MatchMaker:
         found.file = file
         found.position = position
         found.kb = kb
-        found.turn = self.core.event.turn
+        found.turn = self.core.event.match_generation
         return found
 
     cdef Match match(self, object version):
@@ -156,7 +156,7 @@ cdef class MatchMaker:
         cdef list found = []
         for i in range(earliest.chosen_count):
             rank = earliest.chosen[i].rank
-            earliest.turn_to(i)
+            earliest.position_walk(i)
             match = self.match(version)
             found.append((rank, self._order(<FoundMatch>match), i, match))
         found.sort()
@@ -271,13 +271,13 @@ cdef class Matches:
         cdef uint32_t i
         self.ready = None
         if earliest is not None:
-            earliest.choose()
+            earliest.select()
             self._forget()
             self.count = earliest.chosen_count
             if self.count > earliest.best_count:
                 self.ready = self.maker.in_order(self.version)
                 self.count = <uint32_t>len(self.ready)
-            self.at, self.turn = 0, core.event.turn
+            self.at, self.turn = 0, core.event.match_generation
             return 0
         self.count = core.instant.accepted_count
         # Skipping must not affect matches that the caller has not consumed yet.
@@ -288,8 +288,8 @@ cdef class Matches:
             core.skip_past(self.count)
         self.at = 0
         core.instant.accepted_count = 0
-        core.event.turn += 1
-        self.turn = core.event.turn
+        core.event.match_generation += 1
+        self.turn = core.event.match_generation
         self._forget()
         return 0
 
@@ -301,7 +301,7 @@ cdef class Matches:
 
     def overtake(self):
         """Invalidate the iterator before the run advances."""
-        self.maker.core.event.turn += 1
+        self.maker.core.event.match_generation += 1
 
     def __iter__(self):
         return self
@@ -310,7 +310,7 @@ cdef class Matches:
         cdef AutomatonCore core = self.maker.core
         while True:
             while self.at < self.count:
-                if core.event.turn != self.turn:
+                if core.event.match_generation != self.turn:
                     raise RuntimeError(
                         "the run has gone on: consume the matches of an event before that"
                     )
@@ -325,7 +325,7 @@ cdef class Matches:
                     self.walking = True
                 if core.transitions.walk.advance():
                     match = self.maker.match(self.version)
-                    if not core.transitions.walk.goes_on():
+                    if not core.transitions.walk.has_next():
                         self.walking = False
                         self.at += 1
                     self.failed = False
@@ -334,7 +334,7 @@ cdef class Matches:
                     continue
                 self.walking = self.failed = False
                 self.at += 1
-            if self.batch is None or core.event.turn != self.turn:
+            if self.batch is None or core.event.match_generation != self.turn:
                 raise StopIteration
             if self.after > self.first and self.kb.changes:
                 raise StopIteration
@@ -348,7 +348,7 @@ cdef class Matches:
         if self.ready is not None:
             return self.ready[number]
         self.failed = True
-        self.maker.earliest.turn_to(number)
+        self.maker.earliest.position_walk(number)
         match = self.maker.match(self.version)
         self.failed = False
         return match
@@ -365,7 +365,7 @@ cdef class Matches:
             self.after = self.maker.step.reached
             raise
         if self.maker.core.instant.accepted_count == 0:
-            self.turn = self.maker.core.event.turn
+            self.turn = self.maker.core.event.match_generation
             self.batch = None
             self.failed = False
             return False

@@ -8,12 +8,12 @@ Cost: that of copying.
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memset
 
-from spaseq.rdf._memory cimport give_back, longer
+from spaseq.rdf._memory cimport mem_free, mem_grow
 from spaseq.results._json cimport put
 
 import pyarrow as pa
 
-cdef const char* LACKING = b"another value of a column"
+cdef const char* ALLOCATED_FOR = b"another value of a column"
 
 
 cdef class Strings:
@@ -25,14 +25,14 @@ cdef class Strings:
         self.ends[0] = 0
 
     def __dealloc__(self):
-        give_back(self.text.begin)
-        give_back(self.ends)
-        give_back(self.present)
+        mem_free(self.text.begin)
+        mem_free(self.ends)
+        mem_free(self.present)
 
     def _widen(self):
         cdef size_t room = 2 * self.room if self.room else 1024
-        self.ends = <int32_t*>longer(self.ends, room + 1, sizeof(int32_t), LACKING)
-        self.present = <uint8_t*>longer(self.present, room // 8, 1, LACKING)
+        self.ends = <int32_t*>mem_grow(self.ends, room + 1, sizeof(int32_t), ALLOCATED_FOR)
+        self.present = <uint8_t*>mem_grow(self.present, room // 8, 1, ALLOCATED_FOR)
         self.room = room
 
     cdef int _next(self, bint present) except -1:
@@ -92,13 +92,13 @@ cdef class Numbers:
     """A column of 64-bit numbers."""
 
     def __dealloc__(self):
-        give_back(self.numbers)
+        mem_free(self.numbers)
 
     cdef int add(self, int64_t number) except -1:
         """One more number."""
         if self.count == self.room:
             self.room = 2 * self.room if self.room else 1024
-            self.numbers = <int64_t*>longer(self.numbers, self.room, sizeof(int64_t), LACKING)
+            self.numbers = <int64_t*>mem_grow(self.numbers, self.room, sizeof(int64_t), ALLOCATED_FOR)
         self.numbers[self.count] = number
         self.count += 1
         return 0

@@ -8,7 +8,7 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
 from spaseq.rdf._batch cimport EventBatch, EventRecord, written_record
-from spaseq.rdf._memory cimport give_back
+from spaseq.rdf._memory cimport mem_free
 from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport term_t
 from spaseq.results._json cimport Text, put, put_bytes
@@ -35,4 +35,4 @@ def event_lines(EventBatch batch not None, index, bytes tail not None) -> bytes:
             put_bytes(&text, tail)
         return text.begin[:text.size]
     finally:
-        give_back(text.begin)
+        mem_free(text.begin)

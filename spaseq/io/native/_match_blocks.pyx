@@ -19,7 +19,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from spaseq.engine.native._decode cimport DecodedStep, Origin
 from spaseq.nfa.native._tecs cimport Label, Walk
-from spaseq.rdf._memory cimport give_back
+from spaseq.rdf._memory cimport mem_free
 from spaseq.rdf._terms cimport TermRecord
 from spaseq.results._json cimport put, put_bytes, put_date, put_number, put_term
 from spaseq.results._match cimport Match
@@ -130,7 +130,7 @@ cdef class Block:
         self.rest = NO_LIMIT if most is None else most
 
     def __dealloc__(self):
-        give_back(self.text.begin)
+        mem_free(self.text.begin)
 
     def view(self) -> memoryview:
         """The bytes, which are valid until the next match or `clear`."""
@@ -290,8 +290,8 @@ cdef class NQuadsMaker(BlockMaker):
     cdef bytes position
 
     def __dealloc__(self):
-        give_back(self.graph.begin)
-        give_back(self.tail.begin)
+        mem_free(self.graph.begin)
+        mem_free(self.tail.begin)
 
     cdef bint writes_trig(self) noexcept:
         return False

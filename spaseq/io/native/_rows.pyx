@@ -17,7 +17,7 @@ from libc.string cimport memset
 from spaseq.engine.native._matches cimport MatchMaker
 from spaseq.engine.native._decode cimport Origin
 from spaseq.nfa.native._tecs cimport Label, Walk
-from spaseq.rdf._memory cimport give_back
+from spaseq.rdf._memory cimport mem_free
 from spaseq.rdf._terms cimport TermRecord
 from spaseq.results._json cimport Text, put, put_bytes, put_number
 from spaseq.results._match cimport Match
@@ -56,7 +56,7 @@ cdef class RowMaker(MatchMaker):
     cdef dict spelt             # of the match at hand, see `_add_event`
 
     def __dealloc__(self):
-        give_back(self.digest.begin)
+        mem_free(self.digest.begin)
 
     def begin(self, decode, uint32_t most, columns):
         """Columns without rows, which are to be taken when there are `most`.
