@@ -34,6 +34,7 @@ from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.time import TimePrecision, from_value
 from spaseq.results import Match
+from spaseq.runs import Run
 
 Path: TypeAlias = str | PathLike[str]
 BATCH = 256
@@ -64,11 +65,13 @@ Observer: TypeAlias = Callable[[Progress], None]
 
 def shapes(program: Program) -> list[Shape]:
     """The result format of each query."""
+    prefixes = tuple(pair for query in program.sources for pair in query.prologue.prefixes)
     return [
         Shape(
             query.plan.name,
             query.plan.output.form,
             tuple(column.name for column in query.plan.output.columns),
+            prefixes,
         )
         for query in program.queries
     ]
@@ -137,17 +140,12 @@ def matches(
     Raises:
         SpaseqError: from the source of the events, after the matches before it are yielded.
     """
-    seen = matched = 0
-    for some, failure in _batches(events, batch):
-        for match in run.push_batch(some):
+    watch, matched = _Watch(observe), 0
+    for found, some in _found(run, events, batch):
+        for match in found:
             matched += 1
             yield match
-        seen += len(some)
-        if observe is not None and len(some):
-            observe(Progress(seen, matched, _last(some)))
-        if failure is not None:
-            raise failure
-    yield from run.finish()
+        watch.batch_ended(some, matched)
 
 
 def _last(events: Sequence[Event] | EventBatch | EventSequence) -> Event:
@@ -166,13 +164,57 @@ def pump(
     limit: int | None = None,
     observe: Observer | None = None,
 ) -> None:
-    """Write the matches of ordered events to a sink, at most `limit` of them."""
+    """Write the matches of ordered events to a sink, at most `limit` of them.
+
+    The matches of a batch are written before the next batch is read.
+    """
     if limit is not None and limit < 1:
         return
-    for match in matches(run, events, batch, observe):
-        sink.write(match)
+    if isinstance(run, Run):
+        sink.format_natively(run.queries, limit)
+    watch = _Watch(observe)
+    for found, some in _found(run, events, batch):
+        for match in found:
+            if match is None:
+                sink.write_block()
+            else:
+                sink.write(match)
+            if limit is not None and sink.written >= limit:
+                return
+        sink.write_block()
         if limit is not None and sink.written >= limit:
             return
+        watch.batch_ended(some, sink.written)
+
+
+class _Watch:
+    """Reports the progress of a run to an observer, if there is one."""
+
+    def __init__(self, observe: Observer | None):
+        self._observe = observe
+        self._events = 0
+
+    def batch_ended(
+        self, batch: Sequence[Event] | EventBatch | EventSequence, matched: int
+    ) -> None:
+        """All matches of a batch have been consumed; `matched` is their number so far."""
+        self._events += len(batch)
+        if self._observe is not None and len(batch):
+            self._observe(Progress(self._events, matched, _last(batch)))
+
+
+def _found(
+    run: Engine, events: Iterable[Event], size: int
+) -> Iterator[tuple[Iterable[Match], Sequence[Event] | EventBatch | EventSequence]]:
+    """The matches of each batch with the batch, then those of the end of the run.
+
+    An error of the source of the events is raised after the matches before it are consumed.
+    """
+    for some, failure in _batches(events, size):
+        yield run.push_batch(some), some
+        if failure is not None:
+            raise failure
+    yield run.finish(), ()
 
 
 def _batches(

@@ -49,6 +49,22 @@ def test_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(result.stdout.splitlines()[-1].split(":")[1].split()) == three_steps.SAMPLES
 
 
+def test_writing_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    script = ROOT / "benchmarks" / "writing" / "matches.py"
+    command = [sys.executable, str(script), "--matches", "80", "--costs", "4", "--repeat", "1"]
+    command += ["--formats", "csv", "nquads", "srx"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = {line[:24].strip(): line.split() for line in result.stdout.splitlines()[2:]}
+    assert list(rows) == [
+        "counting alone", "objects", "objects, bindings read", "csv", "nquads",
+        "csv in Python", "nquads in Python", "srx in Python",
+    ]  # fmt: skip
+    # 20 readings, and one in Python; each is joined with its four costs.
+    assert rows["csv"][1] == rows["nquads"][1] == "80"
+    assert rows["srx in Python"][3] == "4"
+
+
 def test_read_nquads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     result = subprocess.run(

@@ -37,6 +37,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import spaseq
+from spaseq.io.arrow_columns import columns_of, select_columns
 from spaseq.io.source import Source
 from spaseq.kb.snapshot import open_kb
 from spaseq.rdf.time_text import date_time_text
@@ -44,7 +45,6 @@ from spaseq.results import Match
 from spaseq.spark import chunks, events, match, session
 from spaseq.spark.division import Division
 from spaseq.spark.part_run import Feeder
-from spaseq.spark.result_columns import columns_of, select_columns
 from spaseq.spark.slices import Slices, cut, sliced
 from spaseq.spark.source import EventOptions
 from spaseq.spark.tasks import Dividing, Job, collecting_between, rows_of

@@ -14,7 +14,7 @@ import click
 from spaseq.cli import arguments, reports
 from spaseq.cli.arguments import QueryFile
 from spaseq.cli.groups import CommandWithExamples
-from spaseq.io.formats import SINKS, STREAM_SYNTAXES
+from spaseq.io.formats import AUTO, SINKS, STREAM_SYNTAXES, fitting_format
 from spaseq.io.rows.formats import ROW_FORMATS
 
 if TYPE_CHECKING:
@@ -88,10 +88,11 @@ class RunOptions:
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(tuple(SINKS)),
-    default="jsonl",
+    type=click.Choice((AUTO, *SINKS)),
+    default=AUTO,
     show_default=True,
-    help="The output format of matches.",
+    help="The output format of matches; auto: by the extension of --output, else a table on a "
+    "terminal and jsonl in a pipe.",
 )
 @click.option("--output", "-o", metavar="FILE", help="The output file; default: standard output.")
 @click.option(
@@ -245,8 +246,11 @@ def _run(
     live = any(source.live for source in sources)
     path = None if options.output == arguments.STDIN else options.output
     elapsed = reports.stopwatch()
-    flushed = live or (path is None and sys.stdout.isatty())
-    sink = open_sink(options.format, shapes(program), path, flushed)
+    is_terminal = path is None and sys.stdout.isatty()
+    results, format = shapes(program), options.format
+    if format == AUTO:
+        format = fitting_format(results, path, is_terminal)
+    sink = open_sink(format, results, path, live or is_terminal)
     try:
         with sink, reports.progress_bar(options.progress, sources) as observe:
             pump(started, merge(sources), sink, 1 if live else BATCH, options.limit, observe)

@@ -13,15 +13,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TextIO, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    BinaryIO,
+    Literal,
+    Protocol,
+    TextIO,
+    TypeAlias,
+    runtime_checkable,
+)
 
 from spaseq.errors import InputError, InputUnit, SpaseqError
 from spaseq.rdf.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, RdfSyntax, entry, one_of
 
 if TYPE_CHECKING:
+    from spaseq.engine.instants import QueryRun
     from spaseq.io.lines import Lines
     from spaseq.io.read_options import Troubles
     from spaseq.io.statements import Statement
+    from spaseq.rdf._batch import EventBatch
     from spaseq.results import Match
 
 # ------------------------------------------------------------------ streams
@@ -93,6 +104,8 @@ class Shape:
     query: str
     form: Form
     columns: tuple[str, ...] = ()
+    prefixes: tuple[tuple[str, str], ...] = ()
+    """The (prefix, IRI) pairs that the queries declare."""
 
 
 class Writer(Protocol):
@@ -103,17 +116,44 @@ class Writer(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Holding(Protocol):
+    """A writer that holds matches back until `flush`, for instance to align them."""
+
+    def flush(self) -> None: ...
+
+
+@runtime_checkable
+class Columnar(Protocol):
+    """A writer for which the core makes rows of columns; see spaseq/io/arrow_writer.py."""
+
+    def attach(self, queries: Sequence[QueryRun]) -> bool: ...
+
+    def write_rows(self, whole: bool) -> int: ...
+
+
+@runtime_checkable
+class Joining(Protocol):
+    """A writer whose rows depend on whether there are rows before them."""
+
+    def joined(self, block: memoryview, rows: int) -> memoryview: ...
+
+
 @dataclass(frozen=True, slots=True)
 class SinkFormat:
     """How results are written in one format."""
 
     name: str
-    open: Callable[[TextIO, Sequence[Shape]], Writer]
-    """Makes the writer; a header is written at once."""
+    open: Callable[[Any, Sequence[Shape]], Writer]
+    """Makes the writer over an open file of text, or of bytes if `binary`; a header is written at
+    once."""
     forms: tuple[Form, ...] = _ALL_FORMS
     """The forms of queries whose results can be written."""
     one_query: bool = False
     """Whether a document holds the results of one query only."""
+    binary: bool = False
+    extensions: tuple[str, ...] = ()
+    """The extensions of output files that select the format."""
 
 
 def _json_lines(out: TextIO, shapes: Sequence[Shape]) -> Writer:
@@ -140,29 +180,97 @@ def _results_json(out: TextIO, shapes: Sequence[Shape]) -> Writer:
     return ResultsJson(out, shapes[0].columns, ask=shapes[0].form == "ask")
 
 
-def _trig(out: TextIO, shapes: Sequence[Shape]) -> Writer:
-    from spaseq.io.rdf_writer import TriG
+def _results_xml(out: TextIO, shapes: Sequence[Shape]) -> Writer:
+    from spaseq.io.sparql_results import ResultsXml
 
-    return TriG(out)
+    return ResultsXml(out, shapes[0].columns, ask=shapes[0].form == "ask")
 
 
-def _nquads(out: TextIO, shapes: Sequence[Shape]) -> Writer:
-    from spaseq.io.rdf_writer import NQuads
+def _table(out: TextIO, shapes: Sequence[Shape]) -> Writer:
+    from spaseq.io.table import Table
 
-    return NQuads(out)
+    return Table(out, shapes)
 
+
+def _rdf(name: str) -> Callable[[TextIO, Sequence[Shape]], Writer]:
+    """Opens the writer with a name in spaseq/io/rdf_writer.py."""
+
+    def open(out: TextIO, shapes: Sequence[Shape]) -> Writer:
+        from spaseq.io import rdf_writer
+
+        writer: Writer = getattr(rdf_writer, name)(out)
+        return writer
+
+    return open
+
+
+def _jelly_frames(out: BinaryIO, shapes: Sequence[Shape]) -> Writer:
+    try:
+        from spaseq.io.jelly_writer import Jelly
+    except ImportError as error:
+        raise SpaseqError(
+            f"Jelly is written with the package pyjelly: pip install 'spaseq[jelly]' ({error})"
+        ) from error
+    return Jelly(out)
+
+
+def _columnar(name: str) -> Callable[[BinaryIO, Sequence[Shape]], Writer]:
+    """Opens the writer with a name in spaseq/io/arrow_writer.py."""
+
+    def open(out: BinaryIO, shapes: Sequence[Shape]) -> Writer:
+        try:
+            from spaseq.io import arrow_writer
+        except ImportError as error:
+            raise SpaseqError(
+                f"{name} is written with the package pyarrow: pip install 'spaseq[arrow]' ({error})"
+            ) from error
+        writer: Writer = getattr(arrow_writer, name)(out, shapes)
+        return writer
+
+    return open
+
+
+_TABLES: tuple[Form, ...] = ("select",)
+_RESULTS: tuple[Form, ...] = ("select", "ask")
 
 SINKS: Mapping[str, SinkFormat] = {
     known.name: known
     for known in (
-        SinkFormat("jsonl", _json_lines),
-        SinkFormat("csv", _csv, ("select",), one_query=True),
-        SinkFormat("tsv", _tsv, ("select",), one_query=True),
-        SinkFormat("srj", _results_json, ("select", "ask"), one_query=True),
-        SinkFormat("trig", _trig),
-        SinkFormat("nquads", _nquads),
+        SinkFormat("table", _table, _TABLES),
+        SinkFormat("jsonl", _json_lines, extensions=("jsonl", "ndjson")),
+        SinkFormat("csv", _csv, _TABLES, one_query=True, extensions=("csv",)),
+        SinkFormat("tsv", _tsv, _TABLES, one_query=True, extensions=("tsv",)),
+        SinkFormat("srj", _results_json, _RESULTS, one_query=True, extensions=("srj",)),
+        SinkFormat("srx", _results_xml, _RESULTS, one_query=True, extensions=("srx",)),
+        SinkFormat("trig", _rdf("TriG"), extensions=("trig",)),
+        SinkFormat("nquads", _rdf("NQuads"), extensions=("nq",)),
+        SinkFormat("turtle", _rdf("Turtle"), extensions=("ttl",)),
+        SinkFormat("jsonld", _rdf("JsonLd"), extensions=("jsonld",)),
+        SinkFormat("jelly", _jelly_frames, binary=True, extensions=("jelly",)),
+        SinkFormat("messages", _rdf("Messages")),
+        SinkFormat("arrow", _columnar("Arrow"), binary=True, extensions=("arrow", "arrows")),
+        SinkFormat("parquet", _columnar("Parquet"), binary=True, extensions=("parquet",)),
     )
 }
+AUTO = "auto"
+"""In place of a format: the one that fits the output."""
+
+
+def fitting_format(shapes: Sequence[Shape], path: str | None, is_terminal: bool) -> str:
+    """The format for `auto`.
+
+    It is the one of the file's extension, or JSON lines; on a terminal a table, if a table can hold
+    the results.
+    """
+    if path is not None:
+        extension = path.rpartition(".")[2].lower()
+        for known in SINKS.values():
+            if extension in known.extensions:
+                return known.name
+        return "jsonl"
+    if is_terminal and all(shape.form in _TABLES and shape.columns for shape in shapes):
+        return "table"
+    return "jsonl"
 
 
 def sink_format(name: str, shapes: Sequence[Shape]) -> SinkFormat:
@@ -172,7 +280,11 @@ def sink_format(name: str, shapes: Sequence[Shape]) -> SinkFormat:
         SpaseqError: for a name that is not in it, and where the format cannot hold the results.
     """
     known = entry(SINKS, name, "format of results")
-    general = [other.name for other in SINKS.values() if not other.one_query]
+    general = [
+        other.name
+        for other in SINKS.values()
+        if not other.one_query and set(other.forms) == set(_ALL_FORMS)
+    ]
     if known.one_query and len(shapes) != 1:
         raise SpaseqError(
             f"{name} is one table and can hold the results of one query; "
@@ -185,3 +297,70 @@ def sink_format(name: str, shapes: Sequence[Shape]) -> SinkFormat:
                 f"use --format {one_of(general)}"
             )
     return known
+
+
+# ------------------------------------------------------------------ events
+
+
+class EventWriter(Protocol):
+    """One syntax: `write` one event of a batch after the other, then `close` the document once."""
+
+    def write(self, batch: EventBatch, index: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EventFormat:
+    """How events are written in one syntax."""
+
+    name: str
+    writer: str
+    """Its class in spaseq/io/event_writers.py."""
+
+    def open(self, out: BinaryIO) -> EventWriter:
+        """The writer over an open file.
+
+        Raises:
+            SpaseqError: if a package is missing.
+        """
+        from spaseq.io import event_writers
+
+        try:
+            writer: EventWriter = getattr(event_writers, self.writer)(out)
+        except ImportError as error:
+            raise SpaseqError(
+                f"{self.name} is written with the package pyjelly: pip install 'spaseq[jelly]' "
+                f"({error})"
+            ) from error
+        return writer
+
+
+EVENT_FORMATS: Mapping[str, EventFormat] = {
+    known.name: known
+    for known in (
+        EventFormat("nq", "GraphLines"),
+        EventFormat("nt", "MessageTriples"),
+        EventFormat("trig", "GraphBlocks"),
+        EventFormat("ttl", "MessageDocuments"),
+        EventFormat("jsonld", "GraphArray"),
+        EventFormat("jelly", "Frames"),
+        EventFormat("messages", "MessageQuads"),
+    )
+}
+"""By their names, which are the extensions of files; messages are N-Quads."""
+
+
+def event_format(path: str, name: str | None) -> EventFormat:
+    """The entry of `EVENT_FORMATS` with a name, or of the extension of an output file.
+
+    Raises:
+        SpaseqError: if there is none.
+    """
+    if name is not None:
+        return entry(EVENT_FORMATS, name, "syntax of events")
+    extension = path.rpartition(".")[2].lower()
+    if extension not in EVENT_FORMATS:
+        known = one_of([known for known in EVENT_FORMATS if known != "messages"], ".")
+        raise SpaseqError(f"{path}: the extension must be {known}; or name the syntax with --to")
+    return EVENT_FORMATS[extension]

@@ -1,21 +1,22 @@
 """Matches → a file or standard output, in one of the formats of `spaseq.io.formats.SINKS`.
 
 A sink is opened with the shapes of the results and closed after a failure too, so that documents
-are complete and buffers empty. Under `live` every match is flushed. A failed write raises an
-`OSError` that names the file; a closed pipe raises a `BrokenPipeError`.
+are complete and buffers empty. Under `live` every match is flushed, at the latest by `write_block`.
+A failed write raises an `OSError` that names the file; a closed pipe raises a `BrokenPipeError`.
 """
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from types import TracebackType
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
+from spaseq.engine.instants import QueryRun
 from spaseq.errors import SpaseqError
-from spaseq.io.formats import Shape, Writer, sink_format
+from spaseq.io.formats import Columnar, Holding, Joining, Shape, Writer, sink_format
+from spaseq.io.native._match_blocks import Block, BlockMaker, JsonLinesMaker
 from spaseq.results import Match
 
 STDOUT = "standard output"
@@ -23,6 +24,8 @@ STDOUT = "standard output"
 
 class JsonLines:
     """One object per line."""
+
+    maker = JsonLinesMaker
 
     def __init__(self, out: TextIO):
         self._out = out
@@ -35,29 +38,102 @@ class JsonLines:
 
 
 class Sink:
-    """A writer over an open file; a context manager."""
+    """A writer over an open file; a context manager.
 
-    def __init__(self, writer: Writer, out: TextIO, live: bool, path: str | None):
+    Under `format_natively` the matches of a run are formatted in blocks by compiled code
+    (spaseq/io/native/_match_blocks.pyx), and `write_block` writes what has been formatted.
+    """
+
+    def __init__(
+        self, writer: Writer, out: TextIO | BinaryIO, file: BinaryIO, live: bool, path: str | None
+    ):
         self._writer = writer
         self._out = out
+        """The file that the writer writes to: `file`, or a text layer above it."""
+        self._file = file
         self._live = live
         self._standard = path is None
         self._name = path or STDOUT
         self._failed = False
+        self._block: Block | None = None
+        self._has_rows = False
+        """Whether the core makes rows of columns for the writer."""
         self.written = 0
 
+    def format_natively(self, queries: Sequence[QueryRun], most: int | None = None) -> None:
+        """Let compiled code format the matches of a run before its first event.
+
+        The iterators over the matches then return None when `write_block` is due. The caller also
+        calls it after each batch of events. Nothing changes if the format has no compiled writer,
+        or if some query's matches are not made one by one by the core.
+
+        Args:
+            queries: The queries of the run, whose matches this sink alone writes.
+            most: The number of matches to write.
+        """
+        if isinstance(self._writer, Columnar):
+            self._has_rows = most is None and self._writer.attach(queries)
+            return
+        kind: type[BlockMaker] | None = getattr(self._writer, "maker", None)
+        if kind is None or any(query.native.best is not None for query in queries):
+            return
+        makers = [query.native.made_by(kind) for query in queries]
+        if not all(makers):
+            return
+        self._block = Block(most)
+        for query, maker in zip(queries, makers, strict=True):
+            assert maker is not None
+            maker.begin(self._block, getattr(self._writer, "names", None))
+            query.native.matches = maker
+
     def write(self, match: Match) -> None:
-        with self._naming():
+        """Write one match, after the ones that are formatted."""
+        try:
+            self._write_formatted()
             self._writer.write(match)
             self.written += 1
+            if self._live and not isinstance(self._writer, Holding):
+                self._out.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise self._named(error) from error
+
+    def write_block(self) -> None:
+        """Write the matches that compiled code has formatted, or that a live writer holds."""
+        holding = self._live and isinstance(self._writer, Holding)
+        if not (holding or self._has_rows) and (self._block is None or not self._block.rows):
+            return
+        try:
+            self._write_formatted(self._live)
+            if isinstance(self._writer, Holding) and holding:
+                self._writer.flush()
             if self._live:
                 self._out.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise self._named(error) from error
+
+    def _write_formatted(self, whole: bool = True) -> None:
+        """Write what compiled code has made; rows of columns only if they are many, or `whole`."""
+        if self._has_rows and isinstance(self._writer, Columnar):
+            self.written += self._writer.write_rows(whole)
+        elif self._block is not None and self._block.rows:
+            rows, data = self._block.rows, self._block.view()
+            if isinstance(self._writer, Joining):
+                data = self._writer.joined(data, rows)
+            # The file has copied the bytes when `write` returns.
+            self._file.write(data)
+            self._block.clear()
+            self.written += rows
 
     def close(self) -> None:
         """Complete the document and close the file; standard output stays open."""
-        with self._naming():
+        try:
             try:
                 if not self._failed:
+                    self._write_formatted()
                     self._writer.close()
                     self._out.flush()
             finally:
@@ -65,17 +141,15 @@ class Sink:
                     self._out.close()
                 elif isinstance(self._out, io.TextIOWrapper) and self._out is not sys.stdout:
                     self._out.detach()
-
-    @contextmanager
-    def _naming(self) -> Iterator[None]:
-        """Add the name of the file to failures of the operating system."""
-        try:
-            yield
         except BrokenPipeError:
             raise
         except OSError as error:
-            self._failed = True
-            raise unwritable(self._name, error) from error
+            raise self._named(error) from error
+
+    def _named(self, error: OSError) -> OSError:
+        """A failure of the operating system with the name of the file."""
+        self._failed = True
+        return unwritable(self._name, error)
 
     def __enter__(self) -> Sink:
         return self
@@ -100,7 +174,7 @@ def open_sink(
 ) -> Sink:
     """A sink over a file, or over standard output if there is no path.
 
-    `format` is a name in `spaseq.io.formats.SINKS`. With `live`, every match is flushed.
+    `format` is a name in `spaseq.io.formats.SINKS`. With `live`, matches are flushed at once.
 
     Raises:
         SpaseqError: for an unknown format, one that cannot hold results of these shapes, and a
@@ -110,10 +184,14 @@ def open_sink(
     if path is None:
         if sys.stdout is None:
             raise SpaseqError(f"{STDOUT} is closed")
-        out: TextIO = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="")
+        file: BinaryIO = sys.stdout.buffer
     else:
         try:
-            out = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 (closed by the sink)
+            file = open(path, "wb")  # noqa: SIM115 (closed by the sink)
         except OSError as error:
             raise SpaseqError(f"{path}: cannot be written: {error.strerror or error}") from error
-    return Sink(known.open(out, shapes), out, live, path)
+    out: TextIO | BinaryIO = file
+    if not known.binary:
+        # Blocks are written to the file itself, so the text layer must not hold text back.
+        out = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    return Sink(known.open(out, shapes), out, file, live, path)

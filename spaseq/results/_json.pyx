@@ -5,12 +5,13 @@ A `Text` owns its growing buffer, which its creator frees. Texts of terms are th
 (`spaseq.rdf._terms`): N-Quads with escapes resolved, in UTF-8. Cost: linear.
 """
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
 from spaseq.rdf._literals cimport civil
 from spaseq.rdf._memory cimport mem_realloc
+from spaseq.rdf._terms cimport last_quote
 
 from spaseq.rdf.time_text import EPOCH_DAY, date_time_text
 from spaseq.results import keys
@@ -30,29 +31,24 @@ cdef bytes LANGUAGE = keys.following(keys.LANGUAGE)
 cdef bytes DIRECTION = keys.following(keys.DIRECTION)
 
 
-cdef char* _more(Text* text, size_t size) except NULL:
-    """Make room for `size` more bytes and return their address."""
-    cdef char* moved
-    if text.size + size > text.room:
-        moved = <char*>mem_realloc(text.begin, 2 * (text.size + size))
-        if moved == NULL:
-            raise MemoryError
-        text.begin = moved
-        text.room = 2 * (text.size + size)
+# The day that was written last, which most times share.
+cdef struct Day:
+    int64_t number      # since the epoch
+    bint known
+    char[11] date       # with the `T`
+
+cdef Day last
+last.known = False
+
+
+cdef char* widen(Text* text, size_t size) except NULL:
+    """Allocate room for `size` more bytes and return their address."""
+    cdef char* moved = <char*>mem_realloc(text.begin, 2 * (text.size + size))
+    if moved == NULL:
+        raise MemoryError
+    text.begin = moved
+    text.room = 2 * (text.size + size)
     return text.begin + text.size
-
-
-cdef int put(Text* text, const char* what, size_t size) except -1:
-    """Append bytes unchanged."""
-    if size == 0:
-        return 0
-    memcpy(_more(text, size), what, size)
-    text.size += size
-    return 0
-
-
-cdef int put_bytes(Text* text, bytes what) except -1:
-    return put(text, what, len(what))
 
 
 cdef int put_number(Text* text, int64_t number) except -1:
@@ -74,18 +70,21 @@ cdef int put_number(Text* text, int64_t number) except -1:
 cdef int put_string(Text* text, const char* what, size_t size) except -1:
     """Append a JSON string with its quotes."""
     # An escaped byte has at most six characters.
-    cdef char* begin = _more(text, 6 * size + 2)
+    cdef char* begin = room_for(text, 6 * size + 2)
     cdef char* out = begin
     cdef unsigned char letter
-    cdef size_t i
+    cdef size_t plain
     out[0] = c'"'
     out += 1
-    for i in range(size):
-        letter = <unsigned char>what[i]
-        if letter >= 0x20 and letter != c'"' and letter != c"\\":
-            out[0] = <char>letter
-            out += 1
-            continue
+    while True:
+        plain = plain_bytes(what, size, JSON)
+        copy_bytes(out, what, plain)
+        out += plain
+        if plain == size:
+            break
+        letter = <unsigned char>what[plain]
+        what += plain + 1
+        size -= plain + 1
         out[0] = c"\\"
         out[1] = (
             c"n" if letter == c"\n" else c"r" if letter == c"\r" else c"t" if letter == c"\t"
@@ -109,7 +108,7 @@ cdef int put_name(Text* text, const char* term, size_t size) except -1:
 
 cdef int put_term(Text* text, const char* term, size_t size) except -1:
     """Append a term in the format of SPARQL's JSON results."""
-    cdef size_t quote = size - 1, end
+    cdef size_t quote, end
     if term[0] == c"<":
         put_bytes(text, OPEN_IRI)
         put_string(text, term + 1, size - 2)
@@ -118,8 +117,7 @@ cdef int put_term(Text* text, const char* term, size_t size) except -1:
         put_string(text, term + 2, size - 2)
     else:
         # The last quote ends the lexical form: IRIs and language tags contain none.
-        while term[quote] != c'"':
-            quote -= 1
+        quote = last_quote(term, <uint32_t>size)
         put_bytes(text, OPEN_LITERAL)
         put_string(text, term + 1, quote - 1)
         if quote + 1 < size and term[quote + 1] == c"^":
@@ -142,29 +140,63 @@ cdef int put_term(Text* text, const char* term, size_t size) except -1:
 
 cdef int put_time(Text* text, int64_t micros, bint dated) except -1:
     """Append a date as a string, or a numeric timestamp as a number of seconds."""
-    cdef int64_t days = micros // DAY, rest = micros % DAY, year
-    cdef int month, day, length, fraction
+    if dated:
+        put(text, b'"', 1)
+        put_date(text, micros)
+        return put(text, b'"', 1)
+    if micros % SECOND == 0:
+        return put_number(text, micros // SECOND)
+    # Python's division rounds correctly beyond the range in which doubles are exact.
+    return put_bytes(text, repr(<object>micros / 1_000_000).encode())
+
+
+cdef int put_date(Text* text, int64_t micros) except -1:
+    """Append the canonical UTC form of a time since the epoch, as `date_time_text` writes it."""
+    cdef int64_t days = micros // DAY
+    cdef uint64_t rest = <uint64_t>(micros - days * DAY)
+    cdef uint32_t seconds = <uint32_t>(rest // 1000000u), length = 20
+    cdef uint32_t fraction = <uint32_t>(rest % 1000000u)
     cdef char* out
-    if not dated:
-        if micros % SECOND == 0:
-            return put_number(text, micros // SECOND)
-        # Python's division rounds correctly beyond the range in which doubles are exact.
-        return put_bytes(text, repr(<object>micros / 1_000_000).encode())
+    if not last.known or last.number != days:
+        if not _turn_to_day(days):
+            return put_bytes(text, date_time_text(micros).encode())
+    out = room_for(text, 40)
+    memcpy(out, last.date, 11)
+    _put_two(out + 11, seconds // 3600)
+    _put_two(out + 14, seconds // 60 % 60)
+    _put_two(out + 17, seconds % 60)
+    out[13] = out[16] = c":"
+    if fraction:
+        out[19] = c"."
+        _put_two(out + 20, fraction // 10000)
+        _put_two(out + 22, fraction // 100 % 100)
+        _put_two(out + 24, fraction % 100)
+        length = 27
+        while out[length - 2] == c"0":
+            length -= 1
+    out[length - 1] = c"Z"
+    text.size += length
+    return 0
+
+
+cdef bint _turn_to_day(int64_t days) noexcept:
+    """Spell a day; False for one whose year has not four digits."""
+    cdef int64_t year
+    cdef int month, day
     civil(days + FIRST_DAY, &year, &month, &day)
     if not 0 < year <= 9999:
-        return put_bytes(text, f'"{date_time_text(micros)}"'.encode())
-    out = _more(text, 40)
-    fraction = <int>(rest % SECOND)
-    rest = rest // SECOND
-    length = snprintf(
-        out, 40, b'"%04d-%02d-%02dT%02d:%02d:%02d.%06d', <int>year, month, day,
-        <int>(rest // 3600), <int>(rest // 60 % 60), <int>(rest % 60), fraction,
-    )
-    while out[length - 1] == c"0" and fraction:
-        length -= 1
-    if not fraction:
-        length -= 7
-    out[length] = c"Z"
-    out[length + 1] = c'"'
-    text.size += length + 2
-    return 0
+        return False
+    _put_two(last.date, <uint32_t>year // 100)
+    _put_two(last.date + 2, <uint32_t>year % 100)
+    _put_two(last.date + 5, month)
+    _put_two(last.date + 8, day)
+    last.date[4] = last.date[7] = c"-"
+    last.date[10] = c"T"
+    last.number, last.known = days, True
+    return True
+
+
+cdef inline void _put_two(char* out, uint32_t number) noexcept:
+    """Write a number below 100 in two digits."""
+    out[0] = <char>(c"0" + number // 10)
+    out[1] = <char>(c"0" + number % 10)

@@ -7,7 +7,9 @@ cdef class Match:
     cdef readonly object graph
     cdef readonly object boolean
     cdef readonly object kb_version
-    # None until one of them is first read.
+    # None until they are first read.
     cdef object found_start, found_end, found_bindings, found_events
 
-    cdef int decode(self) except -1
+    cdef int decode_times(self) except -1
+    cdef int decode_bindings(self) except -1
+    cdef int decode_events(self) except -1

@@ -1,8 +1,8 @@
 # cython: language_level=3
 """One result of one query.
 
-A subclass can override `decode` to compute times, bindings and events on first access, so that a
-match that is only counted or passed on costs almost nothing.
+A subclass can override the `decode` methods to compute times, bindings and events on first access,
+each on its own, so that a match that is only counted or passed on costs almost nothing.
 """
 
 cimport cython
@@ -49,36 +49,42 @@ cdef class Match:
         self.found_bindings = bindings
         self.found_events = events
 
-    cdef int decode(self) except -1:
-        """Compute the attributes that are None; a complete match has none."""
+    cdef int decode_times(self) except -1:
+        """Compute the times, which are None; a complete match has them. So do the others."""
+        return 0
+
+    cdef int decode_bindings(self) except -1:
+        return 0
+
+    cdef int decode_events(self) except -1:
         return 0
 
     @property
     def start(self):
         """The time of the first event."""
         if self.found_start is None:
-            self.decode()
+            self.decode_times()
         return self.found_start
 
     @property
     def end(self):
         """The time at which the match was complete."""
         if self.found_end is None:
-            self.decode()
+            self.decode_times()
         return self.found_end
 
     @property
     def bindings(self):
         """The solution: variable name → term."""
         if self.found_bindings is None:
-            self.decode()
+            self.decode_bindings()
         return self.found_bindings
 
     @property
     def events(self):
         """The witnesses, as a tuple."""
         if self.found_events is None:
-            self.decode()
+            self.decode_events()
         return self.found_events
 
     def to_dict(self) -> dict:

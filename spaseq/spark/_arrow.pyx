@@ -21,13 +21,14 @@ from spaseq.gpm.native._matcher cimport NativeMatcher
 from spaseq.gpm.native._rows cimport row_at
 from spaseq.io.native._framing cimport EventReader
 from spaseq.io.native._nquads cimport LineReader
+from spaseq.io.native._partition_key cimport key_with, part_of_key
 from spaseq.rdf._batch cimport EventBatch, EventRecord, Triple, record_of, written_record
 from spaseq.rdf._dictionary cimport text_of
 from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc, mem_calloc
 from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport TermRecord, hash_of, term_t
 from spaseq.results._json cimport put
-from spaseq.spark._building cimport Strings, put_n_triples
+from spaseq.io.native._building cimport Strings
 
 cdef enum:
     EVERYWHERE = -1

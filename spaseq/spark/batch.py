@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
+from spaseq.io.arrow_columns import Columns, columns_of, select_columns
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.parser import format_query
 from spaseq.program import Program, compile_queries
 from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByKey, ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
-from spaseq.spark.result_columns import Columns, columns_of, select_columns
 from spaseq.spark.slices import MIN_LOOKBACKS_PER_SLICE, Slices, Slicing, is_one_file, slices
 from spaseq.spark.tasks import Dividing, Evaluating, Gathering, Job, Numbering, Sampling
 from spaseq.spark.types import Types, spark_schema, typed

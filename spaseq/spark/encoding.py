@@ -20,12 +20,12 @@ import pyoxigraph as ox
 from spaseq.errors import EventError
 from spaseq.io.native._framing import EventReader, Minter
 from spaseq.io.native._nquads import LineReader
+from spaseq.io.time_column import stamp_of
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.syntax import parser_message
 from spaseq.spark._arrow import ColumnReader
 from spaseq.spark.chunks import Numbers
-from spaseq.spark.time_column import stamp_of
 
 EVENTS_AT_ONCE = 1024
 """The number of events in a batch; the batch fits in the processor's cache."""

@@ -16,8 +16,9 @@ from pyspark.sql import types as t
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.errors import EventError
-from spaseq.spark import chunks, time_column
-from spaseq.spark.time_column import TimeKind
+from spaseq.io import time_column
+from spaseq.io.time_column import TimeKind
+from spaseq.spark import chunks
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spaseq.io.identity import event_digest
 from spaseq.spark import chunks
 from spaseq.spark.chunks import Numbers
-from spaseq.spark.identity import event_digest
 from spaseq.spark.part_run import split
 
 _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)

@@ -19,9 +19,9 @@ from pyspark.sql import functions as f
 
 from spaseq.errors import SpaseqError
 from spaseq.io.read_options import GENERATED_AT
+from spaseq.io.time_column import timestamp_of_text
 from spaseq.rdf.time import canonical_literal, from_value
 from spaseq.spark import events
-from spaseq.spark.time_column import timestamp_of_text
 from spaseq.spark.types import spark_schema
 
 if TYPE_CHECKING:

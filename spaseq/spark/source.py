@@ -36,19 +36,20 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from spaseq.errors import InputError, SpaseqError
+from spaseq.io import time_column
 from spaseq.io.formats import stream_syntax
+from spaseq.io.identity import event_digest
 from spaseq.io.lines import syntax_of
 from spaseq.io.read_options import Framing, OnError, ReadOptions
 from spaseq.io.source import Source
+from spaseq.io.time_column import TimeKind
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import DATE_TIME
 from spaseq.rdf.time import TimeUnit, duration_micros
-from spaseq.spark import splits, time_column
+from spaseq.spark import splits
 from spaseq.spark._arrow import GraphWriter, instants
-from spaseq.spark.identity import event_digest
-from spaseq.spark.time_column import TimeKind
 
 _MODES: Mapping[str, OnError] = {"FAILFAST": "stop", "DROPMALFORMED": "skip", "PERMISSIVE": "skip"}
 _OPTIONS = (

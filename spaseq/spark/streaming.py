@@ -32,18 +32,19 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from spaseq.errors import SpaseqError
+from spaseq.io import time_column
+from spaseq.io.arrow_columns import columns_of, select_columns
+from spaseq.io.arrow_rows import batches
+from spaseq.io.time_column import TimeKind
 from spaseq.kb.snapshot import open_kb
 from spaseq.program import Program
-from spaseq.spark import chunks, events, numbering, time_column
+from spaseq.spark import chunks, events, numbering
 from spaseq.spark.batch import SingleTaskWarning, compiled
 from spaseq.spark.distribution import ByKey, Single, distribution
 from spaseq.spark.division import Division
 from spaseq.spark.driver import PROVIDER, ROCKSDB
-from spaseq.spark.result_columns import columns_of, select_columns
-from spaseq.spark.rows import batches
 from spaseq.spark.stateful import Saved, advance, check, header
 from spaseq.spark.tasks import MARK, Divider, Gathering, Job
-from spaseq.spark.time_column import TimeKind
 from spaseq.spark.types import Types, spark_schema, typed
 
 if TYPE_CHECKING:

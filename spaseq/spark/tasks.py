@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from spaseq.io.arrow_columns import Columns
+from spaseq.io.arrow_rows import CompiledRows, Rows
+from spaseq.io.native._rows import RowMaker
 from spaseq.kb.snapshot import Kb
 from spaseq.program import Program
 from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.spark import chunks, events, numbering
 from spaseq.spark._arrow import GraphWriter
-from spaseq.spark._rows import RowMaker
 from spaseq.spark.chunks import Numbers
 from spaseq.spark.distribution import needs_every_event
 from spaseq.spark.division import Division, Own
 from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 from spaseq.spark.keys import KeyPartitioner
 from spaseq.spark.part_run import Feeder, in_order
-from spaseq.spark.result_columns import Columns
-from spaseq.spark.rows import CompiledRows, Rows
 
 if TYPE_CHECKING:
     from pyspark import Broadcast

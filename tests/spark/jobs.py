@@ -11,16 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from spaseq.io.arrow_columns import columns_of
+from spaseq.io.arrow_rows import batches
+from spaseq.io.time_column import TimeKind
 from spaseq.kb.snapshot import Kb
 from spaseq.program import Program
 from spaseq.rdf.event import Event
 from spaseq.results import Match, triples_text
 from spaseq.spark.distribution import ByKey, ByTime, Distribution, lookback
 from spaseq.spark.division import Division
-from spaseq.spark.result_columns import columns_of
-from spaseq.spark.rows import batches
 from spaseq.spark.tasks import Dividing, Evaluating, Gathering, Job, Numbering
-from spaseq.spark.time_column import TimeKind
 
 BLANK = re.compile(r"_:\w+")
 

@@ -15,13 +15,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 import spaseq
 from spaseq.errors import EventError, KbError, SpaseqError
+from spaseq.io import time_column
+from spaseq.io.arrow_columns import columns_of
+from spaseq.io.arrow_rows import batches
 from spaseq.io.source import Source
 from spaseq.program import Program
 from spaseq.rdf.event import Event
-from spaseq.spark import SingleTaskWarning, from_kafka, from_quads, match, quads, time_column, typed
+from spaseq.spark import SingleTaskWarning, from_kafka, from_quads, match, quads, typed
 from spaseq.spark.events import micros as near_micros
-from spaseq.spark.result_columns import columns_of
-from spaseq.spark.rows import batches
 from spaseq.spark.sink import FolderWriter, Target
 
 STREAM = "http://example.org/s"

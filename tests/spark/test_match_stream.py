@@ -20,10 +20,10 @@ from streaming_driver import LATENESS, QUERY, STREAM
 
 import spaseq
 from spaseq.errors import SpaseqError
+from spaseq.io.arrow_columns import columns_of
+from spaseq.io.arrow_rows import batches
 from spaseq.rdf.time import date_time_text
 from spaseq.spark import SingleTaskWarning, match_stream
-from spaseq.spark.result_columns import columns_of
-from spaseq.spark.rows import batches
 
 DRIVER = Path(__file__).with_name("streaming_driver.py")
 AT = "<http://www.w3.org/ns/prov#generatedAtTime>"

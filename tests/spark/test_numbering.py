@@ -21,12 +21,12 @@ from pyspark.sql import SparkSession
 
 import spaseq
 from spaseq.cli import main
+from spaseq.io.arrow_columns import columns_of
+from spaseq.io.arrow_rows import batches
+from spaseq.io.identity import event_digest
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
 from spaseq.spark import chunks, match_stream, numbering
-from spaseq.spark.identity import event_digest
-from spaseq.spark.result_columns import columns_of
-from spaseq.spark.rows import batches
 
 DRIVER = Path(__file__).with_name("cores_driver.py")
 AT = "<http://www.w3.org/ns/prov#generatedAtTime>"

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 import spaseq
+from spaseq.io.arrow_columns import columns_of, select_columns
+from spaseq.io.arrow_rows import batches
 from spaseq.io.source import Source
 from spaseq.kb.snapshot import open_kb
 from spaseq.spark.distribution import ByKey, distribution
 from spaseq.spark.division import Division, Own
-from spaseq.spark.result_columns import columns_of, select_columns
-from spaseq.spark.rows import batches
 from spaseq.spark.tasks import Job, rows_of
 
 STREAM = "http://example.org/s"
@@ -88,7 +88,7 @@ def pairs(path: Path, values: list[str]) -> Path:
 
 
 def test_many_rows_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spaseq.spark.rows.COMPILED_ROWS_AT_ONCE", 1000)
+    monkeypatch.setattr("spaseq.io.arrow_rows.COMPILED_ROWS_AT_ONCE", 1000)
     path = pairs(tmp_path / "s.nq", ["x" * number for number in range(80)])
     program = spaseq.compile(QUERY.format(""))
     job = Job(program, open_kb({}), columns_of(program, "decimal"), Division((), ((),)))

@@ -15,14 +15,14 @@ from pyspark.sql import SparkSession
 
 import spaseq
 from spaseq.errors import InputError
+from spaseq.io.arrow_columns import columns_of
+from spaseq.io.arrow_rows import batches
 from spaseq.io.source import Source
 from spaseq.kb.snapshot import open_kb
 from spaseq.program import Program
 from spaseq.spark import match
 from spaseq.spark.distribution import lookback
 from spaseq.spark.division import Division
-from spaseq.spark.result_columns import columns_of
-from spaseq.spark.rows import batches
 from spaseq.spark.slices import Slices, Slicing, _in_order, slices, source_options
 from spaseq.spark.source import EventOptions
 from spaseq.spark.tasks import Job

@@ -28,16 +28,16 @@ from test_suite import _knowledge, _program
 
 import spaseq
 from spaseq.errors import StateError
+from spaseq.io.arrow_columns import columns_of
+from spaseq.io.time_column import TimeKind
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.program import Program
 from spaseq.rdf.event import NUMBER, Event
 from spaseq.spark import chunks, stateful
 from spaseq.spark.distribution import ByKey, distribution
 from spaseq.spark.division import Division
-from spaseq.spark.result_columns import columns_of
 from spaseq.spark.streaming import BucketProcessor, PartProcessor
 from spaseq.spark.tasks import Gathering, Job
-from spaseq.spark.time_column import TimeKind
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
 SUITE = [case for case in load() if case.error is None]

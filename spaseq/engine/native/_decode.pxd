@@ -25,8 +25,10 @@ cdef class MatchDecoder:
     cdef bytes opening
     cdef list column_openings, step_openings
     cdef list stream_texts      # in JSON
+    cdef Text scratch           # memory for one witness
 
     cdef bytes json(self, tuple steps, object kb_version)
+    cdef int put_json(self, Text* to, tuple steps, object kb_version) except -1
     cdef dict bindings(self, tuple steps)
     cdef int _replay(self, tuple steps) except -1
     cdef int begin(self) noexcept
@@ -40,14 +42,16 @@ cdef class DecodedStep:
     # The literal of its time, the name of its graph, then its row: the size of each text (0:
     # unbound), then the texts.
     cdef bytes texts
-    cdef list terms     # decoded `texts`, None before the first use
+    cdef list terms     # decoded `texts`, as far as they were used; None before the first use
     cdef object seen    # the decoded witness, None before the first use
-    cdef object time    # of the witness
+    cdef object time    # of the event, None before the first use
     cdef bytes written  # the witness in JSON, None before the first use
 
     cdef const uint32_t* sizes(self) noexcept
     cdef const char* _text(self, uint32_t place) noexcept
+    cdef object term(self, uint32_t place)
     cdef list read(self)
+    cdef object timestamp(self)
     cdef int put_term(self, Text* text, uint32_t place) except -1
     cdef bytes json(self, MatchDecoder reading)
     cdef object witness(self, MatchDecoder reading)

@@ -42,6 +42,24 @@ cdef bytes ORDINAL = keys.following(keys.ORDINAL)
 cdef bytes GRAPH = keys.following(keys.GRAPH)
 
 
+cdef object UNREAD = object()   # in place of a term that is not decoded yet
+cdef dict recent = {}           # text → IRI: the same ones recur in most matches
+cdef Py_ssize_t RECENT_MAX = 4096
+
+
+cdef object decoded(const char* text, uint32_t size):
+    """The pyoxigraph term with a text; equal IRIs are often one object."""
+    cdef bytes copied = text[:size]
+    if text[0] != c"<":
+        return written_term(copied)
+    term = recent.get(copied)
+    if term is None:
+        if len(recent) >= RECENT_MAX:
+            recent.clear()
+        term = recent[copied] = written_term(copied)
+    return term
+
+
 cdef str _quoted(str text):
     return json.dumps(text, ensure_ascii=False)
 
@@ -84,15 +102,25 @@ cdef class MatchDecoder:
     def __dealloc__(self):
         mem_free(self.registers)
         mem_free(self.origins)
+        mem_free(self.scratch.begin)
 
     cdef bytes json(self, tuple steps, object kb_version):
         """A match in JSON, in the form of `spaseq.results.data`."""
         cdef Text text
+        memset(&text, 0, sizeof(Text))
+        try:
+            self.put_json(&text, steps, kb_version)
+            return text.begin[:text.size]
+        finally:
+            mem_free(text.begin)
+
+    cdef int put_json(self, Text* to, tuple steps, object kb_version) except -1:
+        """Append a match in JSON."""
+        cdef Text text = to[0]
         cdef DecodedStep taken = <DecodedStep>steps[0]
         cdef DecodedStep last = <DecodedStep>steps[len(steps) - 1]
         cdef uint32_t i
         cdef bint several = False
-        memset(&text, 0, sizeof(Text))
         try:
             put_bytes(&text, self.opening)
             put_time(&text, taken.micros, taken.domain)
@@ -118,15 +146,14 @@ cdef class MatchDecoder:
                 put_bytes(&text, KB)
                 put_number(&text, kb_version)
             put(&text, b"}", 1)
-            return text.begin[:text.size]
+            return 0
         finally:
-            mem_free(text.begin)
+            to[0] = text
 
     cdef dict bindings(self, tuple steps):
         """The solution of a match."""
         cdef uint32_t i
         cdef Origin* origin
-        cdef list terms
         cdef dict bindings = {}
         if self.column_count == 0:
             return bindings
@@ -134,8 +161,9 @@ cdef class MatchDecoder:
         for i in range(self.column_count):
             origin = &self.origins[self.registers[i]]
             if origin.step:
-                terms = (<DecodedStep>steps[origin.step - 1]).read()
-                bindings[self.names[i]] = terms[origin.column + 2]
+                bindings[self.names[i]] = (
+                    (<DecodedStep>steps[origin.step - 1]).term(origin.column + 2)
+                )
         return bindings
 
     cdef int _replay(self, tuple steps) except -1:
@@ -196,16 +224,30 @@ cdef class DecodedStep:
             text += sizes[i]
         return text
 
-    cdef list read(self):
-        """The terms; None for an unbound column."""
-        cdef const uint32_t* sizes = self.sizes()
-        cdef uint32_t i
+    cdef object term(self, uint32_t place):
+        """A term; None for an unbound column."""
+        cdef uint32_t size
         if self.terms is None:
-            self.terms = [
-                written_term(self._text(i)[: sizes[i]]) if sizes[i] else None
-                for i in range(self.count)
-            ]
+            self.terms = [UNREAD] * self.count
+        term = self.terms[place]
+        if term is UNREAD:
+            size = self.sizes()[place]
+            term = decoded(self._text(place), size) if size else None
+            self.terms[place] = term
+        return term
+
+    cdef list read(self):
+        """All terms, as `term` returns them."""
+        cdef uint32_t i
+        for i in range(self.count):
+            self.term(i)
         return self.terms
+
+    cdef object timestamp(self):
+        """The time of the event."""
+        if self.time is None:
+            self.time = Timestamp(self.micros, DATE_TIME if self.domain else NUMBER, self.term(0))
+        return self.time
 
     cdef int put_term(self, Text* text, uint32_t place) except -1:
         """Append a term in JSON."""
@@ -220,7 +262,8 @@ cdef class DecodedStep:
         cdef list openings
         if self.written is not None:
             return self.written
-        memset(&text, 0, sizeof(Text))
+        text = reading.scratch
+        text.size = 0
         opening, openings = reading.step_openings[self.edge]
         try:
             put_bytes(&text, opening)
@@ -243,7 +286,7 @@ cdef class DecodedStep:
             put(&text, b"}}", 2)
             self.written = text.begin[:text.size]
         finally:
-            mem_free(text.begin)
+            reading.scratch = text
         return self.written
 
     cdef object witness(self, MatchDecoder reading):
@@ -257,7 +300,6 @@ cdef class DecodedStep:
             for i in range(<uint32_t>len(variables)):
                 if terms[i + 2] is not None:
                     bound[variables[i]] = terms[i + 2]
-            self.time = Timestamp(self.micros, DATE_TIME if self.domain else NUMBER, terms[0])
             stream = reading.streams[self.stream]
-            self.seen = Witness(name, stream, self.time, self.ordinal, terms[1], bound)
+            self.seen = Witness(name, stream, self.timestamp(), self.ordinal, terms[1], bound)
         return self.seen

@@ -45,16 +45,22 @@ cdef class FoundMatch(Match):
     def to_json(self) -> str:
         return self.reading.json(self.steps, self.kb_version).decode()
 
-    cdef int decode(self) except -1:
+    cdef int decode_times(self) except -1:
+        self.found_start = (<DecodedStep>self.steps[0]).timestamp()
+        self.found_end = (<DecodedStep>self.steps[len(self.steps) - 1]).timestamp()
+        return 0
+
+    cdef int decode_bindings(self) except -1:
+        self.found_bindings = self.reading.bindings(self.steps)
+        return 0
+
+    cdef int decode_events(self) except -1:
         cdef uint32_t i, length = <uint32_t>len(self.steps)
         cdef tuple events = PyTuple_New(length)
         for i in range(length):
             witness = (<DecodedStep>self.steps[i]).witness(self.reading)
             Py_INCREF(witness)
             PyTuple_SET_ITEM(events, i, witness)
-        self.found_start = (<DecodedStep>self.steps[0]).time
-        self.found_end = (<DecodedStep>self.steps[length - 1]).time
-        self.found_bindings = self.reading.bindings(self.steps)
         self.found_events = events
         return 0
 

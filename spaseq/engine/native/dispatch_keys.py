@@ -74,7 +74,7 @@ def _of_node(node: algebra.Node) -> Iterator[Requirement]:
                 if not isinstance(step.predicate, int) and step.view is None:
                     yield frozenset({(step.predicate, BY_PREDICATE, None)})
         case algebra.Group(child, keys):
-            if keys:    # without keys, it has a row for an event without rows
+            if keys:  # without keys, it has a row for an event without rows
                 yield from _of_node(child)
         case algebra.Join(left, right):
             yield from _of_node(left)

@@ -2,5 +2,6 @@
 
 `mapping` parses and checks a mapping, `plan` binds it to the columns of a table, `tables` opens
 files and frames as Arrow batches, `columns` prepares Arrow arrays for the compiled reader
-(spaseq/io/native/_row_events.pyx), `source` yields the events, and `suggest` writes a first mapping.
+(spaseq/io/native/_row_events.pyx), `source` yields the events, and `suggest` writes a first
+mapping.
 """

@@ -14,7 +14,15 @@ import pytest
 
 from spaseq.errors import SpaseqError
 from spaseq.io import formats
-from spaseq.io.formats import SINKS, STREAM_SYNTAXES, Shape, SinkFormat, StreamSyntax, sink_format
+from spaseq.io.formats import (
+    SINKS,
+    STREAM_SYNTAXES,
+    Shape,
+    SinkFormat,
+    StreamSyntax,
+    fitting_format,
+    sink_format,
+)
 from spaseq.io.read_options import Framing, ReadOptions
 from spaseq.io.sinks import open_sink
 from spaseq.io.source import Source
@@ -28,7 +36,7 @@ from spaseq.results import Match
         (lambda: ReadOptions(syntax="n5"), "'n5' is no syntax of streams; use nq, nt, .* or jelly"),
         (
             lambda: open_sink("xls", [Shape("q", "select")]),
-            "'xls' is no format of results; use jsonl, csv, .* or nquads",
+            "'xls' is no format of results; use table, jsonl, csv, .* or parquet",
         ),
     ],
 )
@@ -54,9 +62,45 @@ def test_each_format_writes_a_document_without_matches(known: SinkFormat, form: 
         with pytest.raises(SpaseqError, match=f"{known.name} has no form .* {form.upper()}"):
             sink_format(known.name, shapes)
         return
-    out = io.StringIO()
+    out = io.BytesIO() if known.binary else io.StringIO()
     sink_format(known.name, shapes).open(out, shapes).close()
     assert bool(out.getvalue()) == (known.name not in ("jsonl", "nquads"))
+
+
+@pytest.mark.parametrize(
+    ("path", "is_terminal", "forms", "format"),
+    [
+        (None, False, "select", "jsonl"),
+        (None, True, "select", "table"),
+        (None, True, "construct", "jsonl"),
+        ("out.CSV", True, "select", "csv"),
+        ("a.b/out.nq", False, "select", "nquads"),
+        ("a.csv/out", False, "select", "jsonl"),
+        ("out.ttl", False, "construct", "turtle"),
+    ],
+)
+def test_the_output_selects_the_format(
+    path: str | None, is_terminal: bool, forms: str, format: str
+) -> None:
+    shapes = [Shape("q", forms, ("v",))]  # type: ignore[arg-type]
+    assert fitting_format(shapes, path, is_terminal) == format
+
+
+def test_no_two_formats_have_one_extension() -> None:
+    known = [extension for sink in SINKS.values() for extension in sink.extensions]
+    assert len(known) == len(set(known))
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name, extra in (
+        ("jelly_writer", "jelly", "jelly"),
+        ("arrow_writer", "arrow", "arrow"),
+        ("arrow_writer", "parquet", "arrow"),
+    ):
+        monkeypatch.setitem(sys.modules, f"spaseq.io.{module}", None)
+        monkeypatch.delattr(f"spaseq.io.{module}", raising=False)
+        with pytest.raises(SpaseqError, match=rf"pip install 'spaseq\[{extra}\]'"):
+            SINKS[name].open(io.BytesIO(), [])
 
 
 def test_a_syntax_is_added_by_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

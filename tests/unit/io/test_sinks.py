@@ -146,6 +146,78 @@ GRAPH = (
 )
 
 
+def test_results_xml_is_read_by_others() -> None:
+    named = {"company": ox.NamedNode("urn:a&b"), "p1": ox.Literal('<\r\n>\t"')}
+    matches = [match(), match(bindings=TRICKY), match(bindings=DIRECTED), match(bindings=named)]
+    for some in ([], matches):
+        solutions = ox.parse_query_results(written("srx", some), format=ox.QueryResultsFormat.XML)
+        assert isinstance(solutions, ox.QuerySolutions)
+        assert [v.value for v in solutions.variables] == ["company", "p1", "p2"]
+        names = ("company", "p1", "p2")
+        rows = [{n: row[n] for n in names if row[n] is not None} for row in solutions]
+        assert rows == [dict(one.bindings) for one in some]
+    for count in (0, 2):
+        asked = written("srx", [match(boolean=True)] * count, "ask")
+        answer = ox.parse_query_results(asked, format=ox.QueryResultsFormat.XML)
+        assert bool(answer) == (count > 0)
+
+
+@pytest.mark.parametrize("letter", ["\0", "\x1f", "\ufffe"])
+def test_results_xml_refuses_what_xml_cannot_hold(letter: str) -> None:
+    with pytest.raises(
+        SpaseqError, match=f"srx cannot hold U\\+{ord(letter):04X}.*use --format srj"
+    ):
+        written("srx", [match(bindings={"p1": ox.Literal("a" + letter)})])
+
+
+def described(format: ox.RdfFormat, text: str) -> set[str]:
+    """The triples of a document as texts, blank nodes all alike."""
+    return {
+        " ".join("_:" if isinstance(term, ox.BlankNode) else str(term) for term in quad.triple)
+        for quad in ox.parse(text, format=format)
+    }
+
+
+@pytest.mark.parametrize(
+    ("format", "syntax"), [("turtle", ox.RdfFormat.TURTLE), ("jsonld", ox.RdfFormat.JSON_LD)]
+)
+@pytest.mark.parametrize("form", ["select", "construct", "ask"])
+def test_other_syntaxes_say_the_same(format: str, syntax: ox.RdfFormat, form: str) -> None:
+    type_as_value = {"p1": ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")}
+    changes: dict[str, object] = {
+        "select": {},
+        "construct": {"graph": GRAPH, "bindings": {}},
+        "ask": {"boolean": True, "bindings": {}},
+    }[form]  # type: ignore[assignment]
+    matches = [match(**changes), match(**{"bindings": type_as_value} | changes)]
+    expected = described(ox.RdfFormat.N_QUADS, written("nquads", matches, form))
+    if format == "turtle":
+        expected = {line for line in expected if "generatedAtTime" not in line}
+    assert described(syntax, written(format, matches, form)) == expected
+
+
+@pytest.mark.parametrize(("format", "suffix"), [("messages", "nq"), ("jelly", "jelly")])
+def test_messages_and_frames_are_a_stream_again(tmp_path: Path, format: str, suffix: str) -> None:
+    path = tmp_path / f"out.{suffix}"
+    graph = [triple for triple in GRAPH if triple.object != DIRECTED["company"]]
+    one = match(graph=tuple(graph), bindings={})
+    with open_sink(format, [Shape("q", "construct")], str(path)) as sink:
+        for _ in range(2):
+            sink.write(one)
+    events = list(Source("urn:s", [str(path)], options()))
+    # The time of a message is one of its triples.
+    assert [len(event.facts) for event in events] == [3, 3]
+    assert [event.time for event in events] == [one.end] * 2
+
+
+def test_jelly_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
+    with (
+        pytest.raises(SpaseqError, match="Jelly cannot hold the base direction"),
+        open_sink("jelly", [Shape("q", "select")], str(tmp_path / "a.jelly")) as sink,
+    ):
+        sink.write(match(bindings=DIRECTED))
+
+
 @pytest.mark.parametrize(("format", "suffix"), [("trig", "trig"), ("nquads", "nq")])
 @pytest.mark.parametrize("numeric", [False, True])
 def test_constructed_graphs_are_a_stream_again(

@@ -1,6 +1,6 @@
-"""Matches → rows of a DataFrame, in the columns of spaseq/spark/result_columns.py.
+"""Matches → rows of a DataFrame, in the columns of spaseq/io/arrow_columns.py.
 
-A row is the same in every task (spaseq/spark/identity.py), so its `id` identifies it. Cost:
+A row is the same in every task (spaseq/io/identity.py), so its `id` identifies it. Cost:
 constant per term of a match.
 """
 
@@ -12,12 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from spaseq.rdf.event import Term
-from spaseq.results import Match, triples_text
-from spaseq.spark import time_column
-from spaseq.spark._building import Numbers, Strings
-from spaseq.spark._rows import RowMaker
-from spaseq.spark.identity import (
+from spaseq.io import time_column
+from spaseq.io.arrow_columns import Columns
+from spaseq.io.identity import (
     Shown,
     decoded,
     match_digest,
@@ -26,8 +23,11 @@ from spaseq.spark.identity import (
     shown_time,
     witness_shown,
 )
-from spaseq.spark.result_columns import Columns
-from spaseq.spark.time_column import TimeKind
+from spaseq.io.native._building import Numbers, Strings
+from spaseq.io.native._rows import RowMaker
+from spaseq.io.time_column import TimeKind
+from spaseq.rdf.event import Term
+from spaseq.results import Match, triples_text
 
 ROWS_AT_ONCE = 1024
 """The number of rows of a batch that `Rows` builds from objects."""
@@ -174,6 +174,10 @@ class CompiledRows:
         self._columns = columns
         self._maker = maker
         maker.begin(decoded, COMPILED_ROWS_AT_ONCE, columns)
+
+    def set_columns(self, columns: Columns) -> None:
+        """The same columns with another kind of time."""
+        self._columns = columns
 
     def __len__(self) -> int:
         return self._maker.starts.count

@@ -4,7 +4,7 @@
 The builders of the columns copy the texts from the records of the terms. Only the labels with blank
 nodes, which are rare, use objects.
 
-Invariant: the rows equal the rows that `Rows` (spaseq/spark/rows.py) builds from `Match` objects.
+Invariant: the rows equal those that `Rows` (spaseq/io/arrow_rows.py) builds from `Match` objects.
 Cost: linear in the bytes of each row.
 """
 
@@ -17,13 +17,13 @@ from libc.string cimport memset
 from spaseq.engine.native._matches cimport MatchMaker
 from spaseq.engine.native._decode cimport Origin
 from spaseq.nfa.native._tecs cimport Label, Walk
-from spaseq.rdf._dictionary cimport term_of
 from spaseq.rdf._memory cimport mem_free
 from spaseq.rdf._terms cimport TermRecord
 from spaseq.results._json cimport Text, put, put_bytes, put_number
 from spaseq.results._match cimport Match
-from spaseq.spark._building cimport Numbers, Strings, put_n_triples
-from spaseq.spark._arrow cimport key_with, part_of_key
+from spaseq.results._term_text cimport put_n_triples
+from spaseq.io.native._building cimport Numbers, Strings
+from spaseq.io.native._partition_key cimport key_with, part_of_key
 
 cdef enum:
     DIGEST = 12             # bytes of a digest
@@ -46,6 +46,7 @@ cdef class RowMaker(MatchMaker):
     cdef list edge_orders       # by edge: the indexes of its variables, sorted by name
     cdef object decode
     cdef int64_t first, behind
+    cdef bint unbounded         # whether rows are made of all matches
     cdef dict columns           # by edge: the columns of the key in its rows
     cdef uint32_t parts_there, part
     cdef uint32_t most          # rows of a batch
@@ -65,7 +66,7 @@ cdef class RowMaker(MatchMaker):
         Args:
             decode: computes the texts of a witness with blank nodes; `identity.decoded`.
             most: the number of rows after which `full` is true.
-            columns: the columns to compute (spaseq/spark/result_columns.py). Others stay empty.
+            columns: the columns to compute (spaseq/io/arrow_columns.py). Others stay empty.
         """
         steps = self.reading.steps
         self.decode, self.most = decode, most
@@ -99,6 +100,10 @@ cdef class RowMaker(MatchMaker):
             for number, (_, names) in enumerate(self.reading.steps):
                 self.columns[number] = [names.index(name) for name in variables if name in names]
 
+    def whole(self):
+        """Make rows of all matches."""
+        self.unbounded = True
+
     def close(self):
         """Append the end offset to the columns of offsets."""
         self.begins.add(self.keys.count)
@@ -110,7 +115,9 @@ cdef class RowMaker(MatchMaker):
         cdef Walk walk = self.core.transitions.walk
         cdef uint32_t i
         cdef int64_t end = walk.path[0].micros
-        if not self.first <= end < self.behind or not self._is_own(walk):
+        if not self.unbounded and (
+            not self.first <= end < self.behind or not self._is_own(walk)
+        ):
             return None
         self.made += 1
         self.renamed.clear()
@@ -297,4 +304,3 @@ cdef class RowMaker(MatchMaker):
             text[2 * i] = b"0123456789abcdef"[number[i] >> 4]
             text[2 * i + 1] = b"0123456789abcdef"[number[i] & 15]
         return self.ids.add(text, 2 * DIGEST)
-

@@ -18,51 +18,6 @@ import pyarrow as pa
 cdef const char* ALLOCATED_FOR = b"another value of a column"
 
 
-cdef int put_n_triples(Text* text, const TermRecord* record) except -1:
-    """Append a term in canonical N-Triples, with escapes in the lexical form of a literal."""
-    cdef const char* letters = record.text
-    cdef uint32_t i, done = 0
-    cdef unsigned char letter
-    cdef char[7] escape
-    cdef int size
-    cdef bint escaped
-    if letters[0] == c'"':
-        for i in range(1, record.lexical + 1):
-            letter = <unsigned char>letters[i]
-            if letter == 0xEF:
-                # U+FFFE and U+FFFF are EF BF BE and EF BF BF.
-                escaped = (
-                    <unsigned char>letters[i + 1] == 0xBF and <unsigned char>letters[i + 2] >= 0xBE
-                )
-            else:
-                escaped = letter < 0x20 or letter == c'"' or letter == c"\\" or letter == 0x7F
-            if not escaped:
-                continue
-            put(text, letters + done, i - done)
-            done = i + 1
-            if letter == 0xEF:
-                size = snprintf(
-                    escape, 7, b"\\uFFF%c", c"E" if <unsigned char>letters[i + 2] == 0xBE else c"F"
-                )
-                done = i + 3
-            elif letter == c'"' or letter == c"\\":
-                size = snprintf(escape, 7, b"\\%c", <int>letter)
-            elif letter == c"\n":
-                size = snprintf(escape, 7, b"\\n")
-            elif letter == c"\r":
-                size = snprintf(escape, 7, b"\\r")
-            elif letter == c"\t":
-                size = snprintf(escape, 7, b"\\t")
-            elif letter == 8:
-                size = snprintf(escape, 7, b"\\b")
-            elif letter == 12:
-                size = snprintf(escape, 7, b"\\f")
-            else:
-                size = snprintf(escape, 7, b"\\u%04X", <int>letter)
-            put(text, escape, size)
-    return put(text, letters + done, record.size - done)
-
-
 cdef class Strings:
     """A column of strings in UTF-8, some of them null."""
 

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 import pyoxigraph as ox
 
+from spaseq.io import time_column
+from spaseq.io.time_column import TimeKind
 from spaseq.rdf.event import Term, Timestamp
 from spaseq.results import Match, Witness
-from spaseq.spark import time_column
-from spaseq.spark.time_column import TimeKind
 
 _MINTED = re.compile(r"s[0-9]+e[0-9]+b([0-9]+)")
 _CONSTRUCTED = re.compile(r"m[0-9]+n([0-9]+)")

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from spaseq.engine.compiled import CompiledQueries
-from spaseq.spark import time_column
-from spaseq.spark.time_column import TimeKind
+from spaseq.io import time_column
+from spaseq.io.formats import Shape
+from spaseq.io.time_column import TimeKind
 
 _FIXED = ("id", "query", "start", "end", "bindings", "graph", "boolean", "events")
 _TERMS = pa.map_(pa.string(), pa.string())
@@ -76,16 +77,27 @@ class Columns:
 
 def columns_of(program: CompiledQueries, kind: TimeKind) -> Columns:
     """The columns of a program's matches."""
-    taken = set(_FIXED)
-    names: dict[str, str] = {}
     outputs = [query.plan.output for query in program.queries]
-    for name in dict.fromkeys(c.name for output in outputs for c in output.columns):
+    names = [column.name for output in outputs for column in output.columns]
+    return _columns(names, frozenset(output.form for output in outputs), kind)
+
+
+def columns_of_shapes(shapes: Sequence[Shape], kind: TimeKind) -> Columns:
+    """The columns of results of these shapes."""
+    names = [name for shape in shapes for name in shape.columns]
+    return _columns(names, frozenset(shape.form for shape in shapes), kind)
+
+
+def _columns(names: Sequence[str], forms: frozenset[str], kind: TimeKind) -> Columns:
+    taken = set(_FIXED)
+    columns: dict[str, str] = {}
+    for name in dict.fromkeys(names):
         column = name
         while column.lower() in taken:
             column += "_"
         taken.add(column.lower())
-        names[name] = column
-    return Columns(names, frozenset(output.form for output in outputs), kind)
+        columns[name] = column
+    return Columns(columns, forms, kind)
 
 
 def select_columns(wholes: Sequence[Columns], wanted: Sequence[str] | None) -> list[Columns]:

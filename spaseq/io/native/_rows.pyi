@@ -2,9 +2,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from spaseq.engine.native._matches import MatchMaker
+from spaseq.io.arrow_columns import Columns
+from spaseq.io.native._building import Numbers, Strings
 from spaseq.results import Witness
-from spaseq.spark._building import Numbers, Strings
-from spaseq.spark.result_columns import Columns
 
 class RowMaker(MatchMaker):
     ids: Strings
@@ -35,4 +35,5 @@ class RowMaker(MatchMaker):
     def restrict(
         self, first: int, behind: int, variables: Sequence[str], part: int, parts: int
     ) -> None: ...
+    def whole(self) -> None: ...
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""The part of a key; see _arrow.pyx."""
+"""The part that a partition key belongs to, the same in every process."""
 
 from libc.stdint cimport uint32_t, uint64_t
 

@@ -1,0 +1,144 @@
+"""Matches as Arrow or Parquet, in the columns of spaseq/io/arrow_columns.py.
+
+Where a run has one query whose matches the core makes one by one, its rows are made without objects
+(spaseq/io/native/_rows.pyx). Times are timestamps, or decimal numbers of seconds; the first match
+says which. Memory: one batch of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from spaseq.engine.instants import QueryRun
+from spaseq.io.arrow_columns import columns_of_shapes
+from spaseq.io.arrow_rows import CompiledRows, Rows
+from spaseq.io.formats import Shape
+from spaseq.io.native._rows import RowMaker
+from spaseq.io.time_column import TimeKind
+from spaseq.rdf.event import DATE_TIME
+from spaseq.results import Match
+
+ROW_GROUP = 1 << 17
+"""The rows of a row group of Parquet, at least."""
+
+
+class _Table:
+    """Rows in the making; a subclass writes record batches."""
+
+    def __init__(self, out: BinaryIO, shapes: Sequence[Shape]):
+        self._out = out
+        self._columns = columns_of_shapes(shapes, "timestamp")
+        self._rows: Rows | CompiledRows | None = None
+        self._query: QueryRun | None = None
+        self._writer: Any = None
+
+    def attach(self, queries: Sequence[QueryRun]) -> bool:
+        """Have the core make the rows of a run that has not begun, if it can."""
+        if len(queries) != 1 or queries[0].native.best is not None:
+            return False
+        native = queries[0].native
+        maker = native.made_by(RowMaker)
+        if maker is None:
+            return False
+        maker.whole()
+        native.matches = maker
+        self._query = queries[0]
+        self._rows = CompiledRows(self._columns, maker)
+        return True
+
+    def write(self, match: Match) -> None:
+        if not isinstance(self._rows, Rows):
+            self.write_rows(True)
+            self._set_kind(match.end.domain)
+            self._rows = Rows(self._columns)
+        self._rows.add(match)
+        if self._rows.full:
+            self._write(self._rows.batch())
+
+    def flush(self) -> None:
+        """Write the rows so far."""
+        if isinstance(self._rows, Rows) and len(self._rows):
+            self._write(self._rows.batch())
+
+    def write_rows(self, whole: bool) -> int:
+        """Write the rows that the core has made if they are many, or else if `whole`.
+
+        Returns:
+            The number of rows written.
+        """
+        rows = self._rows
+        if not isinstance(rows, CompiledRows) or not len(rows) or not (whole or rows.full):
+            return 0
+        assert self._query is not None
+        self._set_kind(self._query.domain)
+        rows.set_columns(self._columns)
+        batch = rows.batch()
+        self._write(batch)
+        return int(batch.num_rows)
+
+    def close(self) -> None:
+        """Write the last rows and complete the document."""
+        self.flush()
+        if self._writer is None:
+            self._writer = self._opened(self._columns.schema())
+        self._writer.close()
+
+    def _set_kind(self, domain: str) -> None:
+        kind: TimeKind = "timestamp" if domain == DATE_TIME else "decimal"
+        self._columns = replace(self._columns, kind=kind)
+
+    def _write(self, batch: pa.RecordBatch) -> None:
+        if self._writer is None:
+            self._writer = self._opened(batch.schema)
+        self._writer.write_batch(batch)
+
+    def _opened(self, schema: pa.Schema) -> Any:
+        """The writer of pyarrow."""
+        raise NotImplementedError
+
+
+class Arrow(_Table):
+    """Arrow's IPC: a file if the output can be one, else a stream."""
+
+    def _opened(self, schema: pa.Schema) -> Any:
+        if self._out.seekable():
+            return pa.ipc.new_file(self._out, schema)
+        return pa.ipc.new_stream(self._out, schema)
+
+
+class Parquet(_Table):
+    """One Parquet file; row groups are written as they fill."""
+
+    def __init__(self, out: BinaryIO, shapes: Sequence[Shape]):
+        super().__init__(out, shapes)
+        self._batches: list[pa.RecordBatch] = []
+        self._count = 0
+
+    def _opened(self, schema: pa.Schema) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetWriter(self._out, schema)
+
+    def _write(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self._count += batch.num_rows
+        if self._count >= ROW_GROUP:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        if self._writer is None:
+            self._writer = self._opened(self._batches[0].schema)
+        self._writer.write_table(pa.Table.from_batches(self._batches))
+        self._batches.clear()
+        self._count = 0
+
+    def close(self) -> None:
+        """Write the last row group and the footer."""
+        self.flush()
+        if self._batches:
+            self._write_group()
+        super().close()

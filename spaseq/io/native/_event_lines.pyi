@@ -1,0 +1,3 @@
+from spaseq.rdf._batch import EventBatch
+
+def event_lines(batch: EventBatch, index: int, tail: bytes) -> bytes: ...

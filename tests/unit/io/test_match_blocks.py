@@ -1,0 +1,192 @@
+"""Compiled writers of matches: the bytes of the writers in Python, and delivery without delay."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+
+import pyoxigraph as ox
+import pytest
+
+from spaseq.io.native._match_blocks import BlockMaker
+from spaseq.io.sinks import Sink, open_sink
+from spaseq.pipeline import pump, shapes
+from spaseq.program import Program, compile_queries
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Term
+from spaseq.rdf.time import from_micros
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+SPASEQ = "http://w3id.org/spaseq/ontology#"
+STREAM = "http://example.org/s"
+FORMATS = ("jsonl", "csv", "tsv", "srj", "nquads", "trig", "messages")
+PATTERNS = {
+    "A": "DEFINE GPM A ON s { ?a :p ?x } ",
+    "B": "DEFINE GPM B ON s { ?b :q ?y OPTIONAL { ?b :r ?z } } ",
+}
+
+
+def query(select: str, sequence: str, tail: str = "", form: str = "SELECT") -> str:
+    gpms = "".join(text for name, text in PATTERNS.items() if name in sequence)
+    return (
+        f"PREFIX : <http://example.org/> {form} {select} WITHIN 100 SECONDS "
+        f"FROM STREAM s <{STREAM}> WHERE {{ SEQ({sequence}) {gpms} }} {tail}"
+    )
+
+
+QUERIES = (
+    query("?a ?x ?y ?z", "A : B"),
+    query("?z ?b", "B"),
+    query("?x ?y", "A ; B? ; A"),
+)
+LETTERS = [chr(i) for i in range(0x21)] + list('"\\,;<>&\x7fab\u0085é\u2028\ufeff\ufffe\uffff😀')
+
+
+def lexical(draw: random.Random) -> str:
+    some = draw.choices(LETTERS, k=draw.choice((0, 1, 3, 20)))
+    return "".join(some) + "plain, and long enough" * draw.randrange(2)
+
+
+def term(draw: random.Random) -> Term:
+    kind = draw.randrange(9)
+    if kind == 0:
+        return ox.Literal(lexical(draw))
+    if kind == 1:
+        direction = draw.choice((None, ox.BaseDirection.RTL))
+        return ox.Literal(lexical(draw), language=draw.choice(("en", "de-ch")), direction=direction)
+    if kind == 2:
+        return ox.Literal(draw.choice(("7", "-12", "007", "123456789012")), datatype=xsd("integer"))
+    if kind == 3:
+        return ox.Literal(draw.choice(("1.50", "-0.25")), datatype=xsd("decimal"))
+    if kind == 4:
+        name = draw.choice((XSD + "date", XSD, XSD + "a-b", XSD + "é", "urn:t", SPASEQ + "Match"))
+        return ox.Literal(lexical(draw), datatype=ox.NamedNode(name))
+    if kind == 5:
+        local = draw.choice(("", "Match", "x1", "é", "a/b"))
+        return ox.NamedNode(SPASEQ + local)
+    if kind == 6:
+        return ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+    return ox.BlankNode() if kind == 7 else ox.NamedNode(f"http://example.org/{draw.random()}")
+
+
+def xsd(name: str) -> ox.NamedNode:
+    return ox.NamedNode(XSD + name)
+
+
+def drawn_events(draw: random.Random, count: int) -> list[Event]:
+    """Events in order, of one domain of time, with values of every kind."""
+    domain = draw.choice((NUMBER, DATE_TIME))
+    micros = draw.choice((-5_000_000, 0, 1_767_225_600_123_456, -62_200_000_000_000_000))
+    events, ordinal = [], -1
+    for _ in range(count):
+        step = draw.choice((0, 1, 1_000_000, 250_000))
+        micros, ordinal = micros + step, 0 if step else ordinal + 1
+        facts = []
+        for name in draw.sample("pqr", k=draw.randrange(1, 4)):
+            subject = draw.choice((ox.BlankNode("b"), ox.NamedNode(SPASEQ + "graph")))
+            facts.append((subject, ox.NamedNode(f"http://example.org/{name}"), term(draw)))
+        name = draw.choice((None, ox.NamedNode(f"urn:e:{micros}"), ox.NamedNode(SPASEQ + "e")))
+        events.append(Event(STREAM, from_micros(micros, domain), ordinal, tuple(facts), name))
+    return events
+
+
+def written(
+    program: Program, events: Sequence[Event], format: str, limit: int | None, natively: bool
+) -> tuple[bytes, bool]:
+    """What a sink wrote, and whether compiled code formatted it."""
+    run = program.start()
+    file = io.BytesIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout", SimpleNamespace(buffer=file))
+        if not natively:
+            patch.setattr(Sink, "format_natively", lambda *_: None)
+        with open_sink(format, shapes(program)) as sink:
+            pump(run, events, sink, batch=7, limit=limit)
+    return file.getvalue(), all(isinstance(q.native.matches, BlockMaker) for q in run.queries)
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("format", FORMATS)
+def test_both_writers_write_the_same_bytes(format: str, seed: int) -> None:
+    draw = random.Random(f"{format} {seed}")
+    tables = format in ("csv", "tsv", "srj")
+    chosen = draw.sample(QUERIES, k=1 if tables else draw.randrange(1, 4))
+    program = compile_queries(chosen, names=[f'q {i}é"' for i, _ in enumerate(chosen)])
+    events = drawn_events(draw, 30)
+    limit = draw.choice((None, None, 1, 10))
+    native, was_native = written(program, events, format, limit, True)
+    plain, was_plain = written(program, events, format, limit, False)
+    assert (was_native, was_plain) == (True, False)
+    assert native == plain
+
+
+def event(second: int) -> Event:
+    facts = tuple(
+        (ox.NamedNode("urn:a"), ox.NamedNode(f"http://example.org/{name}"), ox.Literal(second))
+        for name in "pq"
+    )
+    return Event(STREAM, from_micros(second * 10**6, NUMBER), 0, facts)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_match_is_written_before_the_next_batch_is_read(
+    format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = compile_queries(query("?x", "A ; B"))
+    file = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=file))
+    sizes: list[int] = []
+
+    def live() -> Iterator[Event]:
+        for second in range(4):
+            sizes.append(len(file.getvalue()))
+            yield event(second)
+
+    with open_sink(format, shapes(program), live=True) as sink:
+        pump(program.start(), live(), sink, batch=1)
+        assert sink.written == 3
+    assert sizes[0] == sizes[1] < sizes[2] < sizes[3] < len(file.getvalue())
+
+
+def test_large_results_are_written_in_blocks_of_bounded_size() -> None:
+    sizes: list[int] = []
+
+    class File(io.BytesIO):
+        def write(self, data: bytes) -> int:  # type: ignore[override]
+            sizes.append(len(data))
+            return len(data)
+
+    program = compile_queries(query("?x ?y", "A : B"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout", SimpleNamespace(buffer=File()))
+        with open_sink("nquads", shapes(program)) as sink:
+            pump(program.start(), [event(second) for second in range(60)], sink)
+    assert sink.written == 60 * 59 // 2
+    assert len(sizes) > 10
+    assert max(sizes) < 60 * 10_000
+
+
+@pytest.mark.parametrize(
+    ("text", "native"),
+    [
+        (query("?x", "A"), True),
+        (query("DISTINCT ?x", "A"), False),
+        (query("?x", "A", "LIMIT 1"), False),
+        (query("(?x + 1 AS ?v)", "A"), False),
+        (query("", "A", form="ASK"), False),
+    ],
+)
+def test_other_queries_are_written_from_objects(text: str, native: bool) -> None:
+    data, was_native = written(compile_queries(text), [event(1), event(2)], "jsonl", None, True)
+    assert was_native == native
+    assert data.count(b"\n") >= 1
+
+
+def test_queries_of_both_kinds_are_written_in_their_order() -> None:
+    program = compile_queries([QUERIES[0], query("DISTINCT ?x", "A")])
+    events = [event(second) for second in range(5)]
+    native, _ = written(program, events, "jsonl", None, True)
+    plain, _ = written(program, events, "jsonl", None, False)
+    assert native == plain
+    assert native.count(b"\n") > 5
