@@ -19,6 +19,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from spaseq.gpm.native._summary_graph cimport SummaryGraph
 from spaseq.gpm.native._matcher cimport NativeMatcher
 from spaseq.gpm.native._rows cimport row_at
+from spaseq.io.native._building cimport Strings
 from spaseq.io.native._framing cimport EventReader
 from spaseq.io.native._nquads cimport LineReader
 from spaseq.io.native._partition_key cimport key_with, part_of_key
@@ -28,7 +29,7 @@ from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc, mem_calloc
 from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport TermRecord, hash_of, term_t
 from spaseq.results._json cimport put
-from spaseq.io.native._building cimport Strings
+from spaseq.results._term_text cimport put_n_triples
 
 cdef enum:
     EVERYWHERE = -1

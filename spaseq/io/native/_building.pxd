@@ -4,11 +4,7 @@ cimport cython
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from spaseq.rdf._terms cimport TermRecord
 from spaseq.results._json cimport Text
-
-
-cdef int put_n_triples(Text* text, const TermRecord* record) except -1
 
 
 @cython.final

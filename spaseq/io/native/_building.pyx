@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Builders of Arrow columns of strings and of 64-bit numbers; terms as N-Triples.
+"""Builders of Arrow columns of strings and of 64-bit numbers.
 
 `array` returns the values added so far as an Arrow array, and empties the builder for reuse. Cost:
 one copy of the values.
@@ -7,7 +7,6 @@ one copy of the values.
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint32_t
-from libc.stdio cimport snprintf
 from libc.string cimport memset
 
 from spaseq.rdf._memory cimport mem_free, mem_grow
