@@ -98,7 +98,7 @@ cdef char* widen(Text* text, size_t size) except NULL
 
 
 cdef inline char* room_for(Text* text, size_t size) except NULL:
-    """Make room for `size` more bytes and return their address."""
+    """Make room for `size` more bytes, at least one, and return their address."""
     if text.size + size <= text.room:
         return text.begin + text.size
     return widen(text, size)
@@ -106,6 +106,8 @@ cdef inline char* room_for(Text* text, size_t size) except NULL:
 
 cdef inline int put(Text* text, const char* what, size_t size) except -1:
     """Append bytes unchanged."""
+    if size == 0:
+        return 0
     copy_bytes(room_for(text, size), what, size)
     text.size += size
     return 0

@@ -190,3 +190,14 @@ def test_queries_of_both_kinds_are_written_in_their_order() -> None:
     plain, _ = written(program, events, "jsonl", None, False)
     assert native == plain
     assert native.count(b"\n") > 5
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv", "srj"])
+def test_the_first_value_can_be_empty(format: str) -> None:
+    fact = (ox.NamedNode("urn:a"), ox.NamedNode("http://example.org/p"), ox.Literal(""))
+    events = [Event(STREAM, from_micros(second, NUMBER), 0, (fact,)) for second in range(2)]
+    program = compile_queries(query("?x", "A"))
+    native, was_native = written(program, events, format, None, True)
+    assert was_native
+    assert native == written(program, events, format, None, False)[0]
+    assert native.count(b"\n") > 2
