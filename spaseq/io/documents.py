@@ -122,30 +122,28 @@ class DocumentFile:
                     return
                 at = start
             self._held.append((block, at, end))
-            text = self._text()
-            column = len(text) - sum(stop - start for _, start, stop in self._held)
-            length = _statement_end(text, column, reader.open_block() is not False)
-            if length < 0 and len(text) <= _MAX_SEARCHED_BYTES:
+            if len(self._held) > 1:
+                block = self._text()
+                at, end = len(block) - sum(j - i for _, i, j in self._held), len(block)
+                self._held = [(block, at, end)]
+            stop = _statement_end(block, at, end, reader.open_block() is not False)
+            if stop < 0 and end - at <= _MAX_SEARCHED_BYTES:
                 self._sought = True
                 return
-            if length <= column or not self._is_read_by_parser(text[:length]):
+            if stop <= at or not self._is_read_by_parser(_indent(block, at) + block[at:stop]):
                 self._refused = True
                 self._line = reader.begin_line
                 return
             self._sought = False
-            if len(text) - length <= end - at:
-                at = end - (len(text) - length)
-            else:
-                block, at, end = text, length, len(text)
+            self._held.clear()
+            at = stop
 
     def _text(self) -> bytes:
         """The open statement so far, behind as many blanks as its first line has before it."""
         if not self._held:
             return b""
         block, start, _ = self._held[0]
-        line = max(block.rfind(b"\n", 0, start), block.rfind(b"\r", 0, start)) + 1
-        column = len(block[line:start].decode(errors="replace"))
-        return b" " * column + b"".join(block[i:j] for block, i, j in self._held)
+        return _indent(block, start) + b"".join(block[i:j] for block, i, j in self._held)
 
     def _ends_line(self) -> bool:
         if not self._held:
@@ -221,20 +219,28 @@ class _Unread:
         return self._lines.popleft()
 
 
-def _statement_end(text: bytes, start: int, in_block: bool) -> int:
-    """The offset of the end of the statement at `start`; -1 if the text does not contain it.
+def _indent(block: bytes, at: int) -> bytes:
+    """As many blanks as there are characters before an offset on its line."""
+    line = max(block.rfind(b"\n", 0, at), block.rfind(b"\r", 0, at)) + 1
+    return b" " * len(block[line:at].decode(errors="replace"))
+
+
+def _statement_end(text: bytes, start: int, end: int, in_block: bool) -> int:
+    """The offset of the end of the statement at `start`; -1 if it is not before `end`.
 
     The end is a dot, or the brace that closes the block of a graph. A later end is not wrong, since
     pyoxigraph may read several statements at once.
     """
     position = start
-    while token := TOKEN.search(text, position):
+    while token := TOKEN.search(text, position, end):
         position = token.end()
         if token.lastgroup == "long":
             position = long_string_end(text, position, token[0])
-            if position < 0:
+            if not 0 <= position <= end:
                 return -1
         elif token.lastgroup == "word" and token[0].endswith(b"."):
+            if text[position : position + 1] == b"\\":
+                return start  # a bad escape of a name that the dot is part of
             if not token[0].endswith(b"\\."):
                 return position
         elif token[0] == b"}" and in_block and text[token.start() - 1 : token.start()] != b"|":

@@ -130,6 +130,8 @@ cdef class DocumentReader(NameReader):
     cdef char mark              # the quotes of the open long string
 
     cdef bytes prefix_name      # of the directive that is being read
+    cdef str next_base          # the base that it sets
+    cdef bint has_base
 
     # Predicates.
     cdef Predicate columns[COLUMNS]
@@ -154,7 +156,7 @@ cdef class DocumentReader(NameReader):
     ) noexcept nogil
     cdef const char* directive(self, const char* at, const char* end) except? NULL nogil
     cdef const char* rare(self, const char* at, const char* end) except? NULL nogil
-    cdef const char* directive_end(self, const char* at) noexcept nogil
+    cdef const char* directive_end(self, const char* at) except NULL nogil
     cdef const char* declaration(self, const char* at, const char* end) except? NULL nogil
     cdef const char* version(self, const char* at, const char* end) except? NULL nogil
     cdef const char* end_of_list(self, const char* at, const char* end) except? NULL nogil

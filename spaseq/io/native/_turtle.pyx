@@ -171,7 +171,7 @@ cdef class DocumentReader(NameReader):
 
     def resume(self, uint64_t line):
         """Continue behind a statement that the caller has read, on a line."""
-        self.unsure = False
+        self.unsure = self.has_base = False
         self.block_begun = True
         self.state = State.START
         self.depth = self.settled = self.count = self.first = 0
@@ -567,8 +567,13 @@ cdef class DocumentReader(NameReader):
 
     # ------------------------------------------------------------ directives
 
-    cdef const char* directive_end(self, const char* at) noexcept nogil:
+    cdef const char* directive_end(self, const char* at) except NULL nogil:
+        """The end of a directive; a base holds from here on."""
         self.state = State.START
+        if self.has_base:
+            self.has_base = False
+            with gil:
+                self.set_base(self.next_base)
         self.begin, self.begin_line = at, self.line
         return at
 
@@ -587,8 +592,8 @@ cdef class DocumentReader(NameReader):
             if self.state == State.PREFIX_IRI:
                 self.declare(self.prefix_name, record.text[1:record.size - 1])
             else:
-                self.state = State.START
-                self.set_base(record.text[1:record.size - 1].decode())
+                self.has_base = True
+                self.next_base = record.text[1:record.size - 1].decode()
         if self.at_sign:
             self.state = State.DIRECTIVE_DOT
             return close

@@ -256,3 +256,28 @@ def test_nameless_nodes_are_no_other_nodes(tmp_path: Path) -> None:
     (event,) = Reading(tmp_path, text, "s.trig", "message", arrival_time=True).events
     nodes = {str(term) for s, _, o in event.facts for term in (s, o)}
     assert sum(node.startswith("_:") for node in nodes) == 6
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ":a :b :c.\\\n:d :e :f .",
+        ":a :b :c\\._:d :e :f .",
+        "@base <s/p> <x> .\n{ <a> <b> <c> }",
+        ":a :b 'x' .2",
+        ":g {| :a :b |} :c :d .",
+        ":a :b :c .\n{",
+        "GRAPH\n(\n:a ) .",
+        ":g { :a :b :c . } \n:g1 { :d :e :f }\xff",
+        ":a :b ( :c )>> .",
+        ":a :b 1.:c :d :e .",
+        "_:x:y :z _:x:y .",
+        ":a :b :c . :d {| :e :f |} .",
+    ],
+)
+def test_damaged_documents(tmp_path: Path, text: str) -> None:
+    data = HEAD.encode() + text.encode("latin-1")
+    for name in ("s.trig", "s.ttl"):
+        for way in WAYS:
+            for block in (0, 1):
+                check(tmp_path, name, data, way, block)
