@@ -170,7 +170,8 @@ def pump(
     """
     if limit is not None and limit < 1:
         return
-    if isinstance(run, Run):
+    # The loop of several queries or streams orders matches that are objects.
+    if isinstance(run, Run) and all(map(run.evaluation.is_single, run.program.streams)):
         sink.format_natively(run.queries, limit)
     watch = _Watch(observe)
     for found, some in _found(run, events, batch):

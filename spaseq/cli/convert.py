@@ -55,7 +55,9 @@ def convert(source: str, output: str, name: str | None, **reading: Any) -> None:
         raise click.UsageError(f"{source}: there is no such file")
     if source == arguments.STDIN and sys.stdin is None:
         raise click.UsageError("standard input is closed")
-    (events,) = file_sources({"": [source]}, read_options(**reading), log=reports.log)
+    (events,) = file_sources(
+        {"": [source]}, read_options(**reading, time_column=None), log=reports.log
+    )
     shown = STDOUT if output == arguments.STDIN else output
     if output == arguments.STDIN:
         if sys.stdout is None:

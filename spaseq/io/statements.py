@@ -35,6 +35,12 @@ _VERSION = re.compile(rb"[ \t]*VERSION[ \t]*(?:\"[^\"]*\"|'[^']*')[ \t]*(?:#.*)?
 _MESSAGE = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#.*)?")
 
 
+def line_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iterator[Statement]:
+    """The statements and message delimiters of an N-Quads or N-Triples file."""
+    for first, block in lines.blocks():
+        yield from block_statements(first, block, lines.name, syntax, troubles)
+
+
 def block_statements(
     first: int, block: bytes, file: str, syntax: RdfSyntax, troubles: Troubles
 ) -> Iterator[Statement]:
