@@ -6,8 +6,9 @@ the run failed, and all further calls refuse to process events.
 
 If one query reads one stream, events go to the compiled core in batches: the batches of a reader
 (`push_batch`), or a batch that pushed events are appended to (`push`,
-`spaseq/engine/native/_push.pyx`). The core advances on its own while its matches are consumed, and
-`settle` counts the events that it has processed.
+`spaseq/engine/native/_push.pyx`). Batches for several queries or of several streams go to the loop
+of `spaseq.engine.multi_run`, and pushed events do so one by one. The core advances on its own while
+its matches are consumed, and `settle` counts the events that it has processed.
 """
 
 from __future__ import annotations
@@ -231,20 +232,23 @@ class Run:
     def _push_sequence(self, events: EventSequence) -> Iterator[Match]:
         """As `_push_encoded`, for several queries or several streams."""
         evaluation, clock, index = self.evaluation, self.clock, 0
-        ready = True
+        # The answers of a remote KB are those for one batch.
+        asking = any(self.rows.asks(batch.stream) for batch in events.batches)
+        ready = possible = len(events.batches) == 1 or not asking
         while index < len(events):
             after = index
             self._stop_feed()
-            if self.kb.changes:
+            if possible and self.kb.changes:
                 evaluation.adopt_kb()
                 ready = True
             loop = evaluation.multi() if ready else None
             if loop is not None and all(map(loop.accepts, events.batches)):
                 for batch in events.batches:
                     batch.refit()
-                ready = all(self.rows.prepare(batch, False) for batch in events.batches)
+                if asking:
+                    ready = self.rows.prepare(events.batches[0], evaluation.waiting)
                 if ready and not (clock.finished or clock.failure):
-                    matches = loop.stream(events, index, len(events))
+                    matches = loop.stream(events, index, len(events), holds=not asking)
                     yield from self._consume(matches, events, index)
                     after = matches.after
             if after == index and index < len(events):

@@ -127,7 +127,7 @@ class Evaluation:
     def waiting(self) -> bool:
         """Whether a query has queued events that are not matched yet."""
         if self._multi is not None and self._multi.driver.loaded:
-            return False
+            return self._multi.driver.holding
         return any(query.behind for query in self.queries)
 
     @property

@@ -21,6 +21,7 @@ from spaseq.engine.stream_clock import StreamClock
 from spaseq.kb.knowledge import Knowledge
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import EventSequence
+from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import DATE_TIME, Event
 from spaseq.rdf.limits import LimitReached
 from spaseq.results import Match
@@ -82,10 +83,17 @@ class MultiRun:
 
     # ------------------------------------------------------------------ events
 
-    def stream(self, events: EventSequence, first: int, end: int) -> MultiMatches:
+    def stream(self, events: EventSequence, first: int, end: int, *, holds: bool) -> MultiMatches:
         """An iterator that processes events as far as the requested match needs.
 
         The caller calls `count` with its progress before any other method.
+
+        Args:
+            events: The events.
+            first: The index of the first event to process.
+            end: The index after the last one.
+            holds: Whether the loop may hold events until their timestamp closes, while other
+                streams have not passed earlier instants. Their batches must not change then.
         """
         self._load()
         return MultiMatches(
@@ -101,6 +109,7 @@ class MultiRun:
             self._kb,
             self._equal,
             self._places,
+            holds,
         )
 
     def process(self, event: Event, batch: EventBatch, index: int, found: list[Match]) -> bool:
@@ -112,7 +121,7 @@ class MultiRun:
         Raises:
             LimitExceeded: if a limit is reached.
         """
-        matches = self.stream(EventSequence([batch]), index, index + 1)
+        matches = self.stream(EventSequence([batch]), index, index + 1, holds=False)
         try:
             found.extend(matches)
         except LimitReached as reached:
@@ -150,7 +159,7 @@ class MultiRun:
         if complete:
             found += query.completed(end)
         if due:
-            query.close_windows(self.driver.micros, end.domain, found)
+            query.close_windows(self.driver.closing_micros, end.domain, found)
         return self._register(query, found)
 
     # ------------------------------------------------------------------ state
@@ -186,6 +195,11 @@ class MultiRun:
             query.delivered = {iri: known.get(iri, 0) for iri in query.plan.streams}
             query.ordinal = min(query.delivered.values())
             query.opened = self.driver.is_open(number)
+            query.queued = {}
+            for batch, index in self.driver.held_by(number):
+                event = EncodedEvent(batch, index)
+                query.queued.setdefault(event.ordinal, []).append(event)
+            query.behind = sum(map(len, query.queued.values()))
 
     def unload(self) -> None:
         """Let other code process events, until the next call of `stream`."""

@@ -95,9 +95,20 @@ cdef class NativeStep:
         if matcher.match_single_triple(self.batch, self.index):
             self.core.feed_row(&reader.audience, matcher.result.cells, matcher.columns)
         return 0
-    cdef int _read_lone(
+    cdef inline int _read_lone(
         self, Dispatch dispatch, uint32_t index, uint32_t file, uint64_t readers
-    ) except -1 nogil
+    ) except -1 nogil:
+        """Feed the rows of an event of one triple, for readers that `are_lone`."""
+        cdef Reader* reader
+        self.index = index
+        self.core.begin_event(self.batch, index, self.stream, file)
+        while readers:
+            reader = dispatch.here.first + lowest_bit(readers)
+            reader.read += 1
+            self.feed_lone(reader, <NativeMatcher>reader.matcher)
+            readers &= readers - 1
+        dispatch.unsettled[0] += 1
+        return 0
     cdef int _feed_rows(self, const Reader* reader, NativeMatcher matcher) except -1 nogil
     cdef bint is_current(self, EventBatch batch) noexcept nogil
     cpdef uint32_t run(

@@ -452,21 +452,6 @@ cdef class NativeStep:
                 self.core.feed_row(&reader.audience, row, matcher.columns)
         return 0
 
-    cdef int _read_lone(
-        self, Dispatch dispatch, uint32_t index, uint32_t file, uint64_t readers
-    ) except -1 nogil:
-        """Feed the rows of an event of one triple, for readers that `are_lone`."""
-        cdef Reader* reader
-        self.index = index
-        self.core.begin_event(self.batch, index, self.stream, file)
-        while readers:
-            reader = dispatch.here.first + lowest_bit(readers)
-            reader.read += 1
-            self.feed_lone(reader, <NativeMatcher>reader.matcher)
-            readers &= readers - 1
-        dispatch.unsettled[0] += 1
-        return 0
-
     cdef int come(self, int64_t position) except -1 nogil:
         """Count one event, for a window of events; `position` is its number in the run."""
         self.had += 1

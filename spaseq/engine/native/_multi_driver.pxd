@@ -27,6 +27,7 @@ cdef enum Ready:
 
 cdef enum:
     NO_STREAM = 0xFFFFFFFF
+    MOST_GROUPS = 64    # of a set of groups
 
 # One query.
 cdef struct Member:
@@ -49,7 +50,7 @@ cdef struct StreamGroup:
     uint32_t first      # its streams are group_streams[first:end]
     uint32_t end
     uint32_t certain    # all its streams have passed the instants before this ordinal
-    bint rises          # by the present event
+    uint32_t held       # events that wait for its streams
 
 # A matcher that several queries have.
 cdef struct SharedMatcher:
@@ -69,6 +70,15 @@ cdef struct StreamState:
     uint32_t next       # the ordinal of its next event at that time
     bint begun
     uint64_t events
+
+# An event that waits until other streams have passed earlier instants.
+cdef struct Held:
+    PyObject* batch
+    uint32_t index
+    uint32_t stream
+    uint32_t file
+    uint32_t ordinal
+    uint64_t groups     # it waits for their streams
 
 cdef struct Deadline:
     int64_t micros
@@ -102,6 +112,14 @@ cdef class MultiDriver:
     cdef bint plural                # some query reads several streams
     cdef uint32_t* opened           # queries that have, or had, an open instant
     cdef uint32_t opened_count
+    cdef list held_batches          # of the held events
+    cdef Held* held                 # by ordinal
+    cdef uint32_t held_count, held_room
+    cdef bint holds                 # events may be held
+    cdef readonly bint in_closing   # timestamps are being closed: `run` continues with that
+    cdef uint32_t closing           # the query that closes its timestamp; `query_count`: none
+    cdef uint32_t held_at           # its next held event
+    cdef readonly int64_t closing_micros    # timestamps before this one close, or have closed
     cdef uint32_t* touched
     cdef uint32_t touched_count
     cdef Deadline* deadlines        # a binary heap
@@ -123,7 +141,8 @@ cdef class MultiDriver:
     cdef readonly bint loaded       # the driver has the state of the queries
 
     cpdef uint32_t run(
-        self, EventSequence events, uint32_t first, uint32_t end, int64_t position, files
+        self, EventSequence events, uint32_t first, uint32_t end, int64_t position, files,
+        bint holds,
     ) except? 0xFFFFFFFF
     cdef int _set_members(self, queries) except -1
     cdef int _set_groups(self, reads) except -1
@@ -143,14 +162,25 @@ cdef class MultiDriver:
     cdef int _event(
         self, EventBatch batch, uint32_t index, uint32_t stream, uint32_t file, int64_t position
     ) except -1 nogil
-    cdef bint _waits_for_streams(self, uint32_t stream, const EventRecord* event) noexcept nogil
+    cdef uint64_t _waits_for_streams(
+        self, uint32_t stream, const EventRecord* event
+    ) noexcept nogil
+    cdef bint _may_hold(
+        self, uint32_t stream, const EventRecord* event, uint64_t waiting
+    ) noexcept nogil
+    cdef int _hold(
+        self, EventBatch batch, uint32_t index, uint32_t stream, uint32_t file, uint64_t groups
+    ) except -1 with gil
+    cdef int _drop_held(self) except -1 with gil
     cdef uint32_t _certain(self, const StreamGroup* group) noexcept nogil
     cdef bint _pass(self, uint32_t stream) noexcept nogil
     cdef int _drop_closed(self) noexcept nogil
     cdef int _close_before(self, int64_t micros) except -1 nogil
-    cdef int _close(
-        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core,
-        int64_t before,
+    cdef bint _close(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
+    ) except -1 nogil
+    cdef bint _process_held(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
     ) except -1 nogil
     cdef int _end_instant(
         self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core

@@ -1,6 +1,7 @@
 from collections.abc import Mapping, Sequence
 
 from spaseq.engine.native._driver import NativeStep
+from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf._window_terms import WindowTerms
 
@@ -35,6 +36,19 @@ class MultiDriver:
     def unload(self) -> None: ...
     def settle(self) -> None: ...
     def is_open(self, query: int) -> bool: ...
+    @property
+    def holding(self) -> bool: ...
+    @property
+    def in_closing(self) -> bool: ...
+    @property
+    def closing_micros(self) -> int: ...
+    def held_by(self, query: int) -> list[tuple[EventBatch, int]]: ...
     def run(
-        self, events: EventSequence, first: int, end: int, position: int, files: Sequence[int]
+        self,
+        events: EventSequence,
+        first: int,
+        end: int,
+        position: int,
+        files: Sequence[int],
+        holds: bool,
     ) -> int: ...

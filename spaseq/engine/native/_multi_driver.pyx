@@ -9,8 +9,9 @@ windows of waiting matches close. Queries whose state changes with every event (
 windows that count events, lazy joins, entailment) process every event of their streams.
 
 Simultaneous events of several streams belong to one instant. A query closes an instant when all its
-streams have passed it, or with its timestamp. `_event` refuses an event that has to wait for
-earlier instants of other streams; the run processes it in Python.
+streams have passed it, or with its timestamp. An event that has to wait for earlier instants of
+other streams is held until the timestamp closes. If these instants arrive late after all, `_event`
+refuses them, and the run processes them in Python.
 
 Invariants: before an event is processed, all timestamps before its own are closed; the index lists
 exactly the readers that some partial match waits for. Cost of an event: see `_query_index`, plus
@@ -67,6 +68,7 @@ cdef class MultiDriver:
         self.stream_count = <uint32_t>len(self.streams)
         self.window, self.counted = window, counted
         self.domain, self.micros = -1, INT64_MIN
+        self.held_batches = []
         self._set_members(queries)
         self.derives = (<NativeStep>self.steps[0]).graph.deriver is not None
         self._set_groups([reads for _, reads, _ in queries])
@@ -87,6 +89,7 @@ cdef class MultiDriver:
         mem_free(self.group_reads)
         mem_free(self.opened)
         mem_free(self.touched)
+        mem_free(self.held)
         mem_free(self.deadlines)
         mem_free(self.ready)
         mem_free(self.ready_flags)
@@ -267,6 +270,8 @@ cdef class MultiDriver:
             state = &self.states[<uint32_t>self.streams[iri]]
             state.begun, state.micros, state.next = True, micros, ordinal
         self.opened_count = self.deadline_count = self.ready_count = 0
+        self.in_closing, self.closing = False, self.query_count
+        self._drop_held()
         for i in range(self.group_count):
             self.groups[i].certain = self._certain(&self.groups[i])
         for i in range(self.query_count):
@@ -333,6 +338,20 @@ cdef class MultiDriver:
         shared.open += change
         return 0
 
+    def held_by(self, uint32_t query):
+        """The events that a query has to process when its timestamp closes: (batch, index)."""
+        cdef uint32_t i
+        return [
+            (<EventBatch>self.held[i].batch, self.held[i].index)
+            for i in range(self.held_count)
+            if self.held[i].groups >> self.members[query].group & 1
+        ]
+
+    @property
+    def holding(self):
+        """Whether events are held."""
+        return self.held_count > 0
+
     def is_open(self, uint32_t query):
         """Whether an instant of a query is open."""
         return bool(self.members[query].opened)
@@ -351,7 +370,8 @@ cdef class MultiDriver:
     # ---------------------------------------------------------------- a sequence of events
 
     cpdef uint32_t run(
-        self, EventSequence events, uint32_t first, uint32_t end, int64_t position, files
+        self, EventSequence events, uint32_t first, uint32_t end, int64_t position, files,
+        bint holds,
     ) except? 0xFFFFFFFF:
         """Process events of a sequence.
 
@@ -364,9 +384,11 @@ cdef class MultiDriver:
             first, end: The events to process.
             position: The number of earlier events of the run.
             files: Per batch of the sequence, the number of its file.
+            holds: Whether events may be held; their batches must not change.
 
         Returns:
-            The index of the next event.
+            The index of the next event. If `in_closing` is set, the caller takes the matches and
+            calls again at once, since timestamps have closed only in part.
         """
         cdef uint32_t i, index, query
         cdef Member* member
@@ -391,6 +413,9 @@ cdef class MultiDriver:
             )
         self.ready_count = 0
         self.reached = first
+        self.holds = holds and not self.counted and self.group_count <= MOST_GROUPS
+        for batch in self.held_batches:
+            (<EventBatch>batch).refit()
         try:
             if end - first <= 1:
                 return self._run(events, first, end, position)
@@ -420,6 +445,8 @@ cdef class MultiDriver:
         self.touched_count = 0
         for i in range(<uint32_t>len(events.batches)):
             (<EventBatch>events.batch_at[i]).window = NULL
+        for batch in self.held_batches:
+            (<EventBatch>batch).window = NULL
         return 0
 
     cdef uint32_t _run(
@@ -453,9 +480,9 @@ cdef class MultiDriver:
         cdef const EventRecord* event = &batch.events[index]
         cdef StreamState* state = &self.states[stream]
         cdef Member* member
-        cdef uint64_t present
+        cdef uint64_t present, waiting = 0
         cdef uint32_t query, word = 0, expected = 0
-        cdef bint rises
+        cdef bint rises, resumed
         if <int>event.domain != self.domain:
             if self.domain >= 0:
                 return Outcome.REFUSED
@@ -466,11 +493,17 @@ cdef class MultiDriver:
             expected = state.next
         if event.ordinal != expected and not (self.gaps and event.ordinal > expected):
             return Outcome.REFUSED
-        if event.ordinal and self.plural and self._waits_for_streams(stream, event):
+        if self.plural and event.ordinal:
+            waiting = self._waits_for_streams(stream, event)
+        if (waiting or self.held_count) and event.micros == self.micros and (
+            not self._may_hold(stream, event, waiting)
+        ):
             return Outcome.REFUSED
         if event.micros > self.micros:
+            resumed = self.in_closing
             self._close_before(event.micros)
-            if self.ready_count:
+            # The matches of closed timestamps are taken apart from those of the event.
+            if self.ready_count or resumed:
                 return Outcome.CLOSED
         self.begun = True
         self.window.advance_to(position if self.counted else event.micros)
@@ -479,12 +512,16 @@ cdef class MultiDriver:
         present = mark_event(self.index, stream, batch, event)
         if self.derives:
             present = ANY
+        if waiting:
+            self._hold(batch, index, stream, file, waiting)
         rises = self._pass(stream)
         while True:
             query = next_marked(self.index, &word)
             if query == self.query_count:
                 break
             member = &self.members[query]
+            if waiting >> member.group & 1:
+                continue
             self.failing = query
             self._process(
                 query, <NativeStep>member.step, <Dispatch>member.dispatch,
@@ -494,9 +531,12 @@ cdef class MultiDriver:
             self._drop_closed()
         return Outcome.COMPLETED if self.ready_count else Outcome.PROCESSED
 
-    cdef bint _waits_for_streams(self, uint32_t stream, const EventRecord* event) noexcept nogil:
-        """Whether an event has to wait until other streams of a query have passed its instants."""
+    cdef uint64_t _waits_for_streams(
+        self, uint32_t stream, const EventRecord* event
+    ) noexcept nogil:
+        """The groups of streams that have not passed the instants before an event; all if many."""
         cdef uint32_t i, j
+        cdef uint64_t waiting = 0
         cdef const StreamGroup* group
         cdef const StreamState* other
         for i in range(self.group_count):
@@ -508,8 +548,57 @@ cdef class MultiDriver:
                 if self.group_streams[j] != stream and not (
                     other.begun and other.micros == event.micros and other.next >= event.ordinal
                 ):
-                    return True
-        return False
+                    if i >= MOST_GROUPS:
+                        return ~<uint64_t>0
+                    waiting |= <uint64_t>1 << i
+        return waiting
+
+    cdef bint _may_hold(
+        self, uint32_t stream, const EventRecord* event, uint64_t waiting
+    ) noexcept nogil:
+        """Whether held events remain in order if an event of their timestamp is processed now."""
+        cdef uint32_t i
+        if waiting and (not self.holds or (
+            self.held_count and self.held[self.held_count - 1].ordinal > event.ordinal
+        )):
+            return False
+        for i in range(self.group_count):
+            if self.groups[i].held and not waiting >> i & 1 and (
+                self.group_reads[i * <size_t>self.stream_count + stream]
+            ):
+                return False  # the event may release some of them
+        return True
+
+    cdef int _hold(
+        self, EventBatch batch, uint32_t index, uint32_t stream, uint32_t file, uint64_t groups
+    ) except -1 with gil:
+        """Hold an event for some groups until its timestamp closes."""
+        cdef uint32_t i
+        if self.held_count == self.held_room:
+            self.held_room = 2 * self.held_room + 16
+            self.held = <Held*>mem_grow(
+                self.held, self.held_room, sizeof(Held), b"events that wait for other streams"
+            )
+        if not self.held_batches or self.held_batches[-1] is not batch:
+            self.held_batches.append(batch)
+        self.held[self.held_count] = Held(
+            <PyObject*>batch, index, stream, file, batch.events[index].ordinal, groups
+        )
+        self.held_count += 1
+        for i in range(min(self.group_count, <uint32_t>MOST_GROUPS)):
+            self.groups[i].held += groups >> i & 1
+        return 0
+
+    cdef int _drop_held(self) except -1 with gil:
+        """Forget the held events."""
+        cdef uint32_t i
+        for batch in self.held_batches:
+            (<EventBatch>batch).window = NULL
+        self.held_batches.clear()
+        self.held_count = 0
+        for i in range(self.group_count):
+            self.groups[i].held = 0
+        return 0
 
     cdef uint32_t _certain(self, const StreamGroup* group) noexcept nogil:
         """The ordinal before which all streams of a group have passed the current instants."""
@@ -557,43 +646,94 @@ cdef class MultiDriver:
         return 0
 
     cdef int _close_before(self, int64_t micros) except -1 nogil:
-        """Close all timestamps before a time: instants, and windows of waiting matches."""
-        cdef uint32_t i, query, word = 0
+        """Close all timestamps before a time: instants, held events, windows of waiting matches.
+
+        If it returns with `in_closing` set, the matches of the ready queries must be taken before
+        it continues.
+        """
+        cdef uint32_t i, word = 0
         cdef Member* member
-        for i in range(self.opened_count):
-            self.index.mark(self.opened[i])
-        self.opened_count = 0
-        while self.deadline_count and self.deadlines[0].micros <= micros:
-            self.index.mark(self._pop_deadline())
-        self.micros = micros
+        if not self.in_closing:
+            for i in range(self.opened_count):
+                self.index.mark(self.opened[i])
+            self.opened_count = 0
+            while self.deadline_count and self.deadlines[0].micros <= micros:
+                self.index.mark(self._pop_deadline())
+            if self.held_count:
+                for i in range(self.query_count):
+                    if self.groups[self.members[i].group].held:
+                        self.index.mark(i)
+            self.in_closing, self.closing_micros = True, micros
+            self.closing = self.query_count
+        while True:
+            if self.closing == self.query_count:
+                self.closing = next_marked(self.index, &word)
+                self.held_at = 0
+            if self.closing == self.query_count:
+                break
+            self.failing = self.closing
+            member = &self.members[self.closing]
+            if not self._close(
+                self.closing, <NativeStep>member.step, <Dispatch>member.dispatch,
+                <AutomatonCore>member.core,
+            ):
+                return 0
+            self.closing = self.query_count
+        self.in_closing, self.micros = False, micros
+        if self.held_count:
+            self._drop_held()
         for i in range(self.group_count):
             self.groups[i].certain = 0
-        while True:
-            query = next_marked(self.index, &word)
-            if query == self.query_count:
-                return 0
-            self.failing = query
-            member = &self.members[query]
-            self._close(
-                query, <NativeStep>member.step, <Dispatch>member.dispatch,
-                <AutomatonCore>member.core, micros,
-            )
+        return 0
 
-    cdef int _close(
-        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core,
-        int64_t before,
+    cdef bint _close(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
     ) except -1 nogil:
-        """Close the open instant of a query; it is ready if it has matches of closed windows."""
+        """Close the timestamp of a query; it is ready if it has matches.
+
+        Returns False if the matches must be taken before the timestamp has closed.
+        """
         cdef uint8_t flags = 0
+        if self.held_count and not self._process_held(query, step, dispatch, core):
+            return False
         if self.members[query].opened:
             self._end_instant(query, step, dispatch, core)
             if core.instant.accepted_count:
                 flags |= Ready.COMPLETE
-        if core.window.awaited_count and core.window.closes(before):
+        if core.window.awaited_count and core.window.closes(self.closing_micros):
             flags |= Ready.DUE
         if flags:
-            return self._make_ready(query, flags)
-        return self._schedule(query, core)
+            self._make_ready(query, flags)
+        else:
+            self._schedule(query, core)
+        return True
+
+    cdef bint _process_held(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
+    ) except -1 nogil:
+        """Process the held events of a query, up to one that completes matches; False if so."""
+        cdef Member* member = &self.members[query]
+        cdef const Held* held
+        cdef uint32_t ready = self.ready_count
+        while self.held_at < self.held_count:
+            held = &self.held[self.held_at]
+            if not held.groups >> member.group & 1:
+                self.held_at += 1
+                continue
+            if member.opened and member.ordinal != held.ordinal:
+                self._end_instant(query, step, dispatch, core)
+                if core.instant.accepted_count:
+                    self._make_ready(query, Ready.COMPLETE)
+                    return False
+            self.held_at += 1
+            self._process(
+                query, step, dispatch, core, <EventBatch>held.batch, held.index, held.stream,
+                held.file, ANY,
+            )
+            self.opened_count = 0
+            if self.ready_count > ready:
+                return False
+        return True
 
     cdef int _end_instant(
         self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core

@@ -33,6 +33,7 @@ cdef class MultiMatches:
         kb: the knowledge base.
         equal: query → (place among all queries, name) of the queries that equal it.
         places: per query, its place among all queries, those equal to others included.
+        holds: whether events may be held until their timestamp closes.
     """
 
     cdef MultiDriver driver
@@ -46,6 +47,7 @@ cdef class MultiMatches:
     cdef object kb
     cdef dict equal
     cdef list places
+    cdef bint holds
     cdef readonly uint32_t after
     cdef list found             # per ready query, its Matches or its list of matches
     cdef list queries           # the number of each of these queries
@@ -58,14 +60,14 @@ cdef class MultiMatches:
     def __cinit__(
         self, MultiDriver driver not None, collect, list makers not None, list skips not None,
         EventSequence events not None, uint32_t first, uint32_t end, int64_t position,
-        list files not None, kb, dict equal not None, list places not None,
+        list files not None, kb, dict equal not None, list places not None, bint holds,
     ):
         self.driver = driver
         self.collect = collect
         self.makers, self.skips = makers, skips
         self.events, self.first, self.after, self.end = events, first, first, end
         self.position, self.files, self.kb = position, files, kb
-        self.equal, self.places = equal, places
+        self.equal, self.places, self.holds = equal, places, holds
         self.found, self.queries = [], []
 
     def overtake(self):
@@ -118,16 +120,24 @@ cdef class MultiMatches:
         self.queries.clear()
         self.at = self.place = 0
         self.failed = True
-        try:
-            self.after = self.driver.run(
-                self.events, before, self.end, self.position + before - self.first, self.files
-            )
-        except BaseException as error:
-            self.after = self.driver.reached
-            self.error, self.failing = error, self.driver.failing
-        self._collect()
+        while True:
+            try:
+                self.after = self.driver.run(
+                    self.events, before, self.end, self.position + before - self.first,
+                    self.files, self.holds,
+                )
+            except BaseException as error:
+                self.after = self.driver.reached
+                self.error, self.failing = error, self.driver.failing
+            self._collect()
+            if self.error is not None or not self.driver.in_closing:
+                break
+            # Timestamps have closed only in part, and their matches have been taken.
+            before = self.after
+        if self.equal:
+            self._add_copies()
         self.failed = False
-        if self.driver.ready_count == 0:
+        if not self.found:
             self.ended = True
         return 0
 
@@ -135,7 +145,6 @@ cdef class MultiMatches:
         """Collect the matches of the ready queries, up to the first that fails."""
         cdef uint32_t i, query
         cdef int flags
-        cdef list order = [], copied = []
         for i in range(self.driver.ready_count):
             query, flags = self.driver.ready[i], self.driver.ready_flags[i]
             try:
@@ -148,32 +157,38 @@ cdef class MultiMatches:
                         query, bool(flags & Ready.COMPLETE), bool(flags & Ready.DUE), self.events,
                         self.after if self.after > self.first else 0,
                     )
-                if query in self.equal:
+                if self.driver.in_closing or query in self.equal:
                     some = list(some)
             except BaseException as error:
                 self.error, self.failing = error, query
-                break
-            if not self.equal:
-                self.found.append(some)
-                self.queries.append(query)
-                continue
-            order.append((self.places[query], query, some))
-        if len(order) == 1 and self.error is None:
-            _, query, some = order[0]
-            for _, name in self.equal.get(query, ()):
-                add_copies(<list>some, name, copied)
-            self.found += [some, copied]
-            self.queries += [query, query]
-            return 0
-        for _, query, some in order[:]:
-            for place, name in self.equal.get(query, ()):
-                order.append((place, query, copies(<list>some, name)))
-        return self._sort(order)
+                return 0
+            self.found.append(some)
+            self.queries.append(query)
+        return 0
 
-    cdef int _sort(self, list order) except -1:
-        """Put matches of equal queries in the order of all queries, up to one that has failed."""
-        for place, query, some in sorted(order, key=itemgetter(0)):
-            if self.error is None or place < self.places[self.failing]:
+    cdef int _add_copies(self) except -1:
+        """Add the matches of equal queries, in the order of all queries.
+
+        Those of queries after one that has failed are dropped.
+        """
+        cdef uint32_t i, query
+        cdef list order = [], copied = []
+        if len(self.found) == 1 and self.error is None:
+            for _, name in self.equal.get(self.queries[0], ()):
+                add_copies(<list>self.found[0], name, copied)
+            self.found.append(copied)
+            self.queries.append(self.queries[0])
+            return 0
+        for i in range(<uint32_t>len(self.found)):
+            query = self.queries[i]
+            order.append((self.places[query], query, self.found[i]))
+            for place, name in self.equal.get(query, ()):
+                order.append((place, query, copies(<list>self.found[i], name)))
+        order.sort(key=itemgetter(0))
+        self.found.clear()
+        self.queries.clear()
+        for place, number, some in order:
+            if self.error is None or place <= self.places[self.failing]:
                 self.found.append(some)
-                self.queries.append(query)
+                self.queries.append(number)
         return 0

@@ -330,6 +330,49 @@ def test_simultaneous_events_of_two_streams_are_one_instant() -> None:
     assert loop.driver.touches == 6
 
 
+def test_events_that_wait_for_another_stream_are_held_until_their_timestamp_closes() -> None:
+    """Some timestamps have several events of one stream and few or none of the other."""
+    gpms = "DEFINE GPM A ON s, r { ?k :a ?x } DEFINE GPM B ON s, r { ?k :b ?y }"
+    streams = "FROM STREAM s :s FROM STREAM r :r"
+    texts = [
+        text("SEQ(A ; B)", gpms, streams=streams),
+        text("SEQ(A ; !B)", gpms, streams=streams),
+        text("SEQ(A : B)", gpms, clauses="WITHIN 10 SECONDS EMIT MAX", streams=streams),
+        text("SEQ(A ; B)"),
+    ]
+    chance = random.Random(1)
+    events: dict[str, list[Event]] = {S: [], R: []}
+    for time in range(60):
+        for stream in (S, R):
+            for ordinal in range(chance.choice((0, 1, 1, 2, 4))):
+                one = event(time * SECOND, chance.choice("abx"), f"k{chance.randrange(3)}", time)
+                events[stream].append(replace(one, stream=stream, ordinal=ordinal))
+    program = spaseq.compile(texts)
+    run, other = program.start(), program.start()
+    other.evaluation.multi = lambda: None  # type: ignore[method-assign]
+    batches = [[encoded(run, events[stream])] for stream in (S, R)]
+    found: list[Match] = []
+    for sequence in merged_batches(batches):
+        found += run.push_batch(sequence)
+        loop = run.evaluation.multi()
+        assert loop is not None
+        assert loop.driver.loaded
+    merged = sorted(events[S] + events[R], key=lambda each: (each.instant, each.stream == R))
+    wanted = list(other.push_batch(merged))
+    assert listed(found) == listed(wanted)
+    assert len(found) > 50
+    again = program.resume(run.save())
+    assert listed(again.finish()) == listed(run.finish()) == listed(other.finish())
+
+
+def test_an_event_that_arrives_late_within_its_timestamp_releases_held_ones() -> None:
+    gpms = "DEFINE GPM A ON s, r { ?k :a ?x } DEFINE GPM B ON s, r { ?k :b ?y }"
+    run = program("SEQ(A ; B)", gpms, streams="FROM STREAM s :s FROM STREAM r :r").start()
+    some = [event(SECOND, letter, "k", 1, n) for n, letter in enumerate("xb")]
+    assert list(run.push_batch(EventSequence([encoded(run, some)]))) == []
+    assert shown(run.push_batch([replace(event(SECOND, "a", "k"), stream=R)])) == ["A@1 B@1"]
+
+
 def test_a_sequence_says_where_its_events_are() -> None:
     run = program().start()
     one = encoded(run, [event(t * SECOND, "a", "k") for t in (1, 3)])
