@@ -246,6 +246,8 @@ class Document:
                     front, torn, behind = found
                     front = front.removeprefix(preamble)
                     opened, closed = front.rfind(b"{"), front.rfind(b"}")
+                    # Or the block that the preamble opens was opened on one of these lines.
+                    in_graph |= line - front.count(b"\n") <= self._opened < line
                     in_block = in_graph if opened == closed else opened > closed
                     self._in_block = in_block and b"{" not in torn and line != self._opened
                     return behind

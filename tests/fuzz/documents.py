@@ -33,7 +33,7 @@ from spaseq.rdf._relevance import Relevance
 
 PROV = "http://www.w3.org/ns/prov#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
-_ADJACENT = re.compile(rb"\.@?message", re.IGNORECASE)
+_ADJACENT = re.compile(rb"[.{]@?message", re.IGNORECASE)
 _BRACES = re.compile(rb"#[^\n]*[{}]")
 _PLACE = re.compile(
     r":\d+\b(?=: )|\bline \d+|, which began at (?:line )?\S+|, column \d+|  \S+:\d+;"
@@ -222,11 +222,14 @@ def check(folder: Path, name: str, data: bytes, way: dict[str, object], block: i
     finally:
         spaseq.io.lines._FILE_BLOCK = usual
     if _ADJACENT.search(data):
-        return model  # the plain reader wants space before a delimiter
+        # The plain reader wants space before a delimiter, or words the error otherwise.
+        return model
     is_long = b'"""' in data or b"'''" in data
-    if (is_long or _BRACES.search(data)) and way.get("on_error") == "skip" and model.log:
+    is_torn = b"{" in data and any(": not TriG" in line for line in model.log)
+    is_torn |= _BRACES.search(data) is not None
+    if (is_long or is_torn) and way.get("on_error") == "skip" and model.log:
         # The plain reader recovers from an error at another line if a string of several lines is
-        # beside it, or a brace in a comment before it.
+        # beside it, or a brace before it.
         assert read.log
         assert _PLACE.sub("", read.log[0]) == _PLACE.sub("", model.log[0])
         return model
