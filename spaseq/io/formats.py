@@ -11,6 +11,7 @@ without their cost, and the reader of Jelly needs a package that is optional.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TextIO, TypeAlias
@@ -42,6 +43,14 @@ class StreamSyntax:
     """What error messages count."""
     has_messages: bool = False
     """Whether every file is cut into messages; a file in another syntax announces them."""
+    begins: re.Pattern[bytes] | None = None
+    """What only files in this syntax begin with, after blanks and comments."""
+    binary: bool = False
+    """Whether `begins` is compared with the first bytes as they are."""
+    also: tuple[str, ...] = ()
+    """Syntaxes whose content does not contradict an extension of this one."""
+    writer: str | None = None
+    """The format of results that writes this syntax."""
 
 
 def _documents(
@@ -67,14 +76,45 @@ def _jelly(
 
 JELLY = RdfSyntax("jelly", "Jelly", "application/x-jelly-rdf", named_graphs=True)
 
+_IRI, _LABEL = rb"<[^<>\s]*>", rb"_:[^\s<>\"]+"
+_LITERAL = rb'"(?:[^"\\\n]|\\.)*"(?:@[\w-]+|\^\^' + _IRI + rb")?"
+_STATEMENT_LINE = re.compile(
+    rb"(?:%b|%b)[ \t]*%b[ \t]*(?:%b|%b|%b)[ \t]*" % (_IRI, _LABEL, _IRI, _IRI, _LABEL, _LITERAL)
+    + rb"(?:(?:%b|%b)[ \t]*)?\.[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z)" % (_IRI, _LABEL)
+)
+
+# The order is that in which the beginning of a file is compared with `begins`.
 STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
     known.syntax.name: known
     for known in (
-        StreamSyntax(N_QUADS, None),
-        StreamSyntax(N_TRIPLES, None),
-        StreamSyntax(TRIG, _documents),
-        StreamSyntax(TURTLE, _documents),
-        StreamSyntax(JELLY, _jelly, "frame", has_messages=True),
+        StreamSyntax(
+            N_QUADS,
+            None,
+            begins=_STATEMENT_LINE,
+            also=("nt",),
+            writer="nquads",
+        ),
+        StreamSyntax(N_TRIPLES, None, also=("nq",)),
+        StreamSyntax(
+            TRIG,
+            _documents,
+            begins=re.compile(rb"@?(?:prefix|base)\b", re.IGNORECASE),
+            also=("nq", "nt", "ttl"),
+            writer="trig",
+        ),
+        StreamSyntax(TURTLE, _documents, also=("nq", "nt", "trig")),
+        StreamSyntax(
+            JELLY,
+            _jelly,
+            "frame",
+            has_messages=True,
+            # A frame whose first row is the options, which name a physical type from 1 to 3.
+            begins=re.compile(
+                rb"(?:[\x80-\xff]{0,4}[\x01-\x7f])?(?:\x0a[\x80-\xff]{0,4}[\x01-\x7f]){2}"
+                rb"(?:\x0a[\x00-\x7f][^\x00-\x08]*)?\x10[\x01-\x03]"
+            ),
+            binary=True,
+        ),
     )
 }
 

@@ -171,9 +171,13 @@ class Troubles:
     """The last malformed line of a line-based file."""
     unit: InputUnit = "line"
     """The unit of positions in the file that is being read."""
+    note: str = ""
+    """How the syntax of the file was recognised, for messages about the syntax."""
 
     def report(self, message: str, file: str, line: int | None) -> None:
         """Raise an `InputError`; under "skip" log and count it instead."""
+        if self.note and message.startswith("not "):
+            message = f"{message}; {self.note}"
         error = InputError(message, file, line, self.unit)
         if self.on_error == "stop":
             raise error

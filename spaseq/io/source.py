@@ -17,17 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from spaseq.errors import InputError
-from spaseq.io.formats import StreamSyntax, stream_syntax
+from spaseq.io.formats import StreamSyntax
 from spaseq.io.framing_errors import Questions
-from spaseq.io.lines import (
-    STDIN,
-    Lines,
-    Piece,
-    announces_messages,
-    normalised,
-    syntax_of,
-    syntax_of_content,
-)
+from spaseq.io.lines import STDIN, Lines, Piece, announces_messages, normalised
 from spaseq.io.native._framing import EventReader, Minter
 from spaseq.io.native._nquads import LineReader
 from spaseq.io.read_options import (
@@ -38,6 +30,7 @@ from spaseq.io.read_options import (
     Troubles,
     log_warning,
 )
+from spaseq.io.recognition import recognised
 from spaseq.io.statements import block_statements
 from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
@@ -135,10 +128,11 @@ class _Reading:
         """The events of all files, in the order they are read."""
         named = self._options.syntax
         for path in self._source.files:
-            syntax = syntax_of(path) if named is None else stream_syntax(named)
             file = self._source.lines = self._source.open_lines(path)
             try:
-                yield from self._file_batches(file, syntax or syntax_of_content(file.head()))
+                known = recognised(file, path, named)
+                self._troubles.note = known.note
+                yield from self._file_batches(file, known.syntax)
             finally:
                 file.close()
 

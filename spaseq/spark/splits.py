@@ -73,8 +73,8 @@ def stretch(start: int, end: int | None) -> Callable[[str], Lines]:
 
 
 def is_divisible(path: str, syntax: RdfSyntax, options: ReadOptions) -> bool:
-    """Whether the events of a file can be found from its middle: graphs in plain N-Quads."""
-    if syntax != N_QUADS or path.lower().endswith(".gz") or options.lateness is not None:
+    """Whether the events of a plain file can be found from its middle: graphs in N-Quads."""
+    if syntax != N_QUADS or options.lateness is not None:
         return False
     if options.framing.kind == "auto":
         lines = Lines(path)

@@ -209,7 +209,7 @@ def test_output_onto_an_input_is_refused(shell: Shell, tmp_path: Path) -> None:
         (["q.rq", "--stream", "s=."], ".: is a folder"),
         (["q.rq", "--stream", "s=s.nq", "--stream", f"{S}=s.nq"], "s.nq is given twice"),
         (["q.rq", "--stream", "s=-", "--stream", "s=-"], "- is given twice"),
-        (["q.rq", "--stream", "s=q.rq"], "known are .nq, .nt, .trig, .ttl"),
+        (["q.rq", "--stream", "s=q.rq"], "by its content, the file was taken for TriG"),
         (["none.rq", "--stream", "s=s.nq"], "the query none.rq cannot be read: No such file"),
         (["latin.rq", "--stream", "s=s.nq"], "the query latin.rq is not UTF-8"),
         (["q.rq", "--stream", "s=s.nq", "--events", "triples:0"], "triples:N"),

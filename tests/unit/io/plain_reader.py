@@ -17,10 +17,11 @@ from typing import TypeAlias, cast
 import pyoxigraph as ox
 
 from spaseq.errors import EventError, InputError
-from spaseq.io.formats import StreamSyntax, stream_syntax
-from spaseq.io.lines import Lines, announces_messages, syntax_of, syntax_of_content
+from spaseq.io.formats import StreamSyntax
+from spaseq.io.lines import Lines, announces_messages
 from spaseq.io.messages import message_statements
 from spaseq.io.read_options import GENERATED_AT, Counters, Malformed, ReadOptions, Troubles
+from spaseq.io.recognition import recognised
 from spaseq.io.source import Source
 from spaseq.io.statements import (
     RawFact,
@@ -314,11 +315,11 @@ class _Reading:
         place = 0
         for path in self._source.files:
             said = self._options.syntax
-            syntax = syntax_of(path) if said is None else stream_syntax(said)
             self._file = self._source.lines = Lines(path)
+            known = recognised(self._file, path, said)
             self._closed.start_file()
             try:
-                for raw in self._raw_events(syntax or syntax_of_content(self._file.head())):
+                for raw in self._raw_events(known.syntax):
                     stamp = self._stamp(raw, place)
                     place += 1
                     if stamp is not None and self._is_usable(raw, stamp):

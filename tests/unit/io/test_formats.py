@@ -41,9 +41,11 @@ def test_an_unknown_name_lists_the_known(use: Callable[[], object], said: str) -
 def test_entries_agree_with_the_parser(syntax: RdfSyntax) -> None:
     known = parser_format(syntax)
     assert (known.name, known.supports_datasets) == (syntax.title, syntax.named_graphs)
-    for extension in (syntax.name, *syntax.other_extensions):
-        assert ox.RdfFormat.from_extension(extension) == known
+    for extension in syntax.extensions:
+        assert ox.RdfFormat.from_extension(extension) in (known, None)
         assert syntax_of_extension(extension.upper()) == syntax
+    for media_type in syntax.media_types:
+        assert ox.RdfFormat.from_media_type(media_type) == known
 
 
 @pytest.mark.parametrize("form", ["select", "construct", "ask"])

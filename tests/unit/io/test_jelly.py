@@ -142,7 +142,9 @@ def test_compressed(tmp_path: Path) -> None:
     assert Reading(tmp_path, data, "s.jelly.gz").times == [0, 1, 2]
     path = tmp_path / "torn.jelly.gz"
     path.write_bytes(gzip.compress(data)[:-30])
-    with pytest.raises(InputError, match=r"torn\.jelly\.gz.*(Compressed|ended|invalid|cut)"):
+    with pytest.raises(
+        InputError, match=r"torn\.jelly\.gz: cannot be read on: the gzip data ends before"
+    ):
         list(Source(STREAM, [str(path)]))
 
 
@@ -287,7 +289,7 @@ def test_a_pipe_gives_events_as_they_are_written(tmp_path: Path) -> None:
 
 
 def read_torn(tmp_path: Path, data: bytes, **given: object) -> Reading:
-    return Reading(tmp_path, data, "s.jelly", **given)  # type: ignore[arg-type]
+    return Reading(tmp_path, data, "s.jelly", syntax="jelly", **given)  # type: ignore[arg-type]
 
 
 def test_a_file_that_breaks_off_anywhere(tmp_path: Path) -> None:
