@@ -63,6 +63,18 @@ def test_read_nquads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row.endswith("4,000      500") for row in rows)
 
 
+def test_read_compressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [sys.executable, str(MICRO / "read_compressed.py"), "--quads", "800", "--repeats", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.startswith("800 quads in 100 events")
+    assert result.stdout.count("lines / decompressor") == 4
+
+
 def test_match_events(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(MICRO))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

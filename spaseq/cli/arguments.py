@@ -139,6 +139,22 @@ def kb_files(given: Iterable[str], program: Program) -> dict[str, str]:
     return files
 
 
+def context_files(given: Iterable[str]) -> dict[str, str]:
+    """URL → the file of the context; "" for a file that is given without a URL."""
+    files: dict[str, str] = {}
+    for argument in given:
+        url, path = "", argument
+        if _URL.match(argument):
+            url, path = _pair(argument, (), "--context", "[URL=]FILE")
+        if url in files:
+            what = f"the context {url}" if url else "a context without a URL"
+            raise click.UsageError(f"--context {argument}: {what} is given twice")
+        if not os.path.isfile(path):
+            raise click.UsageError(f"{path}: {_why_not(path)} (named by --context)")
+        files[url] = path
+    return files
+
+
 def check_output(path: str, inputs: Iterable[str]) -> None:
     """Refuse an output file that is one of the input files, also by another name."""
     try:

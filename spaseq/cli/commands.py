@@ -110,7 +110,15 @@ class RunOptions:
 @click.option(
     "--input-format",
     type=click.Choice(tuple(STREAM_SYNTAXES)),
-    help="The syntax of all streams; default: by file extension.",
+    help="The syntax of all streams; default: by content, then by file extension.",
+)
+@click.option(
+    "--context",
+    "contexts",
+    multiple=True,
+    metavar="[URL=]FILE",
+    help="A file that replaces the remote JSON-LD context at a URL, or every one without its own "
+    "file. Contexts are never fetched.",
 )
 @click.option(
     "--bind",
@@ -243,6 +251,7 @@ def read_options(
     time_unit: str,
     time_precision: str,
     input_format: str | None,
+    contexts: Sequence[str],
     on_error: str,
     lateness: str | None,
 ) -> ReadOptions:
@@ -271,6 +280,7 @@ def read_options(
         on_error=on_error,  # type: ignore[arg-type]
         lateness=late,
         syntax=input_format,
+        contexts=arguments.context_files(contexts),
     )
 
 

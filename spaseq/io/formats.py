@@ -17,7 +17,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TextIO, TypeAlias
 
 from spaseq.errors import InputError, InputUnit, SpaseqError
-from spaseq.rdf.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, RdfSyntax, entry, one_of
+from spaseq.rdf.formats import (
+    JSON_LD,
+    N3,
+    N_QUADS,
+    N_TRIPLES,
+    RDF_XML,
+    TRIG,
+    TURTLE,
+    RdfSyntax,
+    entry,
+    one_of,
+)
 
 if TYPE_CHECKING:
     from spaseq.io.lines import Lines
@@ -74,6 +85,47 @@ def _jelly(
     return jelly_statements(file, troubles, messages)
 
 
+def _rdf_xml(
+    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
+) -> Iterator[Statement]:
+    from spaseq.io.rdf_xml import rdf_xml_statements
+
+    return rdf_xml_statements(file, troubles)
+
+
+def _json_ld(
+    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
+) -> Iterator[Statement]:
+    from spaseq.io.json_ld import json_ld_statements
+
+    return json_ld_statements(file, troubles)
+
+
+def _json_ld_lines(
+    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
+) -> Iterator[Statement]:
+    from spaseq.io.json_ld import json_ld_lines
+
+    return json_ld_lines(file, troubles, messages)
+
+
+def _ngsi_ld(
+    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
+) -> Iterator[Statement]:
+    from spaseq.io.json_ld import ngsi_ld_statements
+
+    return ngsi_ld_statements(file, troubles, messages)
+
+
+NDJSON_LD = RdfSyntax(
+    "ndjsonld",
+    "NDJSON-LD",
+    "application/x-ndjson",
+    named_graphs=True,
+    other_extensions=("ndjson", "jsonl"),
+    other_media_types=("application/jsonl",),
+)
+NGSI_LD = RdfSyntax("ngsild", "NGSI-LD", "application/ld+json")
 JELLY = RdfSyntax("jelly", "Jelly", "application/x-jelly-rdf", named_graphs=True)
 
 _IRI, _LABEL = rb"<[^<>\s]*>", rb"_:[^\s<>\"]+"
@@ -103,6 +155,29 @@ STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
             writer="trig",
         ),
         StreamSyntax(TURTLE, _documents, also=("nq", "nt", "trig")),
+        StreamSyntax(N3, _documents, also=("nq", "nt", "trig", "ttl")),
+        StreamSyntax(
+            RDF_XML,
+            _rdf_xml,
+            begins=re.compile(rb"<\?xml\b|<!--|<!DOCTYPE\s+(?:\w+:)?RDF\b|<(?:\w+:)?RDF[\s>]"),
+        ),
+        StreamSyntax(
+            NGSI_LD,
+            _ngsi_ld,
+            has_messages=True,
+            begins=re.compile(
+                rb"(?:\[\s*)?\{(?=[^{]{0,999}\"(?:notifiedAt|subscriptionId)\")"
+                rb"(?=[^{]{0,999}\"type\"\s*:\s*\"Notification\")"
+            ),
+        ),
+        StreamSyntax(
+            NDJSON_LD,
+            _json_ld_lines,
+            has_messages=True,
+            begins=re.compile(rb"\{[^\n]*\}[ \t\r]*\n\s*\{"),
+            also=("jsonld",),
+        ),
+        StreamSyntax(JSON_LD, _json_ld, begins=re.compile(rb"\{\s*[\"}]|\[\s*\{")),
         StreamSyntax(
             JELLY,
             _jelly,

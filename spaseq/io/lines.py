@@ -16,10 +16,13 @@ import stat
 import sys
 from collections import deque
 from collections.abc import Iterator
-from typing import IO, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from spaseq.errors import InputError, InputUnit, SpaseqError
 from spaseq.rdf.compression import decompressed, first_bytes
+
+if TYPE_CHECKING:
+    from spaseq.io.read_options import ReadOptions
 
 STDIN = "-"
 _BLOCK = 1 << 16
@@ -68,6 +71,8 @@ class Lines:
             reason = getattr(error, "strerror", None) or error
             said = f"cannot be read: {reason}" if isinstance(error, OSError) else str(error)
             raise InputError(said, path) from error
+        self.options: ReadOptions | None = None
+        """The options of the source, for readers that need one."""
         self._ahead: list[bytes] = []
         self._split: deque[bytes] = deque()
         """Lines that one read of the file returned together."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -82,6 +82,8 @@ class ReadOptions:
         syntax: a name in `spaseq.io.formats.STREAM_SYNTAXES`, instead of the file extension.
         clock: microseconds since 1970-01-01T00:00:00Z.
         time_precision: what is done with a time finer than a microsecond.
+        contexts: files that replace remote JSON-LD contexts, by URL; "" is for every other URL and
+            for documents without a context.
 
     Raises:
         SpaseqError: for an unknown syntax.
@@ -96,6 +98,7 @@ class ReadOptions:
     syntax: str | None = None
     clock: Callable[[], int] = clock_micros
     time_precision: TimePrecision = "error"
+    contexts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.syntax is not None:

@@ -67,10 +67,12 @@ def recognised(lines: Lines, path: str, named: str | None = None) -> Recognised:
     by_name = extension_syntax(path)
     start = lines.start(START_BYTES)
     by_content = content_syntax(start, lines.is_live)
-    is_text = by_name is None or not by_name.binary
-    if by_content is None and is_text and _is_undecided(start):
+    is_text = not any(known is not None and known.binary for known in (by_name, by_content))
+    if is_text and _is_undecided(start):
         # The first statement follows a long comment, or a pipe has not been written further.
-        by_content = content_syntax(b"".join(lines.head()), lines.is_live)
+        head = b"".join(lines.head())
+        behind = b"" if lines.is_live else lines.start(START_BYTES)
+        by_content = content_syntax(head + behind, lines.is_live)
     if by_name is not None:
         agrees = by_content is None or by_content.syntax.name in (
             by_name.syntax.name,
@@ -88,6 +90,8 @@ def content_syntax(start: bytes, live: bool = False) -> StreamSyntax | None:
     `live`: the file may continue behind `start` even if that is short.
     """
     text = start[_skipped(start) :]
+    if live and text.startswith(b"{") and text.endswith(b"\n"):
+        text += b"{"  # a pipe that has been written up to the end of a line is read line by line
     for known in STREAM_SYNTAXES.values():
         if known.begins is not None and known.begins.match(start if known.binary else text):
             return known

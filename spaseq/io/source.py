@@ -130,6 +130,7 @@ class _Reading:
         for path in self._source.files:
             file = self._source.lines = self._source.open_lines(path)
             try:
+                file.options = self._options
                 known = recognised(file, path, named)
                 self._troubles.note = known.note
                 yield from self._file_batches(file, known.syntax)

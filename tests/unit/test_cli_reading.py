@@ -1,0 +1,41 @@
+"""The reading options of the command line: recognition, contexts, framings."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+from test_cli import FIRST, STREAM, Shell, shell  # noqa: F401 (a fixture)
+
+from spaseq.io.formats import STREAM_SYNTAXES
+
+
+def run(shell: Shell, name: str, *more: str) -> int:  # noqa: F811
+    return shell("run", "q.rq", "--stream", f"s={name}", *more)
+
+
+def test_a_file_is_recognised_by_its_content(shell: Shell) -> None:  # noqa: F811
+    shell.file("data", gzip.compress(STREAM.encode()))
+    assert run(shell, "data") == 0
+    assert shell.out == FIRST
+    shell.file("data.bin", b"\0\1\2")
+    assert run(shell, "data.bin") == 2
+    assert "data.bin: neither the extension nor the content tells the RDF syntax" in shell.err
+
+
+def test_contexts(shell: Shell) -> None:  # noqa: F811
+    shell.file("c.json", json.dumps({"a": "http://example.org/a", "b": "http://example.org/b"}))
+    time = "http://www.w3.org/ns/prov#generatedAtTime"
+    url = "http://example.org/c"
+    lines = [{"@context": url, "a": "1", time: 1}, {"@context": url, "b": "2", time: 2}]
+    shell.file("s.jsonl", "\n".join(map(json.dumps, lines)))
+    assert run(shell, "s.jsonl") == 2
+    assert f"its @context {url} is remote" in shell.err
+    for given in ("c.json", f"{url}=c.json"):
+        assert run(shell, "s.jsonl", "--context", given, "--format", "csv") == 0
+        assert (shell.out.split(), shell.err) == (["x,y", "1,2"], "")
+
+
+def test_the_choices_are_those_of_the_table(shell: Shell) -> None:  # noqa: F811
+    assert run(shell, "s.nq", "--input-format", "n5") == 2
+    assert all(f"'{name}'" in shell.err for name in STREAM_SYNTAXES)
