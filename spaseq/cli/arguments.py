@@ -37,13 +37,6 @@ _PREFIXES = {
 }
 
 
-_PREDICATE_PREFIXES = {
-    "prov": "http://www.w3.org/ns/prov#",
-    "sosa": "http://www.w3.org/ns/sosa/",
-    "as": "https://www.w3.org/ns/activitystreams#",
-}
-
-
 _BYTES = re.compile(r"(\d+)\s*(?:([KMGT])(?:i?B)?|B)?", re.IGNORECASE)
 
 
@@ -291,19 +284,3 @@ def _check_prefix(prefix: str, text: str, argument: str, prefixes: Mapping[str, 
         f"--bind {argument}: no query declares the prefix {prefix}: (known prefixes: {known}); "
         f"write <IRI> for an IRI, or '\"{text}\"' for a string"
     )
-
-
-def predicate_iri(text: str) -> str:
-    """The IRI of an argument: an IRI with or without angle brackets, or a prefixed name.
-
-    The prefixes are `prov:`, `sosa:` and `as:`.
-    """
-    import pyoxigraph as ox
-
-    prefix, colon, local = text.partition(":")
-    if colon and prefix in _PREDICATE_PREFIXES:
-        text = _PREDICATE_PREFIXES[prefix] + local
-    try:
-        return ox.NamedNode(text.removeprefix("<").removesuffix(">")).value
-    except ValueError as error:
-        raise click.UsageError(f"--time-predicate {text} is not an IRI") from error
