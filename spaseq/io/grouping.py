@@ -406,4 +406,4 @@ def _scoped(quad: ox.Quad, scope: str) -> ox.Quad:
         ox.BlankNode(scope + term.value) if isinstance(term, ox.BlankNode) else term
         for term in (subject, value, graph)
     ]
-    return ox.Quad(terms[0], predicate, terms[1], terms[2])  # type: ignore[arg-type]
+    return ox.Quad(terms[0], predicate, terms[1], terms[2])

@@ -42,7 +42,11 @@ Name: TypeAlias = ox.NamedNode | ox.BlankNode
 Stamp: TypeAlias = tuple[RawTerm, int]
 """A term that is said to be the time, and the line that says so."""
 
-_TOGETHER = "; the statements of a graph and its timestamp must be consecutive"
+_TOGETHER = (
+    "; the statements of a graph and its timestamp must be consecutive (--events dataset reads all "
+    "files first and collects graphs wherever they are)"
+)
+_AGAIN = " (--reuse-graph-names: a name that occurs again with a time is another event)"
 _MESSAGES_HINT = (
     '; such a file begins with VERSION "1.1-messages", or is read with --events message'
 )
@@ -173,7 +177,7 @@ class GraphFraming:
             return
         yield from self._close()
         if name in self._closed.names:
-            self._report(line, f"a timestamp of {name}{self._complete(name)}")
+            self._report(line, f"a timestamp of {name}{self._complete(name)}{_AGAIN}")
         else:
             self._open = RawEvent(line, name, [], [(value, line)])
 
@@ -209,7 +213,8 @@ class GraphFraming:
             )
         return (
             f"{text} immediately before its first quad or after its last "
-            "(--time-predicate names another one, --arrival-time uses the clock)"
+            "(--time-predicate names another one, --arrival-time uses the clock, "
+            "--events dataset collects graphs and timestamps wherever they are)"
         )
 
     def _report(self, line: int, message: str) -> None:
@@ -358,8 +363,8 @@ class _Reading:
         if not found and counters.unused > unused:
             self._report(
                 self._file.number,
-                "no event in this file: it has no named graphs; --events triples:N or "
-                "--events message cut triples into events",
+                "no event in this file: it has no named graphs; --events subject, "
+                "--events message or --events triples:N cut triples into events",
             )
 
     def _stamp(self, raw: RawEvent, place: int) -> Timestamp | None:
