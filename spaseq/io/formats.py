@@ -32,6 +32,7 @@ from spaseq.rdf.formats import (
 
 if TYPE_CHECKING:
     from spaseq.io.lines import Lines
+    from spaseq.io.native._framing import EventReader
     from spaseq.io.read_options import Troubles
     from spaseq.io.statements import Statement
     from spaseq.results import Match
@@ -43,6 +44,11 @@ StatementReader: TypeAlias = "Callable[[Lines, RdfSyntax, Troubles, bool], Itera
 each with its line or frame, and `(None, line)` for each end of a message."""
 
 
+EventSteps: TypeAlias = "Callable[[Lines, EventReader, Troubles, bool], Iterator[bool]]"
+"""Reads (file, events, where errors are reported, whether it is cut into messages) into events;
+yields each time that a batch may be yielded."""
+
+
 @dataclass(frozen=True, slots=True)
 class StreamSyntax:
     """How the files of a stream in one syntax are read."""
@@ -52,6 +58,8 @@ class StreamSyntax:
     """None: by the compiled reader of lines, spaseq/io/native/_nquads.pyx."""
     unit: InputUnit = "line"
     """What error messages count."""
+    steps: EventSteps | None = None
+    """A compiled reader that cuts the file into events itself."""
     has_messages: bool = False
     """Whether every file is cut into messages; a file in another syntax announces them."""
     begins: re.Pattern[bytes] | None = None
@@ -80,9 +88,18 @@ def _jelly(
         from spaseq.io.jelly import jelly_statements
     except ImportError as error:
         raise InputError(
-            f"Jelly is read with the package pyjelly: pip install 'spaseq[jelly]' ({error})"
+            "--events subject, dataset and member read Jelly with the package pyjelly: "
+            f"pip install 'spaseq[jelly]' ({error})"
         ) from error
     return jelly_statements(file, troubles, messages)
+
+
+def _jelly_steps(
+    file: Lines, events: EventReader, troubles: Troubles, messages: bool
+) -> Iterator[bool]:
+    from spaseq.io.jelly_frames import jelly_steps
+
+    return jelly_steps(file, events, troubles, messages)
 
 
 def _rdf_xml(
@@ -182,6 +199,7 @@ STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
             JELLY,
             _jelly,
             "frame",
+            _jelly_steps,
             has_messages=True,
             # A frame whose first row is the options, which name a physical type from 1 to 3.
             begins=re.compile(

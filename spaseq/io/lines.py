@@ -208,6 +208,10 @@ class Lines:
         except OSError as error:
             raise self._failed(error) from error
 
+    def read_block(self) -> bytes:
+        """Some bytes of a binary format, as soon as they are read; none at the end."""
+        return self._read_block()
+
     def _numbered(self, block: bytes) -> tuple[int, bytes]:
         block = normalised(block)
         first = self.number + 1

@@ -239,6 +239,9 @@ class _Reading:
                 self._read_pieces(pieces, lines, file, syntax.syntax)
                 yield True
             return
+        if syntax.steps is not None and kind != "subject":
+            yield from syntax.steps(file, self._events, self._troubles, kind == "message")
+            return
         most = 1 if file.is_live else EVENTS_AT_ONCE
         count = 0
         statements = self._statements(file, syntax, kind == "message")

@@ -49,6 +49,9 @@ cdef struct Own:
     term_t node         # the blank node of the event
 
 
+cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 nogil
+
+
 @cython.final
 cdef class Minter:
     cdef uint32_t number        # of the source in its run
