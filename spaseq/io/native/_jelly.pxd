@@ -97,6 +97,7 @@ cdef class JellyReader(TermReader):
     cdef int enter_text(self, size_t size, Term* term) except -1 nogil
     cdef int add(self, Term* terms, const Term* graph, bint wanted, bint timing) except -1 nogil
     cdef int unusual(self, Found* found, Term* terms, const Term* graph) except -1
-    cdef int fail(self, Term* term, object reason) except -1
+    cdef int make_triple(self, const Term* terms, Term* term) except -1
+    cdef bint refuse(self, Term* term, object reason) except -1
     cdef object value(self, const Term* term)
     cdef int deliver(self, uint32_t most) except -1

@@ -57,6 +57,16 @@ cdef int broken(reason) except -1:
     raise BrokenFrame(reason)
 
 
+cdef int misplaced(str what, int physical) except -1:
+    return broken(f"{what} in a stream of {STREAMS[physical]}")
+
+
+cdef int unrepeated(uint32_t slot) except -1:
+    return broken(
+        f"a statement repeats the {SLOTS[slot]} of the one before, and there is none"
+    )
+
+
 cdef int torn() except -1 nogil:
     with gil:
         raise BrokenFrame("the frame is no such message")
@@ -77,6 +87,38 @@ cdef inline const char* varint(
             return at
         shift += 7
     torn()
+
+
+cdef const char* group_end(
+    const char* at, const char* end, uint64_t number, int depth
+) except NULL nogil:
+    """The end of an unknown field in the obsolete form of a group."""
+    cdef uint64_t tag, value
+    if depth > MOST_DEPTH:
+        torn()
+    while True:
+        at = varint(at, end, &tag)
+        if tag > 0xFFFFFFFFu or tag >> 3 == 0:
+            torn()
+        if tag & 7 == 4:
+            if tag >> 3 != number:
+                torn()
+            return at
+        if tag & 7 == 3:
+            at = group_end(at, end, tag >> 3, depth + 1)
+            continue
+        if tag & 7 == 0:
+            at = varint(at, end, &value)
+            continue
+        if tag & 7 == 2:
+            at = varint(at, end, &value)
+        elif tag & 7 == 1 or tag & 7 == 5:
+            value = 8 if tag & 7 == 1 else 4
+        else:
+            torn()
+        if value > <uint64_t>(end - at):
+            torn()
+        at += value
 
 
 cdef inline const char* field(
@@ -100,6 +142,8 @@ cdef inline const char* field(
         if value[0] > <uint64_t>(end - at):
             torn()
         return at + value[0]
+    if tag[0] & 7 == 3:
+        return group_end(at, end, tag[0] >> 3, 1)
     torn()
 
 
@@ -299,8 +343,7 @@ cdef class JellyReader(TermReader):
         if kind == 2 or kind == 3:
             if kind != 2 and self.physical != 2 or kind == 2 and self.physical == 2:
                 with gil:
-                    what = "triple" if kind == 2 else "quad"
-                    broken(f"a {what} in a stream of {STREAMS[self.physical]}")
+                    misplaced("a triple" if kind == 2 else "a quad", self.physical)
             return self.statement(its_text, its_end, kind == 3)
         if kind == 9:
             return self.assign(&self.names, its_text, its_end)
@@ -322,7 +365,7 @@ cdef class JellyReader(TermReader):
         with gil:
             if kind == 1:
                 return self.read_options(its_text, its_end)
-            return broken(f"a row of an unknown kind in a stream of {STREAMS[self.physical]}")
+            return misplaced("a row of an unknown kind", self.physical)
 
     cdef int read_options(self, const char* at, const char* end) except -1:
         """Read the options of the stream, or compare them with those that have been read."""
@@ -448,10 +491,7 @@ cdef class JellyReader(TermReader):
                     self.term(number, parts[slot].text, parts[slot].end, wanted or slot != 2, term)
             elif term.kind == Kind.NONE:
                 with gil:
-                    broken(
-                        f"a statement repeats the {SLOTS[slot]} of the one before, "
-                        "and there is none"
-                    )
+                    unrepeated(slot)
             elif slot == 2 and wanted and term.kind == Kind.LITERAL and term.term == 0:
                 self.settle()
         if self.physical == 3:
@@ -691,11 +731,8 @@ cdef class JellyReader(TermReader):
                 self.scratch, c"\\", size
             ) != NULL:
                 with gil:
-                    shown = self.scratch[1:size - 1].decode()
-                    try:
-                        ox.NamedNode(shown)
-                    except ValueError as error:
-                        return self.fail(term, f"{shown!r} is not an IRI: {error}")
+                    if self.refuse(term, iri_fault(self.scratch[1:size - 1].decode())):
+                        return 0
             self.beginning.size = 0
         self.enter_text(size, term)
         entry.term = term.term
@@ -754,8 +791,8 @@ cdef class JellyReader(TermReader):
         if tag_size:
             if not is_tag(tag_text, tag_size) and not self.asked_tag(tag_text, tag_size):
                 with gil:
-                    shown = tag_text[:tag_size].decode()
-                    return self.fail(term, f"{shown!r} is not a language tag")
+                    self.refuse(term, tag_fault(tag_text[:tag_size].decode()))
+                    return 0
         elif typed and self.datatypes.size:
             if datatype == 0:
                 with gil:
@@ -766,9 +803,8 @@ cdef class JellyReader(TermReader):
             entry = &self.datatypes.entries[datatype]
             if entry.valid != 1:
                 with gil:
-                    reason = datatype_fault(entry.text[:entry.size].decode())
-                    if reason is not None:
-                        return self.fail(term, reason)
+                    if self.refuse(term, datatype_fault(entry.text[:entry.size].decode())):
+                        return 0
                 entry.valid = 1
         term.kind = Kind.LITERAL
         term.term = 0
@@ -839,20 +875,23 @@ cdef class JellyReader(TermReader):
             term[0] = faulty[0]
             return 0
         with gil:
-            values = [self.value(&terms[slot]) for slot in range(3)]
-            if terms[0].kind != Kind.IRI and terms[0].kind != Kind.BLANK:
-                return self.fail(
-                    term,
-                    f"the subject of a triple must be an IRI or a blank node, not {values[0]}",
-                )
-            if terms[1].kind != Kind.IRI:
-                return self.fail(
-                    term, f"the predicate of a triple must be an IRI, not {values[1]}"
-                )
-            term.kind = Kind.TRIPLE
-            term.term = 0
-            term.other = <int32_t>len(self.triples)
-            self.triples.append(ox.Triple(*values))
+            return self.make_triple(terms, term)
+
+    cdef int make_triple(self, const Term* terms, Term* term) except -1:
+        """Make a triple term of three terms."""
+        cdef list values = [self.value(&terms[0]), self.value(&terms[1]), self.value(&terms[2])]
+        if terms[0].kind != Kind.IRI and terms[0].kind != Kind.BLANK:
+            self.refuse(
+                term, f"the subject of a triple must be an IRI or a blank node, not {values[0]}"
+            )
+            return 0
+        if terms[1].kind != Kind.IRI:
+            self.refuse(term, f"the predicate of a triple must be an IRI, not {values[1]}")
+            return 0
+        term.kind = Kind.TRIPLE
+        term.term = 0
+        term.other = <int32_t>len(self.triples)
+        self.triples.append(ox.Triple(*values))
         return 0
 
     cdef int settle(self) except -1 nogil:
@@ -870,23 +909,35 @@ cdef class JellyReader(TermReader):
             term.term = self.events.batch.enter(hash, self.scratch, <uint32_t>size, True)
         return 0
 
-    cdef int fail(self, Term* term, object reason) except -1:
+    cdef bint refuse(self, Term* term, object reason) except -1:
+        """Make the term a fault, unless there is no reason. Returns whether it is a fault."""
+        if reason is None:
+            return False
         term.kind = Kind.FAULT
         term.term = 0
         term.other = <int32_t>len(self.reasons)
         self.reasons.append(reason)
-        return 0
+        return True
+
+
+cdef object iri_fault(str iri):
+    """Why a text is no IRI; None if it is one."""
+    try:
+        ox.NamedNode(iri)
+    except ValueError as error:
+        return f"{iri!r} is not an IRI: {error}"
+    return None
+
+
+cdef str tag_fault(str tag):
+    return f"{tag!r} is not a language tag"
 
 
 cdef object datatype_fault(str iri):
     """Why an IRI is no datatype of a literal without a language; None if it is one."""
     if iri in (RDF.decode() + "langString", RDF.decode() + "dirLangString"):
         return f"a literal of datatype <{iri}> without a language"
-    try:
-        ox.NamedNode(iri)
-    except ValueError as error:
-        return f"{iri!r} is not an IRI: {error}"
-    return None
+    return iri_fault(iri)
 
 
 def blank_node(str label):
