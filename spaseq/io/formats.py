@@ -1,9 +1,9 @@
 """The formats of streams and of results: one entry of `STREAM_SYNTAXES` or `SINKS` each.
 
-The readers, the sinks and the command line derive their choices from these two tables. A new
-syntax of streams is one entry, and a reader if pyoxigraph does not parse the syntax. A new format
-of results is one entry and its writer. The syntaxes that pyoxigraph parses are in
-spaseq/rdf/formats.py, since knowledge bases use them as well.
+The readers, the sinks, the recognition of files and the command line derive their choices from
+these two tables, and docs/formats.md lists them. A new syntax of streams is one entry, and a reader
+if pyoxigraph does not parse the syntax. A new format of results is one entry and its writer. The
+syntaxes that pyoxigraph parses are in spaseq/rdf/formats.py, since knowledge bases use them too.
 
 Readers and writers are imported when they are first used: the command line names the formats
 without their cost, and the reader of Jelly needs a package that is optional.
@@ -249,6 +249,7 @@ class SinkFormat:
     """How results are written in one format."""
 
     name: str
+    media_type: str
     open: Callable[[TextIO, Sequence[Shape]], Writer]
     """Makes the writer; a header is written at once."""
     forms: tuple[Form, ...] = _ALL_FORMS
@@ -296,12 +297,18 @@ def _nquads(out: TextIO, shapes: Sequence[Shape]) -> Writer:
 SINKS: Mapping[str, SinkFormat] = {
     known.name: known
     for known in (
-        SinkFormat("jsonl", _json_lines),
-        SinkFormat("csv", _csv, ("select",), one_query=True),
-        SinkFormat("tsv", _tsv, ("select",), one_query=True),
-        SinkFormat("srj", _results_json, ("select", "ask"), one_query=True),
-        SinkFormat("trig", _trig),
-        SinkFormat("nquads", _nquads),
+        SinkFormat("jsonl", "application/jsonl", _json_lines),
+        SinkFormat("csv", "text/csv", _csv, ("select",), one_query=True),
+        SinkFormat("tsv", "text/tab-separated-values", _tsv, ("select",), one_query=True),
+        SinkFormat(
+            "srj",
+            "application/sparql-results+json",
+            _results_json,
+            ("select", "ask"),
+            one_query=True,
+        ),
+        SinkFormat("trig", TRIG.media_type, _trig),
+        SinkFormat("nquads", N_QUADS.media_type, _nquads),
     )
 }
 

@@ -35,6 +35,12 @@ from spaseq.rdf.syntax import parser_failure, parser_message
 _CONTEXT = re.compile(r'"@context"\s*:\s*(?=["\[])')
 _PLACE = re.compile(r"^Parser error at line \d+ column \d+(?: to (?:line \d+ )?column \d+)?: ")
 _FIRST_BYTES = 1 << 16
+_MEMBER = re.compile(rb'"[^"@][^"]*"\s*:')
+"""A member that is no keyword of JSON-LD."""
+_NO_IRIS = (
+    "no member of it has an IRI, so there is no statement; a context names the IRIs "
+    "(--context FILE)"
+)
 _PROV_TIME = ox.NamedNode(GENERATED_AT)
 _DATE_TIME = ox.NamedNode(time.XSD + "dateTime")
 
@@ -157,6 +163,8 @@ class _Feed:
         self._text = b""
         self._at = 0
         self._is_first = True
+        self.has_members = False
+        """Whether the beginning has members that a context could map."""
 
     def read(self, size: int = -1) -> bytes:
         if self._at == len(self._text):
@@ -175,6 +183,7 @@ class _Feed:
             parts.append(line)
             size += len(line)
         text = b"".join(parts)
+        self.has_members = _MEMBER.search(text) is not None
         try:
             return self._contexts.inlined(text.decode()).encode()
         except UnicodeDecodeError:
@@ -188,8 +197,12 @@ def json_ld_statements(lines: Lines, troubles: Troubles) -> Iterator[Statement]:
         parser = ox.parse(
             cast(IO[bytes], feed), format=parser_format(JSON_LD), base_iri=lines.base()
         )
+        is_empty = True
         for quad in parser:
+            is_empty = False
             yield quad, lines.number
+        if is_empty and feed.has_members:
+            troubles.report(_NO_IRIS, lines.name, lines.number)
     except SyntaxError as error:
         troubles.report(explained(error), lines.name, error.lineno or lines.number)
     except InputError as error:
@@ -243,7 +256,10 @@ def _parsed(line: bytes, lines: Lines, contexts: Contexts, troubles: Troubles) -
     """The statements of a document on one line; none if it is malformed, which is reported."""
     try:
         text = contexts.inlined(line.decode()).encode()
-        return list(ox.parse(text, format=parser_format(JSON_LD), base_iri=lines.base()))
+        quads = list(ox.parse(text, format=parser_format(JSON_LD), base_iri=lines.base()))
+        if quads or _MEMBER.search(line) is None:
+            return quads
+        said = _NO_IRIS
     except SyntaxError as error:
         said = explained(error)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Drawn and damaged Jelly: a bounded part of `hostile_jelly.py`. `SPASEQ_EXAMPLES` is the number."""
+"""Drawn and damaged Jelly: a part of `hostile_jelly.py`. `SPASEQ_EXAMPLES` is the number."""
 
 from __future__ import annotations
 

@@ -157,6 +157,22 @@ def test_a_data_set_in_any_order(tmp_path: Path, max_memory: int | None, seed: i
     assert all(line == firsts[name] for line, name in zip(read.lines, read.names, strict=True))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("format", ["nquads", "trig"])
+def test_data_sets_written_by_rdflib(tmp_path: Path, format: str) -> None:
+    import rdflib
+
+    text = "".join(graphs(14)).replace("e:", "http://e.org/").replace("_:b", "_:x")
+    data = rdflib.Dataset()
+    data.parse(data=text, format="nquads")
+    name = {"nquads": "s.nq", "trig": "s.trig"}[format]
+    read = Reading(tmp_path, data.serialize(format=format), name, "dataset")
+    known = Reading(tmp_path, text, "known.nq")
+    assert (read.error, read.times) == ("", known.times)
+    shape = [{(e.time, e.name, len(e.facts)) for e in one.events} for one in (read, known)]
+    assert shape[0] == shape[1]
+
+
 def test_the_files_of_a_stream_are_one_data_set(tmp_path: Path) -> None:
     (tmp_path / "a.nq").write_text(quad("g", "_:x") + at("h", 2) + "<e:s> <e:p> _:x _:n .\n")
     (tmp_path / "b.nq").write_text(

@@ -70,6 +70,13 @@ def test_a_document_that_is_cut_off(tmp_path: Path) -> None:
     assert Reading(tmp_path, deep, "s.jsonld").error.startswith("FILE:")
 
 
+def test_json_without_iris_is_no_silent_nothing(tmp_path: Path) -> None:
+    for name, text in (("s.json", '{"a":\n {"b": 1}}'), ("s.jsonl", '{"a": 1}\n')):
+        assert "no member of it has an IRI" in Reading(tmp_path, text, name).error
+    for name, text in (("s.json", '{"@graph": []}'), ("s.jsonl", "{}\n")):
+        assert Reading(tmp_path, text, name).error == ""
+
+
 # ------------------------------------------------------------ contexts
 
 
