@@ -208,7 +208,8 @@ class Groups:
     def groups(self) -> Iterator[Group]:
         """All groups, once: in the order of their first statements, or by name if on disk."""
         if not self._runs:
-            yield from self._groups.values()
+            for name in list(self._groups):
+                yield self._groups.pop(name)
             return
         if self._groups:
             self._spill()

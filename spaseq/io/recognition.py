@@ -19,6 +19,8 @@ from spaseq.rdf.formats import TRIG, one_of
 
 START_BYTES = 4096
 """The bytes at the beginning of a file that are compared."""
+GENERIC_EXTENSIONS = frozenset({"json", "txt", "xml"})
+"""Extensions of many formats, which do not decide."""
 _SKIPPED = re.compile(
     rb"(?:\s+|#[^\n]*(?:\n|\Z)|(?:VERSION|@version)\b[^\n]*\n|MESSAGE\s*\n)*", re.I
 )
@@ -49,6 +51,8 @@ def extension_syntax(path: str) -> StreamSyntax | None:
     """The syntax that a file's extension names; None if the extension names no syntax."""
     name = without_compression(os.path.basename(path))
     extension = name.rpartition(".")[2].lower() if "." in name else ""
+    if extension in GENERIC_EXTENSIONS:
+        return None
     for known in STREAM_SYNTAXES.values():
         if extension in known.syntax.extensions:
             return known

@@ -267,6 +267,7 @@ class _Reading:
         options, source = self._options, self._source
         kind = options.framing.kind
         collector: Dataset | Members
+        texts: Texts | None = None
         if kind == "dataset":
             named = options.named_predicate()
             predicates = named if named or options.time_steps() else (GENERATED_AT,)
@@ -277,13 +278,16 @@ class _Reading:
             for number, path in enumerate(source.files):
                 self._collect(collector, path, f"f{number}-" if len(source.files) > 1 else "")
             predicate = None if isinstance(collector, Dataset) else collector.path
-            texts, order = self._timed(collector, kind, predicate)
+            texts = Texts(collector.is_full)
+            order = self._timed(collector, texts, kind, predicate)
             source.counters.unused += collector.unused
             if not order and collector.unused and self._last_line:
                 self._questions.no_event(self._last_line)
             yield from self._in_order(texts, order, kind, predicate)
         finally:
             collector.close()
+            if texts is not None:
+                texts.close()
 
     def _collect(self, collector: Dataset | Members, path: str, scope: str) -> None:
         """Read the statements of a file."""
@@ -300,15 +304,14 @@ class _Reading:
             file.close()
 
     def _timed(
-        self, collector: Dataset | Members, kind: str, predicate: str | None
-    ) -> tuple[Texts, list[_Place]]:
-        """The texts of the events, and their places by time and order."""
+        self, collector: Dataset | Members, texts: Texts, kind: str, predicate: str | None
+    ) -> list[_Place]:
+        """Store the texts of the events. Returns their places by time and order."""
         nothing = Relevance(Dictionary(), [])
         factor = time.MICROS_PER_UNIT[self._options.unit]
         events = EventReader(nothing, self._questions, self._source.stream, None, factor)
         self._start_events(events, "", kind, predicate)
         lines = LineReader(events, True)
-        texts = Texts(collector.is_full)
         places: list[_Place] = []
         for group in collector.groups(self._troubles):
             text = bytes(group.stamps + group.quads)
@@ -320,28 +323,25 @@ class _Reading:
             else:
                 events.refresh()
         places.sort()
-        return texts, places
+        return places
 
     def _in_order(
         self, texts: Texts, places: list[_Place], kind: str, predicate: str | None
     ) -> Iterator[EventBatch]:
         """The events of the texts in the order of the places."""
         events = self._events
-        try:
-            for _, _, number, file, line in places:
-                if file != events.batch.file:
-                    if len(events.batch):
-                        yield events.fresh()
-                    self._start_events(events, file, kind, predicate)
-                    lines = LineReader(events, True)
-                self._read_group(events, lines, texts.text(number), file, line)
-                if len(events.batch) >= EVENTS_AT_ONCE:
+        for _, _, number, file, line in places:
+            if file != events.batch.file:
+                if len(events.batch):
                     yield events.fresh()
-                events.refresh()
-            if len(events.batch):
+                self._start_events(events, file, kind, predicate)
+                lines = LineReader(events, True)
+            self._read_group(events, lines, texts.text(number), file, line)
+            if len(events.batch) >= EVENTS_AT_ONCE:
                 yield events.fresh()
-        finally:
-            texts.close()
+            events.refresh()
+        if len(events.batch):
+            yield events.fresh()
 
     def _read_group(
         self, events: EventReader, lines: LineReader, text: bytes, file: str, line: int

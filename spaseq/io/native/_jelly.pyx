@@ -9,8 +9,8 @@ Invariant: a frame is decoded as a whole before its first statement is passed on
 cannot be decoded has no statements. It ends the file with a `BrokenFrame`, since later frames refer
 to its tables. A decoded statement that is no RDF (an IRI with a space, a literal as a subject) is
 reported and left out alone. Unknown fields are skipped. A row or a term in two parts, which
-Protocol Buffers allow and no writer produces, is refused. Every length is compared with the bytes that are
-left. Memory: one frame, and the tables, of at most 4,096 entries each.
+Protocol Buffers allow and no writer produces, is refused. Every length is compared with the bytes
+that are left. Memory: one frame, and the tables, of at most 4,096 entries each.
 
 Cost: linear in the bytes. Source: Jelly-RDF specification 1.1; Protocol Buffers encoding.
 """

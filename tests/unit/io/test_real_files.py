@@ -76,6 +76,7 @@ FILES = [
     File(TRAFFIC + "ontology/city.n3", "message", 1, 52, EPOCH, EPOCH, given=CLOCK),
     File("spaseq/data.nt", "triples:3", 66, 198, "0", "65"),
     File("spaseq/tests-jar/credit-card/card10k.n3.gz", "triples:2", 20_001, 40_002, "0", "20000"),
+    File("stocks/NASDAQ_MEDIUM.txt", "graph", error="its content is none of them"),
     File("vocab/sosa.ttl", "graph", error="it has no named graphs"),
     File("vocab/saref.ttl", "message", 1, 908, EPOCH, EPOCH, given=CLOCK),
 ]  # fmt: skip

@@ -175,7 +175,7 @@ def test_a_compressed_pipe_is_read_as_it_is_written(monkeypatch: pytest.MonkeyPa
     ("name", "syntax"),
     [("a.nq", "nq"), ("a.nt.gz", "nt"), ("b/A.TRIG", "trig"), ("x.ttl.GZ", "ttl"),
      ("a.jelly", "jelly"), ("a.jelly.zst", "jelly"), ("-", None), ("a.csv", None), ("nq", None),
-     ("a.gz", None), ("a.txt.bz2", "nt")],
+     ("a.gz", None), ("a.txt.bz2", None), ("a.owl.bz2", "rdf")],
 )  # fmt: skip
 def test_syntax_by_extension(name: str, syntax: str | None) -> None:
     known = extension_syntax(name)
@@ -241,6 +241,7 @@ def test_content_overrules_an_extension_that_it_contradicts(tmp_path: Path) -> N
         (b"<!DOCTYPE html>\n<html>", "its content looks like HTML"),
         (b"PK\x03\x04zip", "its content looks like a zip archive"),
         (b"time,price\n1,2\n", "its content is none of them"),
+        (b"2026 1 2 3\n", "its content is none of them"),
         (b"\x00\x01\x02", "its content looks like binary data"),
     ],
 )
